@@ -118,30 +118,64 @@ let package = Package(
                 crypto,
             ],
             swiftSettings: settings),
-        // Streams and their connections: RTMP, placement, limits, remuxing, recording, talk, links, and what rooms decide about them.
+        // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "FFmpeg", "HLS", "Listening", "Media", "Notifications", "Outbound", "RTMP", "Relay", "Rooms",
-                "ServerConfiguration", "Support", "Talk", "Upstream", crypto, logging, nioCore, nioPosix, nioSSL, lifecycle,
+                "Access", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", crypto, logging,
+                nioCore, nioPosix,
+                lifecycle,
+            ],
+            swiftSettings: settings),
+        // RTMP's port and connections.
+        .target(
+            name: "RTMPServer",
+            dependencies: [
+                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", logging,
+                nioCore, nioPosix, nioSSL, lifecycle,
+            ],
+            swiftSettings: settings),
+        // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
+        .target(
+            name: "Packaging",
+            dependencies: [
+                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", logging, nioCore,
+                nioPosix, lifecycle,
+            ],
+            swiftSettings: settings),
+        // The rooms' talk channels: admission, clocks, mixes as streams.
+        .target(
+            name: "Talkback",
+            dependencies: [
+                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
+                "Talk",
+                logging, nioCore,
+            ],
+            swiftSettings: settings),
+        // Streams pulled from other servers and pushed to them.
+        .target(
+            name: "Forwarding",
+            dependencies: [
+                "Access", "Delivery", "Media", "Outbound", "Relay", "Rooms", "ServerConfiguration", "Support", "Upstream",
+                logging, nioCore, lifecycle,
             ],
             swiftSettings: settings),
         // Playing over HTTP: FLV, MP4 and HLS.
         .target(
             name: "Playback",
             dependencies: [
-                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
-                hummingbird,
-                httpTypes, logging, nioCore, nioHTTP1,
+                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "Rooms", "ServerConfiguration",
+                "Support",
+                hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "CQREncode", "Delivery", "FFmpeg", "HTTPServer", "Listening", "Media", "Notifications", "Outbound", "Playback",
-                "RTMP",
-                "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
+                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Listening", "Media", "Notifications", "Outbound",
+                "Packaging", "Playback", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", "Talkback", "Upstream",
+                hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
@@ -149,8 +183,9 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Outbound", "Playback", "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
+                "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound", "Packaging",
+                "Playback", "RTMPServer", "Rooms", "ServerConfiguration", "Support", "Talkback", hummingbird, httpTypes, logging, nioCore,
+                nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
@@ -194,8 +229,9 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "Access", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Notifications", "Outbound", "Playback",
-                "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck",
+                "EarshotServer", "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
+                "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "Rooms",
+                "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck",
                 "SignalCheck",
                 "earshot",
                 httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle,

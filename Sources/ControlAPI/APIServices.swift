@@ -1,10 +1,13 @@
 package import Access
 package import Delivery
+package import Forwarding
 import Listening
 import Logging
 package import Notifications
+package import Packaging
 package import Rooms
 package import ServerConfiguration
+package import Talkback
 
 /// What the calls of the API need of the server. Any thread.
 package final class APIServices: Sendable {

@@ -1,6 +1,7 @@
 import Access
 import ControlAPI
 import Delivery
+import Forwarding
 import HTTPServer
 import Hummingbird
 import Listening
@@ -8,7 +9,9 @@ package import Logging
 import NIOCore
 import NIOPosix
 import Notifications
+import Packaging
 import Playback
+import RTMPServer
 import Rooms
 package import ServerConfiguration
 package import ServiceLifecycle

@@ -1,13 +1,17 @@
 package import Access
 package import ControlAPI
 package import Delivery
+package import Forwarding
 package import Logging
 package import NIOCore
 package import Notifications
 package import Outbound
+package import Packaging
 import Playback
+package import RTMPServer
 package import Rooms
 package import ServerConfiguration
+package import Talkback
 
 /// The services of one server, each made with what it needs. Any thread.
 package final class ServerParts: Sendable {
@@ -45,6 +49,7 @@ package final class ServerParts: Sendable {
         self.log = log
         let memory = MemoryBudget(config.limits)
         let streams = LiveStreams(config, group: group, ledger: memory.ledger, log: log)
+        let sessions = HLSSessions()
         let connections = Connections(config, pressures: streams.pressures, group: group, log: log)
         self.memory = memory
         self.streams = streams
@@ -56,7 +61,7 @@ package final class ServerParts: Sendable {
         self.webhookLog = WebhookLog(log)
         self.talk = Talkback(config.talk, rooms, self.rules, streams, self.events, log: log)
         self.recordings = Recordings(config, rooms, streams, memory.ledger, talk: self.talk, log: log)
-        self.remuxers = RemuxTable(config, rooms, streams, memory.ledger, log: log)
+        self.remuxers = RemuxTable(config, rooms, streams, memory.ledger, log: log) { [sessions] in sessions.play($0) }
         self.relayTasks = RelayTasks(config, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.api = APIServices(
@@ -64,7 +69,7 @@ package final class ServerParts: Sendable {
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,
             webhookLog: self.webhookLog)
         self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
-        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers)
+        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)
         self.follow()
     }
@@ -77,7 +82,7 @@ package final class ServerParts: Sendable {
         self.streams.whenWanted { [weak relayTasks = self.relayTasks] in relayTasks?.wanted($0) ?? false }
         self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
         self.memory.whenShort { [streams = self.streams] in await streams.sweep() }
-        self.control.whenPlaysEnd { [sessions = self.remuxers.sessions] in sessions.end($0, $1) }
+        self.control.whenPlaysEnd { [sessions = self.playback.sessions] in sessions.end($0, $1) }
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
 

@@ -7,6 +7,7 @@ package import Hummingbird
 import Listening
 import Logging
 import NIOCore
+import Packaging
 import RTMP
 import Relay
 import Rooms
@@ -80,7 +81,7 @@ package struct HLSEndpoint: Sendable {
     private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
         let query = request.uri.query ?? ""
         guard isFile else { return self.services.admission.rules.showsCredential(query, .play) }
-        return QueryParameters(query).all("s").first.flatMap { self.services.remuxers.sessions.find($0) }?.showedCredential ?? true
+        return QueryParameters(query).all("s").first.flatMap { self.services.sessions.find($0) }?.showedCredential ?? true
     }
 
     /// Whether the path is a playlist's, or a file's that a playlist leads to.
@@ -166,10 +167,10 @@ package struct HLSEndpoint: Sendable {
             let session = HLSSession(
                 play, client: client.map { String($0.prefix(200)) },
                 showedCredential: services.admission.rules.showsCredential(play.request.address.query, .play),
-                sessions: services.remuxers.sessions, streams: services.streams, connections: services.connections, stream: stream,
+                sessions: services.sessions, streams: services.streams, connections: services.connections, stream: stream,
                 loop: loop)
             loop.add(session)
-            services.remuxers.sessions.add(session)
+            services.sessions.add(session)
             services.connections.counters.update { $0.playsStarted += 1 }
             if let held = services.connections.roleFlood.pass(nowMs: home.nowMs) {
                 var metadata = session.metadata
@@ -200,7 +201,7 @@ package struct HLSEndpoint: Sendable {
         let path = request.uri.path
         let query = QueryParameters(request.uri.query ?? "")
         guard let folder = Self.folder(of: path), let token = query.all("s").first,
-            let session = self.services.remuxers.sessions.find(token)
+            let session = self.services.sessions.find(token)
         else {
             throw APIError(.forbidden, .forbidden, "This session is unknown or has ended; load the stream's .m3u8 again.")
         }

@@ -5,6 +5,7 @@ package import HTTPServer
 import HTTPTypes
 import NIOCore
 package import NIOHTTP1
+import Packaging
 import RTMP
 import Relay
 import Rooms

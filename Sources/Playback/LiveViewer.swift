@@ -4,6 +4,7 @@ import HTTPServer
 import Listening
 import Logging
 import NIOCore
+import Packaging
 import RTMP
 import Relay
 import ServerConfiguration

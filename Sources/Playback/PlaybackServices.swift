@@ -1,6 +1,7 @@
 package import Delivery
 import Listening
 import Logging
+package import Packaging
 import Rooms
 package import ServerConfiguration
 
@@ -11,15 +12,18 @@ package final class PlaybackServices: Sendable {
     let connections: Connections
     let admission: RoomAdmission
     let remuxers: RemuxTable
+    package let sessions: HLSSessions
 
     package init(
-        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ remuxers: RemuxTable
+        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ remuxers: RemuxTable,
+        _ sessions: HLSSessions
     ) {
         self.config = config
         self.streams = streams
         self.connections = connections
         self.admission = admission
         self.remuxers = remuxers
+        self.sessions = sessions
     }
 
     var rooms: RoomRegistry { self.admission.rooms }

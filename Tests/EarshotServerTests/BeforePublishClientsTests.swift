@@ -73,7 +73,7 @@ import Testing
                 $0.relay.maxBehindMs = 60_000
                 $0.relay.skipBehindMs = 50_000
             }) { server in
-                let viewer = try await RawClient.playing(server.port, "cam")
+                let viewer = try await server.player(of: "cam")
                 let publisher = try await RawClient.connected(server.port)
                 let id = try await publisher.createStream()
                 try await publisher.perform { $0.publish("cam", on: id) }
@@ -133,7 +133,7 @@ import Testing
             $0.relay.maxBehindMs = 60_000
             $0.relay.skipBehindMs = 50_000
         }) { server in
-            let viewer = try await RawClient.playing(server.port, "cam")
+            let viewer = try await server.player(of: "cam")
             let publisher = try await RawClient.publishing(server.port, "cam")
             let sound = [262_147, (1 << 20) + 2].map { count in
                 Message(type: .audio, streamID: 1, payload: ByteBuffer(bytes: [0xAF, 1] + [UInt8](repeating: 5, count: count - 2)))
@@ -150,7 +150,7 @@ import Testing
     /// Players never get the limits for media.
     @Test func playersMaySendLittle() async throws {
         try await TestServer.run { server in
-            let viewer = try await RawClient.playing(server.port, "cam")
+            let viewer = try await server.player(of: "cam")
             var bytes = RawBytes()
             bytes.header(chunkStream: 40, length: (64 << 10) + 1, type: .video, streamID: 1)
             await viewer.send(bytes: bytes.buffer)

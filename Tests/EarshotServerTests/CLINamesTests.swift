@@ -91,7 +91,7 @@ import Testing
 
     @Test func aSessionIsShown() async throws {
         try await Self.withServer { server, cli in
-            let player = try await RawClient.playing(server.port, "cam1")
+            let player = try await server.player(of: "cam1")
             try await eventually("the session") { try await cli.json("sessions", "list")["total"].int == 1 }
             let id = try #require(try await cli.json("sessions", "list")["list"][0]["sessionId"].int)
             let shown = try await cli.text("sessions", "show", "\(id)")

@@ -6,6 +6,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Listening
+@testable import RTMPServer
 
 /// Connections that end during their own writes.
 @Suite struct ConnectionEndTests {

@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import Delivery
+@testable import RTMPServer
 
 /// The stages of a connection's life, and what is to be done at its end.
 @Suite struct ConnectionLifecycleTests {

@@ -4,6 +4,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Forwarding
 
 /// Frames that wait for a room's answer are bounded, whatever another server sends.
 @Suite struct EarlyFramesTests {

@@ -19,7 +19,7 @@ extension Hostile {
                 let fresh = try await RawClient.open(server.port)
                 try await fresh.closeOutput()
                 try await server.expectClosed(fresh, .clientClosed)
-                let player = try await RawClient.playing(server.port, Canary.name)
+                let player = try await server.player(of: Canary.name)
                 try await player.closeOutput()
                 try await server.expectClosed(player, .clientClosed)
                 let publisher = try await RawClient.publishing(server.port, "half")
@@ -59,7 +59,7 @@ extension Hostile {
 
         @Test func resetInTheMiddleOfAMessage() async throws {
             try await TestServer.withCanary({ $0.rooms.policy.graceMs = 300 }) { server in
-                let viewer = try await RawClient.playing(server.port, "reset")
+                let viewer = try await server.player(of: "reset")
                 let publisher = try await RawClient.publishing(server.port, "reset")
                 publisher.send(.audio, SyntheticTag.audio(1, bytes: 40))
                 try await eventually("the message") { viewer.media().count == 1 }
@@ -122,7 +122,7 @@ extension Hostile {
 
         @Test func shutdownTellsClients() async throws {
             let (publisher, player, idle) = try await TestServer.run { server in
-                let player = try await RawClient.playing(server.port, "cam")
+                let player = try await server.player(of: "cam")
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 publisher.send(.audio, SyntheticTag.audio(1, bytes: 20))
                 try await eventually("the message") { !player.media().isEmpty }

@@ -63,7 +63,7 @@ extension Hostile {
 
         @Test func viewersPerStream() async throws {
             try await TestServer.withCanary({ $0.limits.viewersPerStream = 2 }) { server in
-                let viewers = [try await RawClient.playing(server.port, "cam"), try await RawClient.playing(server.port, "cam")]
+                let viewers = [try await server.player(of: "cam"), try await server.player(of: "cam")]
                 let third = try await RawClient.connected(server.port)
                 try await third.perform { $0.play("cam", on: 1) }
                 try await server.expectClosed(third, .tooManyViewers)
@@ -72,7 +72,7 @@ extension Hostile {
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "cam" && $0["viewers"].int == 1 }
                 }
-                let fourth = try await RawClient.playing(server.port, "cam")
+                let fourth = try await server.player(of: "cam")
                 await fourth.close()
                 await viewers[1].close()
                 // Nobody uses the name any more: the stream is removed.
@@ -85,7 +85,7 @@ extension Hostile {
                 let mute = try await RawClient.publishing(server.port, "mute")
                 try await mute.perform { $0.setDataFrame(.object([]), on: 1) }
                 // Players may wait without limit.
-                let player = try await RawClient.playing(server.port, "nothing")
+                let player = try await server.player(of: "nothing")
                 try await server.expectClosed(mute, .firstMediaTimeout)
                 #expect(!player.isClosed)
                 await player.close()
@@ -96,7 +96,7 @@ extension Hostile {
             try await TestServer.withCanary({
                 $0.rooms.policy.mediaIdleMs = 300; $0.rooms.policy.idleGraceMs = 400
             }) { server in
-                let viewer = try await RawClient.playing(server.port, "idle")
+                let viewer = try await server.player(of: "idle")
                 let client = try await RawClient.publishing(server.port, "idle")
                 client.send(.audio, SyntheticTag.audio(1, bytes: 20))
                 try await server.expectClosed(client, .mediaIdle)

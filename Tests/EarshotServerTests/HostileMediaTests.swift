@@ -86,7 +86,7 @@ extension Hostile {
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "headers" && ($0["bytesIn"].int ?? 0) > 600 * 3_000 }
                 }
-                let viewer = try await RawClient.playing(server.port, "headers")
+                let viewer = try await server.player(of: "headers")
                 client.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 700)
                 try await eventually("the live message") { viewer.media().contains { SyntheticTag.number($0.message) == 2 } }
                 #expect(viewer.media().reduce(0) { $0 + $1.message.payload.readableBytes } < 2 << 20)
@@ -99,7 +99,7 @@ extension Hostile {
         @Test func tinyMessages() async throws {
             try await TestServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "tiny")
-                let viewer = try await RawClient.playing(server.port, "tiny")
+                let viewer = try await server.player(of: "tiny")
                 let count = 100_000
                 var bytes = RawBytes()
                 for _ in 0..<count {

@@ -17,7 +17,7 @@ extension Hostile {
                 try await busy.publish("east", on: ids[0])
                 try await busy.play("north", on: ids[1])
                 try await busy.play("south", on: ids[2])
-                let watcher = try await RawClient.playing(server.port, "east")
+                let watcher = try await server.player(of: "east")
                 for number in 0..<200 {
                     // One chunk, and several (of 60,000 bytes), whose later headers carry no message stream id.
                     let size = number % 20 == 0 ? 130_000 : 700
@@ -48,12 +48,12 @@ extension Hostile {
         @Test func pauseAndTracks() async throws {
             try await TestServer.withCanary { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
-                let viewer = try await RawClient.playing(server.port, "cam")
+                let viewer = try await server.player(of: "cam")
                 let stage = Stage(server, publisher: publisher, viewer: viewer)
-                #expect(try await stage.play(2) == ["video", "audio", "video", "audio"])
+                try await stage.expect(2, ["video", "audio", "video", "audio"])
                 try await viewer.perform { $0.pause(true, on: 1) }
                 try await viewer.waitForStatus(StatusCode.pauseNotify)
-                #expect(try await stage.play(3) == [])
+                try await stage.expect(3, [])
                 try await viewer.perform { $0.pause(false, on: 1) }
                 try await viewer.waitForStatus(StatusCode.unpauseNotify)
                 // Resumes at the newest keyframe, sent during the pause.
@@ -61,24 +61,24 @@ extension Hostile {
                     viewer.media().last.map { $0.message.type == .audio } == true && stage.news().count >= 2
                 }
                 stage.forget()
-                #expect(try await stage.play(1) == ["video", "audio"])
+                try await stage.expect(1, ["video", "audio"])
                 try await viewer.perform { $0.receiveAudio(false, on: 1) }
                 try await server.pass(viewer)
-                #expect(try await stage.play(2) == ["video", "video"])
+                try await stage.expect(2, ["video", "video"])
                 try await viewer.perform { $0.receiveVideo(false, on: 1) }
                 try await server.pass(viewer)
-                #expect(try await stage.play(2) == [])
+                try await stage.expect(2, [])
                 try await viewer.perform { $0.receiveAudio(true, on: 1) }
                 try await server.pass(viewer)
-                #expect(try await stage.play(2) == ["audio", "audio"])
+                try await stage.expect(2, ["audio", "audio"])
                 try await viewer.perform { $0.receiveVideo(true, on: 1) }
                 try await server.pass(viewer)
-                #expect(try await stage.play(2) == ["video", "audio", "video", "audio"])
+                try await stage.expect(2, ["video", "audio", "video", "audio"])
                 // Pause, pause, unpause, unpause: nothing arrives twice.
                 for paused in [true, true, false, false, true, false] { try await viewer.perform { $0.pause(paused, on: 1) } }
                 try await server.pass(viewer)
                 stage.forget()
-                #expect(try await stage.play(1) == ["video", "audio"])
+                try await stage.expect(1, ["video", "audio"])
                 let stamps = viewer.media().map(\.message.timestamp)
                 #expect(stamps == stamps.sorted())
                 for client in [publisher, viewer] { await client.close() }
@@ -88,13 +88,13 @@ extension Hostile {
         @Test func closeStreamAndPlayAgain() async throws {
             try await TestServer.withCanary { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
-                let viewer = try await RawClient.playing(server.port, "cam")
+                let viewer = try await server.player(of: "cam")
                 let stage = Stage(server, publisher: publisher, viewer: viewer)
                 for round in 0..<3 {
-                    #expect(try await stage.play(1) == ["video", "audio"])
+                    try await stage.expect(1, ["video", "audio"])
                     viewer.send(Command("closeStream"), on: 1)
                     try await eventually("the stop") { viewer.statusCodes.count { $0 == StatusCode.playStop } == round + 1 }
-                    #expect(try await stage.play(1) == [])
+                    try await stage.expect(1, [])
                     try await viewer.play("cam", on: 1)
                     try await eventually("the cached pictures") { stage.news().count >= 2 }
                     stage.forget()
@@ -103,7 +103,7 @@ extension Hostile {
                 let other = try await RawClient.publishing(server.port, "other")
                 try await viewer.play("other", on: 1)
                 stage.forget()
-                #expect(try await stage.play(1) == [])
+                try await stage.expect(1, [])
                 other.send(.audio, SyntheticTag.audio(9_999, bytes: 30))
                 try await eventually("the other stream") { stage.news().count == 1 }
                 try await viewer.perform { $0.deleteStream(1) }
@@ -149,8 +149,14 @@ private final class Stage: Sendable {
 
     func forget() { self.witness.seen = self.viewer.media().count }
 
+    /// Sends pairs of a keyframe and an audio message, and expects these kinds to arrive.
+    func expect(_ pairs: Int, _ kinds: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let arrived = try await self.play(pairs)
+        #expect(arrived == kinds, sourceLocation: sourceLocation)
+    }
+
     /// Sends pairs of a keyframe and an audio message, then returns the kinds that arrived.
-    func play(_ pairs: Int) async throws -> [String] {
+    private func play(_ pairs: Int) async throws -> [String] {
         for _ in 0..<pairs {
             let number = self.witness.number
             self.witness.number += 1

@@ -80,7 +80,7 @@ extension Hostile {
                     try await server.expectClosed(idle, .protocolError)
                     // To the stream that it plays, and to one that was never opened.
                     for streamID: UInt32 in [1, 77] {
-                        let player = try await RawClient.playing(server.port, Canary.name)
+                        let player = try await server.player(of: Canary.name)
                         player.send(type, SyntheticTag.audio(1, bytes: 20), on: streamID)
                         try await server.expectClosed(player, .protocolError)
                     }

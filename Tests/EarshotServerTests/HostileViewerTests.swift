@@ -33,12 +33,12 @@ extension Hostile {
             }) { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 Self.publish(publisher)
-                let witness = try await RawClient.playing(server.port, "cam")
+                let witness = try await server.player(of: "cam")
                 var options = RawClient.Options()
                 options.receiveBuffer = 16 << 10
                 var stalled: [RawClient] = []
                 for _ in 0..<5 {
-                    let client = try await RawClient.playing(server.port, "cam", options)
+                    let client = try await server.player(of: "cam", options)
                     try await client.stopReading()
                     stalled.append(client)
                 }
@@ -66,7 +66,7 @@ extension Hostile {
                 options.receiveBuffer = 16 << 10
                 // Reads 60 KB/s of 310.
                 options.readBytes = 1_200
-                let viewer = try await RawClient.playing(server.port, "cam", options)
+                let viewer = try await server.player(of: "cam", options)
                 try await viewer.readSlowly(every: .milliseconds(20))
                 try await server.wait("sessions") { list in
                     list["list"].list.contains { ($0["playing"][0]["framesSkipped"].int ?? 0) > 60 }

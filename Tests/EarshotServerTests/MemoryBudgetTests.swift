@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 @testable import ServerConfiguration
 
 /// A server that has used up its memory. Mostly in processes of their own: the limit is the process's.

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import RTMPServer
 @testable import Support
 
 /// The server pings clients that may have vanished, every half minute. A pong would hold back a publisher's next frame.

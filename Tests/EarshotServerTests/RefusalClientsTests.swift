@@ -81,7 +81,7 @@ import Testing
             ]
             for name in names {
                 let publisher = try await server.livePublisher(name)
-                let viewer = try await RawClient.playing(server.port, name)
+                let viewer = try await server.player(of: name)
                 publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
                 try await eventually("media of \(name)") { !viewer.media().isEmpty }
                 await viewer.close()
@@ -159,7 +159,7 @@ import Testing
                 #expect(client.statuses.last?.description.contains("belongs to another room") == true)
             }
             for (name, room) in [("cam", "cam"), ("cam-2", "cam-2"), ("duo", "duo"), ("duo-2", "duo")] {
-                let viewer = try await RawClient.playing(server.port, try key(name, room: room))
+                let viewer = try await server.player(of: try key(name, room: room))
                 let publisher = try await server.livePublisher(try key(name, room: room))
                 publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20)
                 try await eventually("media of \(name)") { !viewer.media().isEmpty }
@@ -186,7 +186,7 @@ import Testing
                     StreamPath(app: "live", name: "cam1"), .init(scheme: .jwt, lifetimeSeconds: 60, user: user), nowMs: WallClock.ms
                 ).streamKey
             }
-            let viewer = try await RawClient.playing(server.port, Self.signed("cam1", for: 60))
+            let viewer = try await server.player(of: Self.signed("cam1", for: 60))
             let first = try await server.livePublisher(try key("ada"))
             let second = try await RawClient.connected(server.port)
             _ = try await second.createStream()

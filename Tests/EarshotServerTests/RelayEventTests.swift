@@ -5,6 +5,7 @@ import Upstream
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Forwarding
 @testable import ServerConfiguration
 
 /// Events of links to other servers, and pulls held back for a while.

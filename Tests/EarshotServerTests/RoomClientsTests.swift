@@ -67,7 +67,7 @@ import Testing
     /// A dropped publisher is disconnected with the reason, and may return; viewers stay.
     @Test func dropIsNotForbid() async throws {
         try await TestServer.run { server in
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             let first = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
             #expect(await server.server.parts.control.cut(StreamPath(app: "live", name: "cam1"), .dropped, endsViewers: false))
@@ -86,7 +86,7 @@ import Testing
     @Test func forbidAndResume() async throws {
         try await TestServer.run { server in
             let path = StreamPath(app: "live", name: "cam1")
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             let client = try await server.livePublisher("cam1")
             let until = Int64(Date().timeIntervalSince1970 * 1_000) + 60_000
             _ = try await server.rooms.forbid(path, untilMs: until, reason: "dirty lens", by: Self.ops)
@@ -113,7 +113,7 @@ import Testing
     /// A closed room ends publisher and viewers, and its name accepts no further push.
     @Test func closedRoom() async throws {
         try await TestServer.run { server in
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             let client = try await server.livePublisher("cam1")
             _ = try await server.rooms.apply(.close, to: "cam1", action: "close", by: Self.ops)
             try await server.expectClosed(client, .roomEnded)
@@ -195,7 +195,7 @@ import Testing
             new.id = try RoomID(checking: "walk")
             new.deviceUid = "EAR-0042"
             _ = try await server.rooms.create(new, by: Self.ops)
-            let viewer = try await RawClient.playing(server.port, "walk")
+            let viewer = try await server.player(of: "walk")
             let ghost = try await server.livePublisher("EAR-0042")
             try await server.waitFor("walk", .live)
             let back = try await server.livePublisher("EAR-0042")
@@ -226,7 +226,7 @@ import Testing
 
     @Test func sessionsAreEndedById() async throws {
         try await TestServer.run { server in
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             let id = try #require(try await server.server.parts.streams.collect { $0.sessionSnapshots() }.first?.id)
             #expect(await server.server.parts.control.endSession(id))
             try await server.expectClosed(viewer, .kicked)
@@ -237,7 +237,7 @@ import Testing
     /// Viewers stay while the room waits, even beyond a broken connection's grace period.
     @Test func viewersStayThroughAnInterruption() async throws {
         try await TestServer.run({ $0.rooms.policy.graceMs = 300 }) { server in
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             let client = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
             _ = try await server.rooms.apply(.pauseAnnounced(slot: nil), to: "cam1", action: "pause", by: Self.ops)
@@ -289,7 +289,7 @@ import Testing
             let mallory = try await server.livePublisher("cam1?user=mallory")
             try await server.waitFor("cam1", .live)
             _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
-            let viewer = try await RawClient.playing(server.port, "cam1")
+            let viewer = try await server.player(of: "cam1")
             try await server.rooms.kick("cam1", user: "mallory", by: Self.ops)
             try await server.expectClosed(mallory, .kicked)
             #expect(try await server.waitFor("cam1", .interrupted).reason == .dropped)
@@ -302,8 +302,8 @@ import Testing
         try await TestServer.run { server in
             let publisher = try await server.livePublisher("cam1")
             _ = try await server.rooms.join("cam1", user: "mallory", nick: "M")
-            let mallory = try await RawClient.playing(server.port, "cam1?user=mallory")
-            let alice = try await RawClient.playing(server.port, "cam1?user=alice")
+            let mallory = try await server.player(of: "cam1?user=mallory")
+            let alice = try await server.player(of: "cam1?user=alice")
             try await server.rooms.kick("cam1", user: "mallory", by: Self.ops)
             try await server.expectClosed(mallory, .kicked)
             #expect(!alice.isClosed)
@@ -341,7 +341,7 @@ import Testing
                 #expect(try await server.call("POST", "rooms/cam1/members/mallory/kick", #"{"seconds":600}"#).status == 200)
                 try await isOut(server)
                 // Other users are not affected.
-                let alice = try await RawClient.playing(server.port, "cam1?user=alice")
+                let alice = try await server.player(of: "cam1?user=alice")
                 for client in [alice, publisher] { await client.close() }
             }
             try await TestServer.run(data: data) { server in

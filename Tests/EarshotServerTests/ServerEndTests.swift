@@ -7,6 +7,8 @@ import Support
 import Testing
 
 @testable import EarshotServer
+@testable import Forwarding
+@testable import Packaging
 @testable import ServerConfiguration
 
 /// A stopped server leaves nothing in a process that continues.

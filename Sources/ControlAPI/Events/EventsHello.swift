@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import NIOCore
 import Notifications
+import Packaging
 import RTMP
 import Rooms
 import Support

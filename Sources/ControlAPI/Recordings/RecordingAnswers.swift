@@ -1,4 +1,5 @@
 import Delivery
+import Packaging
 import Rooms
 
 /// The answer to starting or stopping a recording.

@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Logging
+import Packaging
 import Rooms
 import Support
 

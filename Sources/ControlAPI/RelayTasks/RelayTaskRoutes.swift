@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import Forwarding
 import HTTPServer
 import HTTPTypes
 import Logging

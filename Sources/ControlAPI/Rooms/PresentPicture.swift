@@ -4,6 +4,7 @@ package import HTTPServer
 import HTTPTypes
 import Media
 package import NIOCore
+import Packaging
 import Relay
 package import Rooms
 import Support

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import Packaging
 import Rooms
 
 /// A room and the current state of its streams: the answer of all room calls.

@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import NIOCore
+import Packaging
 import Rooms
 import Support
 

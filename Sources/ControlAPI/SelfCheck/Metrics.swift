@@ -4,6 +4,7 @@ import Relay
 import Rooms
 import Support
 import Synchronization
+import Talkback
 
 /// Counters and gauges in Prometheus' text format 0.0.4.
 struct Metrics {

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import Forwarding
 import Listening
 import Relay
 import Rooms

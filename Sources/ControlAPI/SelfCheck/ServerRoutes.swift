@@ -3,6 +3,7 @@ import HTTPTypes
 import Listening
 import Rooms
 import Support
+import Talkback
 
 extension APIRoute {
     /// Calls about the server itself.

@@ -51,8 +51,8 @@ extension APIServices {
     /// One stream, without its room; nil when nobody uses it. Queries only the event loops that the stream lives on.
     func streamAnswer(_ path: StreamPath) async -> StreamAnswer? {
         guard let stream = self.streams.registry.find(path.description) else { return nil }
-        let found: (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: ConnectedPublisher?)? = await withCheckedContinuation {
-            done in
+        typealias Found = (at: (stream: StreamSnapshot, loops: [RelayLoop]), publisher: (any ConnectedPublisher)?)
+        let found: Found? = await withCheckedContinuation { done in
             stream.home.run { home in
                 done.resume(
                     returning: home.snapshot(of: stream).map { ($0, (home.publisher(of: stream) as? any EndablePublisher)?.publisher) })
@@ -63,12 +63,7 @@ extension APIServices {
         for loop in found.at.loops {
             bytesOut += await withCheckedContinuation { done in loop.run { done.resume(returning: $0.bytesSent(of: stream)) } }
         }
-        var publisher: SessionSnapshot?
-        if let connection = found.publisher?.connection {
-            publisher = await withCheckedContinuation { done in
-                connection.eventLoop.execute { done.resume(returning: connection.value.snapshot()) }
-            }
-        }
+        let publisher = await found.publisher?.snapshot()
         return StreamAnswer(snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, roomID: nil)
     }
 }

@@ -2,6 +2,7 @@ import Access
 import Delivery
 import Rooms
 import Talk
+import Talkback
 
 /// A talk channel and its participants.
 struct TalkAnswer: Sendable {

@@ -6,6 +6,7 @@ import Rooms
 import ServerConfiguration
 import Support
 import Talk
+import Talkback
 
 /// Inputs of the talk channel calls.
 private enum TalkInputs {

@@ -1,9 +1,9 @@
-import Media
-import Relay
+package import Media
+package import Relay
 
 /// A stream that the server makes from others and publishes itself. The relay fans it out like a client's. Any thread.
-final class DerivedStream: Sendable {
-    let stream: Relay.Stream
+package final class DerivedStream: Sendable {
+    package let stream: Relay.Stream
     private let token: StreamState.Token
     private let registry: StreamRegistry
 
@@ -13,18 +13,18 @@ final class DerivedStream: Sendable {
         self.registry = registry
     }
 
-    var viewers: Int { self.stream.viewerCount }
+    package var viewers: Int { self.stream.viewerCount }
 
-    func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
+    package func publish(_ frames: [Frame]) { RelayLoop.publish(frames, to: self.stream, token: self.token) }
 
     /// Passes frames to the stream's taps only, because they are too late for viewers.
-    func keep(_ frames: [Frame]) { RelayLoop.keep(frames, of: self.stream, token: self.token) }
+    package func keep(_ frames: [Frame]) { RelayLoop.keep(frames, of: self.stream, token: self.token) }
 
     /// New viewers begin with the next keyframe.
-    func dropGOP() { RelayLoop.dropGOP(of: self.stream, token: self.token) }
+    package func dropGOP() { RelayLoop.dropGOP(of: self.stream, token: self.token) }
 
     /// Ends the stream for its viewers. Call once.
-    func end() {
+    package func end() {
         let stream = self.stream
         let registry = self.registry
         stream.home.run { home in
@@ -35,7 +35,7 @@ final class DerivedStream: Sendable {
 
     /// Opens the stream on `loop`, unless viewers already wait for it on another one. Returns nil if somebody publishes it. `loop` may be
     /// any of the server's.
-    static func open(_ path: String, by maker: String, in registry: StreamRegistry, on loop: RelayLoop) async -> DerivedStream? {
+    package static func open(_ path: String, by maker: String, in registry: StreamRegistry, on loop: RelayLoop) async -> DerivedStream? {
         await withCheckedContinuation { done in
             loop.run { loop in
                 let stream = registry.acquire(path, on: loop)

@@ -12,7 +12,7 @@ import Synchronization
 package final class LiveStreams: Sendable {
     package let registry = StreamRegistry()
     /// Finds streams that come back to where they were.
-    let origins = LoopDetector()
+    package let origins = LoopDetector()
     package let placement: Placement
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)

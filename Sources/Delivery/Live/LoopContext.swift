@@ -24,7 +24,7 @@ package protocol LiveConnection: AnyObject {
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
 package final class LoopContext: @unchecked Sendable {
     package let relay: RelayLoop
-    let turns: LoopTurns
+    package let turns: LoopTurns
     /// New viewers that wait until the loop accepts some again.
     package let joins: JoinQueue
     private let log: Logger

@@ -27,15 +27,3 @@ package final class PlayGrant: Sendable {
         self.admissions.notifyEnded(self.request, pass: self.pass, reason: reason)
     }
 }
-
-/// A viewer over HTTP that was admitted.
-package struct HTTPPlay: Sendable {
-    package let request: AdmissionRequest
-    package let grant: PlayGrant
-
-    package init(request: AdmissionRequest, grant: PlayGrant) {
-        self.request = request
-        self.grant = grant
-    }
-    package var pass: AdmissionPass { self.grant.pass }
-}

@@ -1,4 +1,3 @@
-import RTMP
 package import Relay
 
 /// A connection as the API shows it.
@@ -42,16 +41,5 @@ package struct SessionSnapshot: Sendable {
         case wsMP4 = "ws-fmp4"
         case wssMP4 = "wss-fmp4"
         case hls
-    }
-}
-
-extension RTMPConnection {
-    package func snapshot() -> SessionSnapshot {
-        SessionSnapshot(
-            id: self.id, remote: self.remote, transport: self.isTLS ? .rtmps : .rtmp,
-            app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
-            client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
-            seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
-            viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })
     }
 }

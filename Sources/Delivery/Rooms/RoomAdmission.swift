@@ -8,9 +8,14 @@ package import Support
 import Synchronization
 
 /// An admitted publisher: its pass and its publish session.
-struct PublishAdmission: Sendable {
-    let pass: AdmissionPass
-    let session: any PublishSession
+package struct PublishAdmission: Sendable {
+    package let pass: AdmissionPass
+    package let session: any PublishSession
+
+    package init(pass: AdmissionPass, session: any PublishSession) {
+        self.pass = pass
+        self.session = session
+    }
 }
 
 /// Admission of publishers and viewers to rooms. Any thread.
@@ -19,7 +24,7 @@ package final class RoomAdmission: Sendable {
     /// Credentials, rates and hooks.
     package let rules: AdmissionRules
     package let memory: MemoryBudget
-    let pushRates: PushRates
+    package let pushRates: PushRates
     /// The room of each push.
     package let pushes: ActivePushes
     package let streams: LiveStreams
@@ -41,7 +46,7 @@ package final class RoomAdmission: Sendable {
     // MARK: Publishers
 
     /// Asks the hook, if there is one, and then the room registry.
-    func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
+    package func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
         if self.rules.hasHook(.publish) {
@@ -105,7 +110,7 @@ package final class RoomAdmission: Sendable {
     ///
     /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
     /// it, and its memory is already charged.
-    func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
+    package func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
         guard self.memory.ledger.isOver else { return nil }
         await self.memory.reclaim(nowMs: LoopSweeper.nowMs)
         guard self.memory.ledger.isOver else { return nil }
@@ -189,7 +194,7 @@ package final class ActivePushes: Sendable {
 
     package init() {}
 
-    func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
-    func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
+    package func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
+    package func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
     package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
 }

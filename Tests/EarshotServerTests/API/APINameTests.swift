@@ -114,7 +114,7 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.refused(404, "GET", "sessions/1")
-            let player = try await RawClient.playing(server.port, "cam1")
+            let player = try await server.player(of: "cam1")
             try await eventually("the session") { try await api.ok("GET", "sessions?stream=live/cam1")["total"].int == 1 }
             let listed = try await api.ok("GET", "sessions?stream=live/cam1")["list"][0]
             let id = try listed["sessionId"].int.orThrow()

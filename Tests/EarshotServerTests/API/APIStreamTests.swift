@@ -102,7 +102,7 @@ import Testing
             let publisher = try await server.livePublisher("cam1")
             try await server.waitFor("cam1", .live)
             var viewers: [RawClient] = []
-            for _ in 0..<4 { viewers.append(try await RawClient.playing(server.port, "cam1")) }
+            for _ in 0..<4 { viewers.append(try await server.player(of: "cam1")) }
             publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 40)
             try await eventually("media") { viewers.allSatisfy { !$0.media().isEmpty } }
             let answer = try await parts.api.streamAnswer(path).orThrow()
@@ -139,7 +139,7 @@ import Testing
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201)
-            let viewers = [try await RawClient.playing(server.port, "cam1"), try await RawClient.playing(server.port, "cam1")]
+            let viewers = [try await server.player(of: "cam1"), try await server.player(of: "cam1")]
             try await server.wait("rooms/cam1") { $0["online"].int == 2 && $0["peak"].int == 2 }
             for viewer in viewers { await viewer.close() }
             try await server.wait("rooms/cam1") { $0["online"].int == 0 }

@@ -15,19 +15,29 @@ import Glibc
 @Suite(.serialized, .timeLimit(.minutes(5))) struct HTTPFloodTests {
     private static let greedy = ["127.0.0.3", "127.0.0.4"]
 
-    /// Opens connections one after another, which never read and never close.
+    /// Opens connections one after another, which never read.
     private final class Flood: Sendable {
         private let task: Task<[CInt], Never>
 
-        /// Opens `perSecond` connections a second, from `addresses` in turn. Each sends `request`.
+        /// Most connections that are kept; beyond that, the oldest is closed for each new one. The server has ended it long before.
+        private static let most = 6_000
+
+        /// Opens `perSecond` connections a second, from `addresses` in turn, until it is ended. Each sends `request`.
         init(perSecond: Int, from addresses: [String], port: Int, request: String) {
             self.task = Task {
                 var sockets: [CInt] = []
                 var next = ContinuousClock.now
-                while !Task.isCancelled, sockets.count < 6_000 {
-                    if let socket = Self.open(from: addresses[sockets.count % addresses.count], port: port) {
+                var count = 0
+                while !Task.isCancelled {
+                    if let socket = Self.open(from: addresses[count % addresses.count], port: port) {
                         _ = send(socket, request, request.utf8.count, CInt(MSG_NOSIGNAL))
-                        sockets.append(socket)
+                        if sockets.count < Self.most {
+                            sockets.append(socket)
+                        } else {
+                            close(sockets[count % Self.most])
+                            sockets[count % Self.most] = socket
+                        }
+                        count += 1
                     }
                     next += .seconds(1) / perSecond
                     // Throws only on cancellation, which ends the loop.

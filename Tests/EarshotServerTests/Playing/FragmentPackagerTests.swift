@@ -9,6 +9,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 /// Pieces of streams whose timestamps jump or are uneven.
 @Suite struct FragmentPackagerTests {

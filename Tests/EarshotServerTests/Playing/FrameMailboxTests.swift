@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 @Suite struct FrameMailboxTests {
     private final class Wakes: Sendable {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 @testable import ServerConfiguration
 
 /// The cost of low latency, and that nothing waits for what comes next. ``PartDelayTests`` judges the delay.

@@ -8,6 +8,7 @@ import Synchronization
 import Testing
 
 @testable import Delivery
+@testable import Packaging
 
 /// The delay that low latency promises, with a clock of the test's own. ``HLSDelayMeasurement`` measures it through a live server.
 @Suite struct PartDelayTests {

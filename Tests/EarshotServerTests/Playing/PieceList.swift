@@ -5,6 +5,7 @@ import Relay
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 /// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.
 final class PieceList: FragmentSink {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 /// The ends and beginnings of runs of pieces, as players see them.
 @Suite struct PieceRunTests {

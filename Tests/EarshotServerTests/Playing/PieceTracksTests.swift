@@ -6,6 +6,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 /// Pieces of streams whose cameras and microphones are switched on and off.
 @Suite struct PieceTracksTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 @testable import ServerConfiguration
 
 /// Snapshots of live streams.

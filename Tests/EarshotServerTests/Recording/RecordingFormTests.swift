@@ -8,6 +8,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
+@testable import Packaging
 
 /// The pure parts of recordings: names, ranges and bounds.
 @Suite struct RecordingFormTests {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 @testable import Rooms
 
 /// Recovery from kills, refusals and slow disks at bad moments.

@@ -8,6 +8,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Packaging
 
 /// Recordings and snapshots that are overdue after the server believed a clock leap. Only a share of them is deleted each hour, but a quota
 /// deletes as many as it needs.

@@ -41,13 +41,24 @@ extension TestServer {
         #expect(counters.connectionsAccepted == closed + UInt64(count), sourceLocation: sourceLocation)
     }
 
+    /// A player that gets all that is published from now on. `Play.Start` alone does not say so: the stream's home loop hears of a loop's
+    /// first viewer a turn or more later.
+    func player(of name: String, _ options: RawClient.Options = RawClient.Options()) async throws -> RawClient {
+        let client = try await RawClient.playing(self.port, name, options)
+        try await self.pass(client)
+        // To the home loop, and back with what the stream holds.
+        for _ in 0..<2 { _ = try await self.server.parts.streams.collect { _ in [true] } }
+        return client
+    }
+
     /// Runs a server and a canary while the body misbehaves.
     static func withCanary(
         _ configure: (inout ServerConfig) -> Void = { _ in }, sourceLocation: SourceLocation = #_sourceLocation,
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         try await TestServer.run(configure) { server in
-            try await Canary.during(server.port, sourceLocation: sourceLocation) { try await body(server) }
+            let clocks = try await server.server.parts.streams.collect { _ in [CPUClock.thisThread] }
+            try await Canary.during(server.port, clocks: clocks, sourceLocation: sourceLocation) { try await body(server) }
         }
     }
 }

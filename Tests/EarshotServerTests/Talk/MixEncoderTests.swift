@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Talkback
 
 /// Skipped silence must equal encoded silence, in its timestamps and in the sound after it.
 @Suite struct MixEncoderTests {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Talkback
 
 /// Waiting for event loops that are late in reading.
 @Suite struct ReadingTurnsTests {

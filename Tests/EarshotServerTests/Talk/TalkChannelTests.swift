@@ -11,6 +11,7 @@ import Testing
 @testable import EarshotServer
 @testable import ServerConfiguration
 @testable import Support
+@testable import Talkback
 
 /// A channel's decisions when several things happen at once.
 @Suite struct TalkChannelTests {

@@ -9,6 +9,7 @@ import Testing
 @testable import Access
 @testable import Delivery
 @testable import EarshotServer
+@testable import Talkback
 
 /// The voice that each credential opens, and the role that it gives.
 @Suite struct TalkCredentialTests {

@@ -11,6 +11,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Talkback
 
 /// The server's whole path of a voice, from incoming to outgoing message. The clock is the test's own. `TalkDelayMeasurement` measures the
 /// same on a live server, for Benchmarks/talk.sh.

@@ -6,6 +6,7 @@ import Testing
 @testable import EarshotServer
 @testable import ServerConfiguration
 @testable import Support
+@testable import Talkback
 
 /// A room's talk, in a file beside its recording.
 @Suite struct TalkRecordingTests {

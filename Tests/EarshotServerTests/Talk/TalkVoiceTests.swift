@@ -8,6 +8,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import Talkback
 
 /// Limits on the cost of one talker.
 @Suite struct TalkVoiceTests {

@@ -1,0 +1,56 @@
+package import Relay
+package import Rooms
+import ServerConfiguration
+
+/// A push to a room's stream.
+package final class RoomPublishSession: PublishSession {
+    private let grant: PushGrant
+    private let admission: RoomAdmission
+
+    init(_ grant: PushGrant, _ admission: RoomAdmission) {
+        self.grant = grant
+        self.admission = admission
+        admission.pushes.add(grant)
+    }
+
+    package var path: StreamPath { self.grant.path }
+    package var roomID: RoomID? { self.grant.roomID }
+    package var takeover: TakeoverRule { self.admission.takeover(of: self.grant.path.app) }
+    package var grace: GracePeriods { GracePeriods(self.grant.policy) }
+    package var isAudioOnly: Bool { false }
+    package var endsAlone: Bool { false }
+    package var mayBeSilent: Bool { false }
+    package var isOpen: Bool { true }
+
+    package func delegate(_ publisher: any ConnectedPublisher) -> any EndablePublisher {
+        Delegate(sequence: self.grant.sequence, rooms: self.admission.rooms, publisher: publisher)
+    }
+
+    package func began(_ stream: Relay.Stream) { self.admission.streams.published(stream, self.grant) }
+    package func leftOut(_ isMuted: Bool) {}
+    package func pauseAnnounced() { self.admission.rooms.pauseAnnounced(self.grant.sequence) }
+
+    package func ended(_ end: PushEnd) {
+        self.admission.pushes.remove(self.grant)
+        self.admission.rooms.pushEnded(self.grant.sequence, end)
+    }
+
+    /// Forwards the stream's events about its publisher to the room registry. The end goes to the publisher too.
+    private final class Delegate: RoomPublisher {
+        let sequence: PushSequence
+        let rooms: RoomRegistry
+        let publisher: (any ConnectedPublisher)?
+
+        init(sequence: PushSequence, rooms: RoomRegistry, publisher: any ConnectedPublisher) {
+            self.sequence = sequence
+            self.rooms = rooms
+            self.publisher = publisher
+        }
+
+        /// Reports the end to the registry at once, before the next publisher's media. The connection's own report comes too late to count.
+        func end(_ token: StreamState.Token, _ end: PushEnd) {
+            self.rooms.pushEnded(self.sequence, end)
+            self.publisher?.ended(token, end)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package import Access
+package import Relay
+import Talk
+
+/// The talk channels, as connections see them. Any thread.
+package protocol TalkGateway: AnyObject, Sendable {
+    /// Checks credential and address of a talk channel's name.
+    ///
+    /// `push` is a publish to the same room on the same connection. Its pass is valid here, too, unless the name has a credential of its
+    /// own; the app's credential, which is in every name's query, is the push's. `isCarried`: the push's pass was used.
+    func check(
+        _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
+    ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal>
+    /// Asks the hook, the room and its channel to admit a talker. Not on an event loop.
+    func admitTalker(
+        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
+    ) async -> Result<PublishAdmission, AdmissionRefusal>
+    /// The same for a listener; its mix exists then, or soon.
+    func admitListener(
+        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
+    ) async -> Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal>
+    /// Where the mixes in this codec are streams.
+    func registry(of codec: TalkCodec) -> StreamRegistry
+}
+
+/// A listener's place in a channel. Any thread.
+package protocol TalkListening: AnyObject, Sendable {
+    var codec: TalkCodec { get }
+    /// Whether its channel has ended.
+    var isOver: Bool { get }
+    /// False once it was thrown out, which may precede its play.
+    var mayPlay: Bool { get }
+    /// Call once.
+    func end()
+}

@@ -1,0 +1,145 @@
+import Access
+package import Delivery
+import Logging
+import NIOCore
+package import Relay
+package import Rooms
+package import ServerConfiguration
+import ServiceLifecycle
+import Support
+import Synchronization
+import Upstream
+
+/// The links to other servers, by task. Any thread.
+package final class RelayTasks: Sendable {
+    let config: ServerConfig
+    let admission: RoomAdmission
+    let connections: Connections
+    private let rows = Mutex<[Int64: ForwardLink]>([:])
+    /// Created for the first task.
+    private let vaults = Mutex<URLVault?>(nil)
+
+    package init(_ config: ServerConfig, _ admission: RoomAdmission, _ connections: Connections) {
+        self.config = config
+        self.admission = admission
+        self.connections = connections
+    }
+
+    var rooms: RoomRegistry { self.admission.rooms }
+    var streams: LiveStreams { self.admission.streams }
+    var log: Logger { self.connections.log }
+
+    package var all: [ForwardLink] { self.rows.withLock { $0.values.sorted { $0.task.id < $1.task.id } } }
+
+    package func find(_ id: Int64) -> ForwardLink? { self.rows.withLock { $0[id] } }
+
+    /// Number of links that publish a stream here now.
+    package var publishing: Int { self.all.count { $0.isPublishing } }
+
+    /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
+    private func vault() async throws -> URLVault {
+        if let vault = self.vaults.withLock({ $0 }) { return vault }
+        let directory = self.config.data.directory
+        let vault = try await DiskWork.run { Result { try URLVault(directory: directory) } }.get()
+        self.vaults.withLock { $0 = vault }
+        return vault
+    }
+
+    /// Stores a new task and runs it.
+    package func create(
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool,
+        keeping: KeptAnswer<RelayTask>? = nil
+    ) async throws -> RelayTask {
+        let sealed = try await self.vault().seal(url, direction, path)
+        let task = try await self.rooms.createRelayTask(direction, path, url: sealed, onDemand: onDemand, keeping: keeping)
+        _ = try self.add(task.with(url: url))
+        return task
+    }
+
+    /// Runs the stored tasks. Addresses that an earlier version stored unsealed are sealed.
+    func start() async throws {
+        for task in try await self.rooms.relayTasks() {
+            do {
+                let vault = try await self.vault()
+                let isSealed = URLVault.isSealed(task.url)
+                guard let url = isSealed ? vault.open(task.url, task.direction, task.path) : task.url else {
+                    throw KeyFileError(
+                        "its address was sealed with another key than the one in \(URLVault.fileName);"
+                            + " delete the task and create it again")
+                }
+                if !isSealed { try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path)) }
+                _ = try self.add(task.with(url: url))
+            } catch {
+                self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
+            }
+        }
+    }
+
+    /// Runs a stored task; its address is unsealed.
+    private func add(_ task: RelayTask) throws(UpstreamError) -> ForwardLink {
+        let link = try ForwardLink(task, of: self)
+        self.rows.withLock { $0[task.id] = link }
+        link.begin()
+        return link
+    }
+
+    package func remove(_ id: Int64) {
+        let link = self.rows.withLock { $0.removeValue(forKey: id) }
+        link?.delete("deleted")
+    }
+
+    package func publishBegan(_ stream: Relay.Stream) { self.streamBegan(stream.path) }
+
+    func streamBegan(_ path: String) {
+        for link in self.links(of: path) { link.streamBegan() }
+    }
+
+    /// Starts the stream's on-demand pulls for a player. Returns whether a link may bring the stream.
+    @discardableResult
+    package func wanted(_ path: String) -> Bool {
+        let links = self.links(of: path).filter { $0.task.direction == .pull && $0.task.onDemand }
+        for link in links { link.wanted() }
+        return !links.isEmpty
+    }
+
+    private func links(of path: String) -> [ForwardLink] {
+        self.rows.withLock { rows in rows.isEmpty ? [] : rows.values.filter { $0.task.path.description == path } }
+    }
+
+    func sweep() {
+        let nowMs = LoopSweeper.nowMs
+        for link in self.all { link.sweep(nowMs: nowMs) }
+    }
+
+    /// Stops all links, and lets go of them: each holds the tasks.
+    func stopAll() {
+        let all = self.rows.withLock { rows in
+            defer { rows = [:] }
+            return Array(rows.values)
+        }
+        for link in all { link.delete("server_shutdown") }
+    }
+}
+
+/// Runs the stored links from the start of the server.
+package struct RelayTaskService: Service {
+    private let tasks: RelayTasks
+
+    package init(_ tasks: RelayTasks) {
+        self.tasks = tasks
+    }
+
+    private static let sweepInterval = Duration.seconds(1)
+
+    package func run() async throws {
+        try await self.tasks.start()
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                self.tasks.sweep()
+                // Cancelled: the server shuts down.
+                do { try await Task.sleep(for: Self.sweepInterval) } catch { return }
+            }
+        }
+        self.tasks.stopAll()
+    }
+}

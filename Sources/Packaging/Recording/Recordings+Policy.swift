@@ -1,0 +1,159 @@
+import Delivery
+import Logging
+package import Relay
+package import Rooms
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// Recordings without a call: by settings, by a room's policy, and retries of failed ones.
+extension Recordings {
+    /// Starts to buffer a publisher's frames if they are to be recorded. Called before its first frame, in order with its frames. Any
+    /// thread.
+    package func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant) {
+        let path = stream.path
+        let isWanted = self.isWanted(grant.path.app, grant.policy.record)
+        let isDue = self.state.withLock { state in
+            guard !state.isStopping, isWanted || state.orders[path] != nil else { return false }
+            // A running recorder carries on with the new publisher.
+            if let running = state.running[path], !running.isOver { return false }
+            return state.stopped[path]?.stream !== stream
+        }
+        if isDue {
+            self.heads.add(stream, of: self.streams.registry, limitBytes: self.frameQueueBytes, ledger: self.ledger)
+        }
+    }
+
+    /// Reacts to the registry's outcomes: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue; does not
+    /// block.
+    package func handle(_ outcomes: [RoomRegistry.Outcome]) {
+        for outcome in outcomes {
+            switch outcome {
+            case .streamBegan(let path, let roomID, let slot):
+                Task { await self.streamBegan(path, roomID: roomID, slot: slot) }
+            case .policyChanged(let roomID, _, let old, let new) where old.record != new.record:
+                Task { await self.policyChanged(of: roomID) }
+            case .event(let event):
+                switch event.kind {
+                case .roomExpired, .roomClosed, .roomDeleted: if let roomID = event.roomID { self.dropOrders(of: roomID) }
+                default: break
+                }
+            default: break
+            }
+        }
+    }
+
+    private func dropOrders(of roomID: RoomID) {
+        let left = self.state.withLock { state in
+            let left = state.orders.filter { $0.value.task.roomID == roomID }
+            for path in left.keys { state.orders[path] = nil }
+            return left.values
+        }
+        for order in left { Task { await self.drop(order, .streamEnded) } }
+    }
+
+    private func streamBegan(_ path: StreamPath, roomID: RoomID, slot: Int) async {
+        let goesOn = self.state.withLock { $0.orders[path.description] != nil }
+        if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
+        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, isRetry: false)
+    }
+
+    private func isWanted(_ app: String, _ roomID: RoomID) async -> Bool {
+        do {
+            return self.isWanted(app, try await self.rooms.room(roomID.rawValue).policy.record)
+        } catch {
+            self.log.error("A room's policy could not be read", metadata: ["room": "\(roomID)", "error": "\(error)"])
+            return self.isWanted(app, .apps)
+        }
+    }
+
+    private func isWanted(_ app: String, _ policy: RoomPolicy.Record) -> Bool {
+        switch policy {
+        case .always: true
+        case .never: false
+        case .apps: self.settings.apps.contains { $0 == "*" || $0 == app }
+        }
+    }
+
+    /// Applies a room's new policy at once to streams that are live.
+    private func policyChanged(of id: RoomID) async {
+        do {
+            let room = try await self.rooms.room(id.rawValue)
+            for slot in room.slots {
+                let path = slot.path.description
+                if self.isWanted(slot.app, room.policy.record) {
+                    // A new policy overrides an earlier stop.
+                    self.state.withLock { $0.stopped[path] = nil }
+                    guard slot.isActive else { continue }
+                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, isRetry: false)
+                } else {
+                    let recorder = self.state.withLock { state in
+                        if state.broken[path]?.isByCall == false { state.broken[path] = nil }
+                        return state.running[path].flatMap { $0.isOver || $0.isByCall ? nil : $0 }
+                    }
+                    await recorder?.stop(.stopped)
+                }
+            }
+        } catch {
+            self.log.error("A room's policy could not be read", metadata: ["room": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    func beginByPolicy(
+        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, isRetry: Bool
+    ) async {
+        // The recording was stopped, and the same stream's publisher has returned.
+        let isStopped = self.state.withLock { state -> Bool in
+            guard let held = state.stopped[path.description]?.stream else { return false }
+            return held === self.streams.registry.find(path.description)
+        }
+        guard !isStopped else { return }
+        do throws(Refusal) {
+            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true)
+        } catch {
+            if error == .isRecording, let stream = self.streams.registry.find(path.description) {
+                // The recorder may still write the previous run to a slow disk. This one starts afterwards.
+                let isFree = self.state.withLock { state in
+                    guard state.running[path.description] != nil else { return true }
+                    state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
+                    return false
+                }
+                if isFree, !isRetry {
+                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, isRetry: true)
+                }
+                return
+            }
+            guard case .end(let end) = error, !isRetry else { return }
+            self.reportRefused(path, roomID: roomID, slot: slot, end)
+        }
+    }
+
+    /// Logs and stores a refusal, once per stream rather than per attempt.
+    package func reportRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
+        self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
+        let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
+        self.rooms.recordingTaskEnded(task, end, wasStarted: false)
+    }
+
+    /// Retries failed recordings that are due and whose streams are still live.
+    func retry(nowMs: Int64) async {
+        self.heads.dropStale(nowMs: nowMs)
+        let due = self.state.withLock { state -> [(StreamPath, Broken)] in
+            state.stopped = state.stopped.filter { $0.value.stream != nil }
+            var due: [(StreamPath, Broken)] = []
+            for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
+                state.broken[name] = nil
+                // A new stream of that name begins by policy, or by its own call.
+                guard let path = StreamPath(name), let stream = broken.stream, stream === self.streams.registry.find(name) else {
+                    state.failures[name] = nil
+                    continue
+                }
+                due.append((path, broken))
+            }
+            return due
+        }
+        for (path, broken) in due {
+            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, isRetry: true)
+        }
+    }
+}

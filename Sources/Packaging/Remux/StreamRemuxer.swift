@@ -1,0 +1,373 @@
+import Delivery
+import Dispatch
+import FFmpeg
+package import HLS
+import Logging
+import Media
+import NIOCore
+import Relay
+import Rooms
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// Remuxes one stream for playback over HTTP: into HLS's window and for viewers of fragmented MP4.
+///
+/// An actor with its own thread, running only while it is in use. Counts as a user of the stream, but not as a viewer.
+package actor StreamRemuxer {
+    package nonisolated let path: String
+    private nonisolated let executor: QueueExecutor
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    private let table: RemuxTable
+    private let stream: Relay.Stream
+    private let maker: FragmentPackager
+    private let taker: WindowTaker
+    /// The memory charged for the window's segments.
+    private let charge: MemoryCharge
+    private let makeWindow: @Sendable () throws(HLSError) -> MediaWindow
+    private var mailbox: FrameMailbox?
+    private var timer: (any DispatchSourceTimer)?
+    private var waiters: [Waiter] = []
+    /// The last request for pieces, in milliseconds of the steady clock.
+    private var piecesAskedMs: Int64 = 0
+    /// Opens the stream of pieces.
+    private var opening: Task<Void, Never>?
+    /// Requests that wait for the first playlist.
+    private var playlistWaiters = 0
+    private var toldProblems = 0
+    private var toldRefusal: String?
+    private var hasToldDropped = false
+    private var seenVersion = -1
+    private var phase = Phase.running
+    /// The last use, in milliseconds of the steady clock.
+    private let lastUse: Atomic<Int64>
+    private let hasEnded = Atomic<Bool>(false)
+
+    private enum Phase: Equatable {
+        case running
+        /// The stream is over; its playlist lingers for a moment.
+        case ended(untilMs: Int64)
+        case stopped
+    }
+
+    /// A request that waits until the window meets a condition.
+    private struct Waiter {
+        let isDone: (MediaWindow) -> Bool
+        /// It may wait for a part or less, rather than for a whole segment.
+        let isUrgent: Bool
+        let untilMs: Int64
+        let answer: CheckedContinuation<Bool, Never>
+    }
+
+    private struct Weak: Sendable {
+        weak let remuxer: StreamRemuxer?
+    }
+
+    /// The longest that frames wait for a request. Milliseconds.
+    private static let lazyMs: Int64 = 2_000
+    /// Interval of non-urgent work: stopping when idle, and timing out waits. Milliseconds.
+    private static let tickMs = 1_000
+    /// It stops after this long without request or viewer. Milliseconds.
+    static let idleMs: Int64 = 30_000
+    /// The same while memory is short and no HLS viewer is known.
+    private static let unwatchedMs: Int64 = 2_000
+    private static let lingerMs: Int64 = 30_000
+    private static let waiterLimit = 20_000
+
+    /// The first Media Sequence Number: three per second since 2020. Numbers at one URL must never go back, whatever an earlier window
+    /// reached (RFC 8216bis §6.2.2); this start grows by three a second, segments by two at most. It fits 31 bits until 2042, all that some
+    /// players read.
+    private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
+
+    /// `stream` is already acquired on its behalf. `keyframeIntervalMs`: as measured from its publisher, if known.
+    init(_ table: RemuxTable, _ stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
+        self.table = table
+        self.stream = stream
+        self.path = stream.path
+        self.executor = QueueExecutor(label: "remux \(stream.path)")
+        let settings = table.config.hls
+        let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
+            try MediaWindow(
+                epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Self.firstSequence(),
+                configuration: settings.window)
+        }
+        self.makeWindow = makeWindow
+        self.charge = MemoryCharge(table.ledger)
+        let cache = table.config.relay.gopCache
+        self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
+        self.taker.keyframeIntervalMs = keyframeIntervalMs
+        self.maker = FragmentPackager(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
+        self.lastUse = Atomic(LoopSweeper.nowMs)
+    }
+
+    /// Starts receiving frames. Call once.
+    package func start() {
+        let me = Weak(remuxer: self)
+        let mailbox = FrameMailbox(
+            on: self.stream.home.eventLoop, limitBytes: self.table.config.limits.frameQueueBytes, ledger: self.table.ledger
+        ) { [executor] in
+            executor.queue.async { me.remuxer?.assumeIsolated { $0.drain() } }
+        }
+        self.mailbox = mailbox
+        RelayLoop.add(mailbox, to: self.stream)
+        let timer = DispatchSource.makeTimerSource(queue: self.executor.queue)
+        timer.schedule(
+            deadline: .now() + .milliseconds(Self.tickMs), repeating: .milliseconds(Self.tickMs), leeway: .milliseconds(Self.tickMs / 4))
+        timer.setEventHandler { me.remuxer?.assumeIsolated { $0.tick() } }
+        timer.resume()
+        self.timer = timer
+    }
+
+    /// Postpones the stop for idleness. Call before any other use.
+    package nonisolated func touch() { self.lastUse.store(LoopSweeper.nowMs, ordering: .relaxed) }
+
+    nonisolated func isIdle(nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
+        nowMs - self.lastUse.load(ordering: .relaxed) >= idleMs
+    }
+
+    /// Whether its stream is over.
+    package nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
+
+    // MARK: Frames
+
+    /// Processes frames until none is worth staying awake for.
+    private func drain() {
+        while let mailbox = self.mailbox, self.phase == .running {
+            let batch = mailbox.drain()
+            let nowMs = LoopSweeper.nowMs
+            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.table.rooms.now - batch.idleMs)
+            if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
+                self.taker.end(nowMs: nowMs)
+                self.streamEnded()
+            } else if batch.isStalled {
+                self.maker.closeStalled(nowMs: nowMs)
+            }
+            if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
+            self.reportProblems()
+            self.changed()
+            self.charge.set(self.taker.window.heldBytes)
+            if mailbox.rest(self.patience) { break }
+        }
+        // If it ended without a linger, stop now and answer the waiting requests.
+        if case .ended(let untilMs) = self.phase, LoopSweeper.nowMs >= untilMs { self.tick() }
+    }
+
+    /// Lets frames wait while no request needs the next part. A request has them made into parts first. So a stream that only plain players
+    /// watch, or nobody, wakes this thread once a segment.
+    private var patience: FrameMailbox.Patience? {
+        guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
+        guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }
+        patience.dueMs = .max / 2
+        patience.holdMs = Self.lazyMs
+        return patience
+    }
+
+    /// There are viewers of pieces, or one is expected.
+    private var sendsPieces: Bool {
+        guard let pieces = self.taker.pieces else { return false }
+        return pieces.viewers > 0 || LoopSweeper.nowMs - self.piecesAskedMs < Self.idleMs
+    }
+
+    private func reportProblems() {
+        for problem in self.maker.problems[self.toldProblems...] {
+            self.table.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
+        }
+        self.toldProblems = self.maker.problems.count
+        if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
+            self.hasToldDropped = true
+            self.table.log.warning(
+                "Remuxing does not keep up: frames are dropped up to the next keyframe",
+                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
+        }
+        guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
+        self.toldRefusal = problem
+        self.table.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
+    }
+
+    private func streamEnded() {
+        self.hasEnded.store(true, ordering: .relaxed)
+        // Viewers who are refused from now on must not get the old segments, either.
+        if self.table.rooms.playRefusal(self.path) != nil {
+            do { self.taker.purge(try self.makeWindow()) } catch { self.table.log.error("Remuxing", metadata: ["error": "\(error)"]) }
+            self.phase = .ended(untilMs: LoopSweeper.nowMs)
+        } else {
+            self.phase = .ended(untilMs: LoopSweeper.nowMs + Self.lingerMs)
+        }
+        self.letGo()
+    }
+
+    /// Stops receiving frames and releases the stream.
+    private func letGo() {
+        guard let mailbox = self.mailbox else { return }
+        self.mailbox = nil
+        RelayLoop.remove(mailbox, from: self.stream)
+        self.table.streams.registry.release(self.stream)
+        self.taker.pieces?.end()
+        self.taker.pieces = nil
+    }
+
+    private func tick() {
+        let nowMs = LoopSweeper.nowMs
+        if self.phase == .running { self.taker.expire(nowMs: nowMs) }
+        self.charge.set(self.taker.window.heldBytes)
+        if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
+        self.changed()
+        for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
+            self.waiters.remove(at: index).answer.resume(returning: false)
+        }
+        switch self.phase {
+        case .running:
+            if self.isIdle(nowMs: nowMs), !self.table.config.hls.always, self.table.remove(self, ifIdleAt: nowMs) { self.stop() }
+        case .ended(let untilMs):
+            if nowMs >= untilMs {
+                self.table.remove(self)
+                self.stop()
+            }
+        case .stopped: break
+        }
+    }
+
+    /// Stops if nobody watches, when memory is short. A later request starts a new one.
+    func dropIfUnwatched() {
+        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.table.isPlayed(self.path) else { return }
+        if self.table.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
+    }
+
+    /// Stops because it is idle or the server shuts down.
+    package func stop() {
+        self.phase = .stopped
+        self.letGo()
+        self.timer?.cancel()
+        self.timer = nil
+        for waiter in self.waiters { waiter.answer.resume(returning: false) }
+        self.waiters = []
+    }
+
+    // MARK: Pieces
+
+    /// Opens the stream of pieces, if needed. Returns its type for MediaSource and the Content-Type; nil if no pieces can be made.
+    package func openPieces(waitMs: Int) async -> String? {
+        self.touch()
+        guard self.maker.format == .fmp4 else { return nil }
+        _ = await self.wait(ms: waitMs) { _ in self.taker.beginning != nil }
+        guard self.taker.beginning != nil, self.phase == .running else { return nil }
+        self.piecesAskedMs = LoopSweeper.nowMs
+        if self.taker.pieces == nil {
+            // Concurrent callers wait for the same opening.
+            let opening = self.opening ?? Task { await self.makePieces() }
+            self.opening = opening
+            await opening.value
+        }
+        self.drain()
+        // The newest type, in case it changed meanwhile.
+        return self.taker.pieces == nil ? nil : self.taker.beginning?.mimeType
+    }
+
+    private func makePieces() async {
+        let opened = await DerivedStream.open(self.path, by: "remuxer", in: self.table.pieces, on: self.stream.home)
+        self.opening = nil
+        // The stream may have ended meanwhile.
+        guard self.taker.pieces == nil, self.phase == .running, let beginning = self.taker.beginning, let opened else {
+            opened?.end()
+            return
+        }
+        let pieces = FragmentStream(opened)
+        pieces.begin(beginning.initialization, mimeType: beginning.mimeType)
+        for fragment in self.taker.sinceKeyframe { pieces.publish(fragment) }
+        self.taker.pieces = pieces
+    }
+
+    // MARK: HLS
+
+    /// Bytes that the window holds, and bytes charged to the memory ledger.
+    package var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
+
+    /// Whether it receives frames published from now on.
+    var isFollowing: Bool { self.mailbox != nil }
+
+    /// Number of playlists generated so far.
+    var playlistsWritten: Int { self.taker.window.playlistsWritten }
+
+    /// Number of waiting requests.
+    package var waiting: Int { self.waiters.count }
+
+    private func changed() {
+        guard self.taker.window.version != self.seenVersion, !self.waiters.isEmpty else { return }
+        self.seenVersion = self.taker.window.version
+        let window = self.taker.window
+        var left: [Waiter] = []
+        for waiter in self.waiters {
+            if waiter.isDone(window) { waiter.answer.resume(returning: true) } else { left.append(waiter) }
+        }
+        self.waiters = left
+    }
+
+    private func wait(ms: Int, isUrgent: Bool = true, until isDone: @escaping (MediaWindow) -> Bool) async -> Bool {
+        if isDone(self.taker.window) { return true }
+        self.drain()
+        if isDone(self.taker.window) { return true }
+        guard self.phase != .stopped, self.waiters.count < Self.waiterLimit else { return false }
+        let untilMs = LoopSweeper.nowMs + Int64(ms)
+        return await withCheckedContinuation {
+            let isFirst = isUrgent && self.waiters.allSatisfy { !$0.isUrgent }
+            self.waiters.append(Waiter(isDone: isDone, isUrgent: isUrgent, untilMs: untilMs, answer: $0))
+            // Frames that were not worth waking for may be now.
+            if isFirst, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
+        }
+    }
+
+    package enum PlaylistReply: Sendable {
+        /// `last`: the Media Sequence Number of the last whole segment in it.
+        case playlist(PlaylistText, CacheAdvice, last: Int)
+        case badRequest(String)
+        case notYet
+    }
+
+    /// - Parameter after: the last segment that the session knows, for a request without directives. A playlist with no newer one is held
+    ///   until there is one, for a target duration at most: Chromium's native player reads ten seconds ahead, asks again at once while it
+    ///   has less, and gives up when it gets the same list again.
+    package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
+        self.touch()
+        let isLowLatency = self.table.config.hls.lowLatency
+        if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
+        switch self.taker.window.answer(request) {
+        case .now:
+            if let after, !request.isBlocking, after == self.taker.window.lastEnded {
+                _ = await self.wait(ms: self.taker.window.targetDuration * 1_000, isUrgent: false) { $0.lastEnded != after || $0.hasEnded }
+            }
+        case .badRequest(let why): return .badRequest(why)
+        case .unavailable: return .notYet
+        case .wait(let point):
+            guard await self.wait(ms: self.taker.window.longestWaitMs, until: { $0.isSatisfied(point) }) else { return .notYet }
+        }
+        guard let text = self.taker.mediaPlaylist(PlaylistKind(isLowLatency: isLowLatency, skips: request.skips)) else {
+            return .notYet
+        }
+        return .playlist(text, self.taker.window.cacheAdvice(for: request), last: self.taker.window.lastEnded)
+    }
+
+    /// Nil: there is nothing to play yet.
+    package func multivariantPlaylist(mediaURI: String, waitMs: Int) async -> String? {
+        self.touch()
+        await self.waitUntilReady(ms: Int64(waitMs))
+        return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
+    }
+
+    /// Waits for the first playlist. Meanwhile segments are listed as soon as a player can start with them.
+    private func waitUntilReady(ms: Int64) async {
+        self.playlistWaiters += 1
+        _ = await self.wait(ms: Int(ms)) { $0.isReady }
+        self.playlistWaiters -= 1
+    }
+
+    package func resource(_ name: String) async -> ResourceLookup {
+        self.touch()
+        let found = self.taker.window.resource(named: name)
+        guard case .pending = found else { return found }
+        _ = await self.wait(ms: self.taker.window.longestWaitMs) {
+            if case .pending = $0.resource(named: name) { false } else { true }
+        }
+        return self.taker.window.resource(named: name)
+    }
+}

@@ -1,0 +1,132 @@
+import FFmpeg
+package import HLS
+import Media
+import NIOCore
+import ServerConfiguration
+
+/// Adds a stream's pieces to the HLS window, which also decides where they end. Owned by one ``StreamRemuxer``.
+final class WindowTaker: FragmentSink {
+    private(set) var window: MediaWindow
+    /// The start for new viewers of pieces: the newest beginning, and everything since the last keyframe.
+    private(set) var beginning: FragmentPackager.Beginning?
+    private(set) var sinceKeyframe: [Fragment] = []
+    var pieces: FragmentStream?
+    /// The window's last error.
+    private(set) var problem: String?
+    /// Limit of ``sinceKeyframe``, as for the pictures cached for RTMP. Beyond it, new viewers begin at the next keyframe.
+    private let cacheLimit: (bytes: Int, ms: Int64)
+    private var cachedBytes = 0
+    /// The window rejected a part. The next one must begin with a keyframe, after a discontinuity.
+    private var lacksPart = false
+    /// The piece that ends now is its segment's last. The segment is listed now, not when the next one's first part arrives.
+    private var endsSegment = false
+    /// The previous piece ended early for lack of media.
+    private var wasCutShort = false
+    private var format: MediaFormat?
+    /// Milliseconds between the publisher's last keyframes, if known. With it, target durations are right from the start.
+    var keyframeIntervalMs: Int64?
+
+    init(_ window: MediaWindow, cacheLimit: (bytes: Int, ms: Int64)) {
+        self.window = window
+        self.cacheLimit = cacheLimit
+    }
+
+    func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool {
+        self.endsSegment = isKeyframe && self.window.startsSegment(pendingMicros: pendingMs * 1_000)
+        return self.endsSegment || self.window.closesPart(pendingMicros: pendingMs * 1_000, frameMicros: frameMs * 1_000)
+    }
+
+    func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) {
+        (self.window.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, self.window.segmentDueMicros / 1_000)
+    }
+
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
+        self.beginning = beginning
+        self.forgetPieces()
+        let picture = beginning.tracks.first { $0.kind == .video }
+        let format = MediaFormat(
+            initialization: beginning.initialization, codecs: beginning.codecs, hasVideo: picture != nil, width: picture?.width,
+            height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: self.keyframeIntervalMs.flatMap { Int(exactly: $0) }
+        )
+        self.format = format
+        self.lacksPart = false
+        _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
+        self.pieces?.begin(beginning.initialization, mimeType: beginning.mimeType)
+    }
+
+    func made(_ piece: FragmentPackager.Piece, nowMs: Int64) {
+        let fragment = piece.fragment
+        self.keep(fragment)
+        let part = MediaPart(
+            bytes: fragment.bytes, durationMicros: max(1, fragment.durationMs) * 1_000, isIndependent: piece.holdsKeyframe,
+            beginsWithKeyframe: fragment.isIndependent, startsSegment: self.wasCutShort && self.window.endsInShortPart,
+            programDateTimeMs: piece.wallMs)
+        self.wasCutShort = piece.isCutShort
+        self.pieces?.publish(fragment)
+        if self.lacksPart {
+            guard fragment.isIndependent, let format = self.format else { return }
+            self.lacksPart = false
+            _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
+        }
+        if !self.change({ (window: inout MediaWindow) throws(HLSError) in try window.append(part, nowMs: nowMs) }) {
+            self.lacksPart = true
+            self.window.interrupt(nowMs: nowMs)
+        } else if self.endsSegment {
+            self.window.endSegment(nowMs: nowMs)
+        }
+        self.endsSegment = false
+    }
+
+    private func keep(_ fragment: Fragment) {
+        if fragment.isIndependent { self.forgetPieces() }
+        // A fragment without its keyframe is no place to begin.
+        guard fragment.isIndependent || !self.sinceKeyframe.isEmpty else { return }
+        self.sinceKeyframe.append(fragment)
+        self.cachedBytes += fragment.bytes.readableBytes
+        let ms = fragment.endMs - (self.sinceKeyframe.first?.startMs ?? fragment.startMs)
+        if self.cachedBytes > self.cacheLimit.bytes || ms > self.cacheLimit.ms { self.forgetPieces() }
+    }
+
+    private func forgetPieces() {
+        self.sinceKeyframe = []
+        self.cachedBytes = 0
+    }
+
+    /// Lists what is there already, for a player that waits for the first playlist.
+    func startEarly(nowMs: Int64) { self.window.startEarly(nowMs: nowMs) }
+
+    func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
+    func end(nowMs: Int64) { self.window.end(nowMs: nowMs) }
+    func expire(nowMs: Int64) { self.window.expire(nowMs: nowMs) }
+    func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? { self.window.mediaPlaylist(kind) }
+
+    /// Drops everything listed at once.
+    func purge(_ empty: MediaWindow) {
+        self.window = empty
+        self.forgetPieces()
+    }
+
+    /// Applies a change; returns false if the window rejects it.
+    private func change(_ body: (inout MediaWindow) throws(HLSError) -> Void) -> Bool {
+        do throws(HLSError) {
+            try body(&self.window)
+            return true
+        } catch {
+            self.problem = "\(error)"
+            return false
+        }
+    }
+}
+
+extension ServerConfig.HLS {
+    package var window: MediaWindow.Configuration {
+        var window = MediaWindow.Configuration()
+        window.container = self.container == .ts ? .mpegTS : .fragmentedMP4
+        window.isLowLatency = self.lowLatency
+        window.partMs = Int(self.partMs)
+        window.segmentMs = Int(self.segmentMs)
+        window.windowMs = Int(self.windowMs)
+        window.maxBytes = self.maxBytes
+        return window
+    }
+}

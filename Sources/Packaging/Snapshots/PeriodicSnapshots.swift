@@ -1,0 +1,170 @@
+package import Delivery
+import FFmpeg
+package import Logging
+import Media
+import NIOCore
+import Relay
+package import Rooms
+package import ServerConfiguration
+import ServiceLifecycle
+import Support
+
+/// Takes snapshots of live streams at the configured intervals, stores them and reports them.
+///
+/// An actor without its own thread: ``SnapshotMaker`` decodes, one picture at a time, and pool threads write the files. A stream without a
+/// new keyframe since its last snapshot gets none.
+actor PeriodicSnapshots {
+    private let rooms: RoomRegistry
+    private let streams: LiveStreams
+    private let pushes: ActivePushes
+    private let maker: SnapshotMaker
+    private let log: Logger
+    private let settings: ServerConfig.Snapshots
+    private let files: SnapshotFiles
+    private var progress: [String: Progress] = [:]
+    private var forgetAtMs: Int64 = 0
+    /// Limits deletion by age; ``SnapshotBounds`` apply at once.
+    private var share = RetentionShare()
+
+    private struct Progress {
+        /// Milliseconds of the steady clock.
+        var dueMs: Int64
+        /// Stream and timestamp of the last snapshot's keyframe.
+        weak var stream: Relay.Stream?
+        var timestamp: Int64?
+        /// The log already says that its keyframes give no picture.
+        var isTold = false
+    }
+
+    private static let forgetMs: Int64 = 20_000
+    private static let forgetBatch = 100
+
+    init(
+        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker, log: Logger
+    ) {
+        self.rooms = rooms
+        self.streams = streams
+        self.pushes = pushes
+        self.maker = maker
+        self.log = log
+        self.settings = config.snapshots
+        self.files = SnapshotFiles(config)
+    }
+
+    /// Takes the snapshots that are due. Call about twice a second.
+    func look(nowMs: Int64) async {
+        var live: [String: PushGrant] = [:]
+        // A ghost and its successor have a grant each.
+        for grant in self.pushes.all where self.intervalMs(of: grant.path.app) > 0 { live[grant.path.description] = grant }
+        self.progress = self.progress.filter { live[$0.key] != nil }
+        for (path, grant) in live.sorted(by: { $0.key < $1.key }) where nowMs >= self.progress[path]?.dueMs ?? 0 {
+            guard !Task.isCancelled else { return }
+            await self.take(grant, nowMs: nowMs)
+        }
+        guard nowMs >= self.forgetAtMs else { return }
+        self.forgetAtMs = nowMs + Self.forgetMs
+        await self.maker.forget(nowMs: nowMs)
+        if self.settings.retentionMs > 0 { await self.forget(steadyMs: nowMs) }
+    }
+
+    private func intervalMs(of app: String) -> Int64 { self.settings.intervalByAppMs[app] ?? self.settings.intervalMs }
+
+    private func take(_ grant: PushGrant, nowMs: Int64) async {
+        let path = grant.path.description
+        var progress = self.progress[path] ?? Progress(dueMs: nowMs)
+        let found = await self.streams.onHome(of: path) { home, stream in
+            home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
+        }
+        // The stream stays due until it has a new keyframe.
+        guard let found, let source = found,
+            source.stream !== progress.stream || source.keyframe.timestamp != progress.timestamp
+        else { return }
+        progress.stream = source.stream
+        progress.timestamp = source.keyframe.timestamp
+        progress.dueMs = nowMs + self.intervalMs(of: grant.path.app)
+        let width = self.settings.width > 0 ? self.settings.width : nil
+        do {
+            let jpeg = try await self.maker.jpeg(of: path, source, width: width, nowMs: LoopSweeper.nowMs)
+            try await self.file(jpeg, of: grant)
+            progress.isTold = false
+        } catch {
+            if !progress.isTold {
+                self.log.warning("No snapshot was taken", metadata: ["stream": "\(grant.path)", "error": "\(error)"])
+            }
+            progress.isTold = true
+        }
+        self.progress[path] = progress
+    }
+
+    private func file(_ jpeg: ByteBuffer, of grant: PushGrant) async throws {
+        let bytes = Int64(jpeg.readableBytes)
+        guard let size = JPEGSize(jpeg), self.settings.quotaBytes == 0 || bytes <= self.settings.quotaBytes else { return }
+        let id = RecordingWriter.randomID()
+        let takenAt = self.rooms.now
+        let file = RecordingFolder.file(of: grant.path, startedAt: takenAt, id: id, type: "jpg")
+        let files = self.files
+        if let failure = await DiskWork.run({ files.save(jpeg, as: file) }) { throw failure }
+        let snapshot = SnapshotRecord(
+            id: id, path: grant.path, roomID: grant.roomID, slot: grant.slot, file: file, takenAt: takenAt, bytes: bytes,
+            width: size.width, height: size.height)
+        do {
+            let bounds = SnapshotBounds(perStream: self.settings.keep, bytes: Int64(self.settings.quotaBytes))
+            await self.remove(try await self.rooms.snapshotTaken(snapshot, bounds))
+        } catch {
+            // The index does not know the file.
+            await self.remove([snapshot])
+            throw error
+        }
+    }
+
+    private func forget(steadyMs: Int64) async {
+        do {
+            let old = self.rooms.now - self.settings.retentionMs
+            let held = try await self.rooms.snapshotCount()
+            let allowed = self.share.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)
+            guard allowed > 0 else { return }
+            let forgotten = try await self.rooms.forgetSnapshots(takenBefore: old, limit: min(Self.forgetBatch, allowed))
+            self.share.spend(forgotten.count)
+            await self.remove(forgotten)
+        } catch {
+            self.log.error("Old snapshots could not be deleted", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func remove(_ snapshots: [SnapshotRecord]) async {
+        guard !snapshots.isEmpty else { return }
+        let folder = self.files.folder
+        let failure = await DiskWork.run { () -> RecordingFolder.Failure? in
+            var failure: RecordingFolder.Failure?
+            for snapshot in snapshots {
+                do throws(RecordingFolder.Failure) { try folder.remove(snapshot.file) } catch { failure = error }
+            }
+            return failure
+        }
+        if let failure { self.log.error("A snapshot's file could not be removed", metadata: ["error": "\(failure)"]) }
+    }
+}
+
+/// Runs the periodic snapshots as a service.
+package struct SnapshotService: Service {
+    private let snapshots: PeriodicSnapshots
+
+    package init(
+        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker, log: Logger
+    ) {
+        self.snapshots = PeriodicSnapshots(config, rooms, streams, pushes, maker, log: log)
+    }
+
+    private static let tick = Duration.milliseconds(500)
+
+    package func run() async throws {
+        let snapshots = self.snapshots
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await snapshots.look(nowMs: LoopSweeper.nowMs)
+                // Cancelled: the server shuts down.
+                do { try await Task.sleep(for: Self.tick) } catch { return }
+            }
+        }
+    }
+}

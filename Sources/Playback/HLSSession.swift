@@ -1,0 +1,138 @@
+import Access
+package import Delivery
+import Listening
+package import Logging
+import NIOCore
+import RTMP
+import Relay
+package import Support
+import Synchronization
+
+/// A viewer over HLS: requests that carry its token, without a connection. It has gone when it falls silent. Counts as a viewer of its
+/// stream, and is listed and ended as one.
+///
+/// Lives on its stream's home loop; requests arrive on any thread and touch only what the lock protects.
+package final class HLSSession: LiveConnection, Sendable {
+    package let id: UInt64
+    package let path: String
+    package let token: String
+    /// Whether it showed a credential, instead of being admitted by its address alone.
+    package let showedCredential: Bool
+    private let play: HTTPPlay
+    private let client: String?
+    private let sessions: HLSSessions
+    private let streams: LiveStreams
+    private let connections: Connections
+    private let stream: Relay.Stream
+    private let loop: LoopContext
+    private let openedMs: Int64
+    private let state: Mutex<State>
+
+    private struct State {
+        var lastSeenMs: Int64
+        package var requests = 0
+        package var bytesOut: UInt64 = 0
+        package var isOver = false
+        /// Last segment in the last playlist sent for a request without directives.
+        package var lastListed: Int?
+    }
+
+    /// A viewer without a request for this long has gone. Players ask at least once per target duration.
+    private static let silenceMs: Int64 = 30_000
+
+    /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
+    init(
+        _ play: HTTPPlay, client: String?, showedCredential: Bool, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
+        stream: Relay.Stream, loop: LoopContext
+    ) {
+        self.id = play.request.session
+        self.path = stream.path
+        self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
+        self.showedCredential = showedCredential
+        self.play = play
+        self.client = client
+        self.sessions = sessions
+        self.streams = streams
+        self.connections = connections
+        self.stream = stream
+        self.loop = loop
+        self.openedMs = loop.relay.nowMs
+        self.state = Mutex(State(lastSeenMs: loop.relay.nowMs))
+    }
+
+    /// Records a request of the player; returns false if the session is over. Any thread.
+    package func touch(bytes: Int = 0) -> Bool {
+        self.state.withLock { state in
+            guard !state.isOver else { return false }
+            state.lastSeenMs = self.loop.relay.nowMs
+            state.requests += bytes == 0 ? 1 : 0
+            state.bytesOut &+= UInt64(bytes)
+            return true
+        }
+    }
+
+    /// Last segment that a playlist without directives has shown the player. Any thread.
+    package var lastListed: Int? { self.state.withLock { $0.lastListed } }
+
+    package func listed(_ last: Int) { self.state.withLock { $0.lastListed = last } }
+
+    // MARK: LiveConnection
+
+    package func sweep(nowMs: Int64) {
+        if self.state.withLock({ nowMs - $0.lastSeenMs >= Self.silenceMs }) { self.close(.clientClosed, detail: nil) }
+    }
+
+    package func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
+
+    /// Closes the session. Any thread.
+    package func end(_ reason: CloseReason) {
+        self.loop.relay.eventLoop.execute { self.close(reason, detail: nil) }
+    }
+
+    package func close(_ reason: CloseReason, detail: String?) {
+        let wasOpen = self.state.withLock { state in
+            defer { state.isOver = true }
+            return !state.isOver
+        }
+        guard wasOpen else { return }
+        self.sessions.remove(self)
+        self.loop.remove(self)
+        self.connections.admission.leave(self.remote)
+        self.stream.leaveViewer()
+        self.streams.registry.release(self.stream)
+        self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
+        self.play.grant.end(reason)
+        guard let held = self.connections.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
+        let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
+        var metadata = self.metadata
+        metadata["reason"] = "\(reason.rawValue)"
+        metadata["requests"] = "\(requests)"
+        metadata["bytesOut"] = "\(bytes)"
+        metadata["seconds"] = "\((self.loop.relay.nowMs - self.openedMs) / 1_000)"
+        if let detail { metadata["detail"] = "\(detail)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.connections.log.info("HLS session closed", metadata: metadata)
+    }
+
+    package var metadata: Logger.Metadata {
+        [
+            "conn": "\(self.id)", "remote": "\(self.remote)", "role": "play", "transport": "hls", "app": "\(self.play.request.address.app)",
+            "stream": "\(self.play.request.address.name)",
+        ]
+    }
+
+    package var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }
+
+    package func plays(as user: String, _ paths: Set<String>) -> Bool { self.play.pass.user == user && paths.contains(self.path) }
+    package func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+
+    package func snapshot() -> SessionSnapshot {
+        let state = self.state.withLock { ($0.requests, $0.bytesOut) }
+        let viewer = ViewerSnapshot(
+            path: self.path, streamID: 1, behindMs: 0, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0), isPaused: false,
+            joinedMs: self.openedMs)
+        return SessionSnapshot(
+            id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client, bytesIn: 0,
+            bytesOut: state.1, seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [viewer])
+    }
+}

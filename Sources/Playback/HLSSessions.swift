@@ -1,0 +1,21 @@
+package import Support
+import Synchronization
+
+/// HLS sessions by token. Any thread.
+package final class HLSSessions: Sendable {
+    private let rows = Mutex<[String: HLSSession]>([:])
+
+    package init() {}
+
+    func find(_ token: String) -> HLSSession? { self.rows.withLock { $0[token] } }
+    func add(_ session: HLSSession) { self.rows.withLock { $0[session.token] = session } }
+    func remove(_ session: HLSSession) { self.rows.withLock { $0[session.token] = nil } }
+
+    /// Whether somebody plays the stream.
+    package func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
+
+    /// Ends all sessions of the stream, each on its loop.
+    package func end(_ path: String, _ reason: CloseReason) {
+        for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }
+    }
+}

@@ -1,0 +1,163 @@
+package import Access
+package import Delivery
+import Listening
+import Logging
+import NIOCore
+import RTMP
+package import Relay
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Playing: admission, the viewer, and the end.
+extension RTMPConnection {
+    /// A viewer on one of the connection's message streams, with its admission.
+    package struct Play {
+        package let viewer: Viewer
+        package let request: AdmissionRequest
+        package let pass: AdmissionPass
+        /// The stream counted as played, whatever form of it the viewer gets.
+        package let stream: Relay.Stream
+        /// Its place in a talk channel.
+        package let listening: (any TalkListening)?
+    }
+
+    func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
+        guard self.hasPlace || self.loop.joins.isOpen else {
+            self.input.isDeciding = true
+            return self.loop.joins.wait { [weak self] in self?.placeDecided(streamID, address, $0) }
+        }
+        if TalkStreamName.isTalk(address) { return self.decideTalkPlay(streamID, address) }
+        let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
+        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
+        case .failure(let refusal):
+            self.refusePlay(streamID, refusal.message, refusal.reason, address)
+        case .success(let pass):
+            // Decide at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
+            guard self.services.admission.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
+            self.input.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let services = self.services
+            Task {
+                let answer = await services.admission.admitPlay(request, pass)
+                connection.eventLoop.execute { connection.value.playAdmitted(streamID, request, answer) }
+            }
+        }
+    }
+
+    /// Whether it has waited for the loop already, or publishes.
+    private var hasPlace: Bool {
+        !self.publishings.isEmpty || self.placeMs.map { self.nowMs - $0 < Self.placeLimitMs } ?? false
+    }
+
+    /// Time in which an admitted connection may begin to play without another wait.
+    private static let placeLimitMs: Int64 = 5_000
+
+    private func placeDecided(_ streamID: UInt32, _ address: StreamAddress, _ isAdmitted: Bool) {
+        guard !self.isEnding, !self.isGone else { return }
+        self.input.isDeciding = false
+        if isAdmitted {
+            self.placeMs = self.nowMs
+            self.decidePlay(streamID, address)
+        } else {
+            // `connect` was accepted before; clients look for either status.
+            let why = CloseReason.overloaded.explaining(JoinQueue.refusal)
+            self.session.rejectConnection(Status(StatusCode.connectRejected, level: .error, why))
+            self.refusePlay(streamID, JoinQueue.refusal, .overloaded, address)
+        }
+        if !self.input.isDeciding { self.decided() }
+    }
+
+    private func playAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<AdmissionPass, AdmissionRefusal>) {
+        guard !self.isEnding, !self.isGone else { return }
+        switch answer {
+        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
+        case .success(let pass): self.play(streamID, request, pass)
+        }
+        self.decided()
+    }
+
+    /// `listening`: the place in a talk channel, which ends with the play.
+    package func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: (any TalkListening)? = nil) {
+        let address = request.address
+        if let why = self.services.rooms.playRefusal(address.path) {
+            listening?.end()
+            let isForbidden = why == .forbidden
+            return self.refusePlay(
+                streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
+                isForbidden ? .forbidden : .roomClosed, address)
+        }
+        if let refusal = self.services.admission.keptOut(pass, of: address.path) {
+            listening?.end()
+            return self.refusePlay(streamID, refusal.message, refusal.reason, address)
+        }
+        let marks = self.marks
+        if let why = self.services.streams.origins.objection(to: marks, playing: address.path) {
+            listening?.end()
+            return self.refusePlay(streamID, why, .loop, address)
+        }
+        let limit = self.services.config.limits.viewersPerStream
+        let stream = self.services.streams.registry.acquire(address.path, on: self.loop.relay)
+        guard stream.enterViewer(limit: limit) else {
+            self.services.streams.registry.release(stream)
+            listening?.end()
+            let what = "\(address.path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."
+            return self.refusePlay(streamID, what, .tooManyViewers, address)
+        }
+        self.services.connections.counters.update { $0.playsStarted += 1 }
+        self.services.streams.origins.plays(address.path, for: marks, owner: self.owner(streamID))
+        self.services.streams.wanted(address.path)
+        self.noteRole("play", address, "Play started")
+        self.session.acceptPlay(streamID, extra: self.way(of: address.path))
+        self.performRequests()
+        let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
+        let viewer = Viewer(stream: played, streamID: streamID, sink: self, nowMs: self.nowMs)
+        self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
+        // The answer is in the writer already, so the viewer's first media follows it.
+        self.loop.relay.attach(viewer)
+    }
+
+    func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
+        self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
+        self.refused(reason, "play \(address.path): \(what)", address)
+    }
+
+    package func endPlay(_ streamID: UInt32) {
+        guard let index = self.plays.firstIndex(where: { $0.viewer.streamID == streamID }) else { return }
+        let play = self.plays.remove(at: index)
+        self.loop.relay.detach(play.viewer)
+        play.stream.leaveViewer()
+        if self.isLink { self.services.streams.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
+        if play.viewer.stream !== play.stream { self.services.talk.registry(of: .opus).release(play.viewer.stream) }
+        self.services.streams.registry.release(play.stream)
+        play.listening?.end()
+        self.services.rules.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+    }
+
+    // MARK: Links of other servers
+
+    /// Whether the peer is a server that exchanges the marks of ``LoopDetector``.
+    private var isLink: Bool { self.connect?.earshotPath != nil }
+
+    /// The marks that such a server has sent.
+    var marks: [String] { LoopDetector.marks(self.connect?.earshotPath) }
+
+    /// Identifies what this connection plays or publishes, among all connections.
+    package func owner(_ streamID: UInt32) -> String { "\(self.id)/\(streamID)" }
+
+    /// The stream's marks (``LoopDetector``), for a peer that is a link; empty for others.
+    func way(of path: String) -> [AMF0Property] {
+        guard self.isLink else { return [] }
+        return [AMF0Property(name: LoopDetector.property, value: .string(LoopDetector.text(self.services.streams.origins.way(of: path))))]
+    }
+
+    /// Whether this connection plays one of these streams as this user.
+    package func plays(as user: String, _ paths: Set<String>) -> Bool {
+        self.plays.contains { $0.pass.user == user && paths.contains($0.viewer.stream.path) }
+    }
+
+    /// Whether it publishes one of them as this user.
+    package func publishes(as user: String, _ paths: Set<String>) -> Bool {
+        self.publishings.contains { $0.admission.pass.user == user && paths.contains($0.stream.path) }
+    }
+}

@@ -1,0 +1,220 @@
+import Access
+import Delivery
+import Listening
+import Logging
+import Media
+import NIOCore
+import RTMP
+import Relay
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Publishing: admission, the claim on the stream, and the end.
+///
+/// ```
+/// publish --credential--> [hook] --> room --> claim on the stream's home loop --> accepted
+/// ```
+/// Inbound messages wait in the decoder meanwhile (``InputGate/isDeciding``).
+extension RTMPConnection {
+    func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
+        if TalkStreamName.isTalk(address) { return self.decideTalkPublish(streamID, address) }
+        let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
+        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
+        case .failure(let refusal):
+            self.refusePublish(streamID, refusal.reason, refusal.message, address)
+        case .success(let pass):
+            if let refusal = self.services.admission.pushRates.refusal(of: request, pass) {
+                return self.refusePublish(streamID, refusal.reason, refusal.message, address)
+            }
+            let limit = self.services.config.limits.publishersTotal
+            guard self.services.connections.admission.enterPublisher(limit: limit) else {
+                let what = "The server already has its maximum of \(limit) publishers (limits.publishersTotal)."
+                return self.refusePublish(streamID, .tooManyPublishers, what, address)
+            }
+            self.input.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let services = self.services
+            Task {
+                let answer = await services.admission.admitPublish(request, pass)
+                connection.eventLoop.execute {
+                    connection.value.publishAdmitted(streamID, request, answer)
+                }
+            }
+        }
+    }
+
+    func publishAdmitted(
+        _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<PublishAdmission, AdmissionRefusal>
+    ) {
+        switch answer {
+        case .failure(let refusal):
+            self.services.connections.admission.leavePublisher()
+            guard !self.isEnding else { return }
+            self.refusePublish(streamID, refusal.reason, refusal.message, request.address)
+            self.decided()
+        case .success(let admission):
+            guard !self.isEnding, !self.isGone else {
+                // The connection closed while it was being admitted.
+                self.services.connections.admission.leavePublisher()
+                return admission.session.ended(.connectionLost)
+            }
+            self.claim(streamID, request, admission)
+        }
+    }
+
+    private func claim(_ streamID: UInt32, _ request: AdmissionRequest, _ admission: PublishAdmission) {
+        let publishSession = admission.session
+        let stream = self.services.streams.registry.acquire(publishSession.path.description, on: self.loop.relay)
+        self.publishings.append(
+            Publishing(streamID: streamID, stream: stream, request: request, admission: admission, nowMs: self.nowMs))
+        let path = stream.path
+        if let why = self.services.streams.origins.objection(to: self.marks, feeding: path) {
+            self.endPublish(streamID, clean: true, .refused)
+            self.refusePublish(streamID, .loop, why, request.address)
+            return self.decided()
+        }
+        // Before the claim, which notifies the viewers.
+        self.services.streams.origins.cameIn(path, self.marks, owner: self.owner(streamID))
+        let identity = PublisherIdentity(admission.pass.identity, rank: admission.pass.rank)
+        let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+        let delegate = publishSession.delegate(RTMPRole(connection: connection, streamID: streamID))
+        stream.home.run { home in
+            let verdict: Result<StreamState.Token, ClaimRefusal>
+            do throws(ClaimRefusal) {
+                verdict = .success(
+                    try home.claim(
+                        stream, identity: identity, takeover: publishSession.takeover, grace: publishSession.grace, delegate: delegate))
+            } catch {
+                verdict = .failure(error)
+            }
+            connection.eventLoop.execute {
+                connection.value.publishDecided(streamID, request.address, verdict, on: stream)
+            }
+        }
+    }
+
+    private func publishDecided(
+        _ streamID: UInt32, _ address: StreamAddress, _ verdict: Result<StreamState.Token, ClaimRefusal>, on stream: Relay.Stream
+    ) {
+        guard !self.isEnding, let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.stream === stream })
+        else {
+            // The connection closed during the claim, and released the stream then.
+            if case .success(let token) = verdict { RelayLoop.leave(stream, token: token, clean: false) }
+            return
+        }
+        switch verdict {
+        case .success(let token):
+            publishing.token = token
+            self.publishAccepted()
+            self.services.connections.counters.update { $0.publishesStarted += 1 }
+            publishing.admission.session.began(stream)
+            self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
+            self.session.acceptPublish(streamID)
+            self.performRequests()
+        case .failure(let refusal):
+            self.endPublish(streamID, clean: true, .refused)
+            let (reason, what): (CloseReason, String) =
+                switch refusal {
+                case .nameTaken:
+                    (.nameTaken, "\(address.path) is being published by another device.")
+                case .flapping:
+                    (.flapping, "\(address.path) was taken over too often; two devices use the same credential.")
+                }
+            self.refusePublish(streamID, reason, what, address)
+        }
+        self.decided()
+    }
+
+    func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
+        self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
+        self.refused(reason, "publish \(address.path): \(what)", address)
+    }
+
+    /// Handles a publisher's announcement that it sends nothing for a while.
+    func announcePause(_ streamID: UInt32) {
+        guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) else { return }
+        // Media this soon after a pause does not end it, so a repeat means nothing; a flood of repeats would fill the registry.
+        if let last = publishing.pausedMs, self.nowMs - last < StreamState.pauseTailMs { return }
+        publishing.pausedMs = self.nowMs
+        self.publishBatch()
+        RelayLoop.announcePause(publishing.stream)
+        publishing.admission.session.pauseAnnounced()
+    }
+
+    /// Ends a publisher that the stream or the API has released.
+    func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
+        guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token == token }) else { return }
+        let (reason, what): (CloseReason, String) =
+            switch end {
+            case .takenOver: (.takenOver, "The same publisher came back on another connection.")
+            case .mediaIdle: (.mediaIdle, "No audio or video for too long.")
+            case .forbidden: (.forbidden, "The stream was forbidden.")
+            case .roomEnded: (.roomEnded, "The room has ended.")
+            default: (.dropped, "The stream was dropped; it may be pushed again.")
+            }
+        if publishing.admission.session.endsAlone { return self.endRole(streamID, reason, what) }
+        self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
+        self.performRequests()
+        self.close(reason, detail: what)
+    }
+
+    /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device its keyframes.
+    func noteCacheOverflow() {
+        let cache = self.services.config.relay.gopCache
+        self.log.warning(
+            "The group of pictures exceeds the cache: joiners wait for the next keyframe",
+            metadata: [
+                "limits": """
+                relay.gopCache.maxBytes \(ConfigUnits.size(bytes: cache.maxBytes)), \
+                relay.gopCache.maxDuration \(ConfigUnits.duration(milliseconds: cache.maxDurationMs))
+                """
+            ])
+    }
+
+    /// `end`: the reason, if it is not the connection's close reason.
+    func endPublish(_ streamID: UInt32, clean: Bool, _ end: PushEnd? = nil) {
+        guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }
+        self.publishBatch()
+        let publishing = self.publishings.remove(at: index)
+        if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
+        self.services.streams.origins.left(publishing.stream.path, owner: self.owner(streamID))
+        publishing.admission.session.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
+        self.services.streams.registry.release(publishing.stream)
+        self.services.connections.admission.leavePublisher()
+        if publishing.token != nil {
+            self.services.rules.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
+        }
+    }
+}
+
+extension CloseReason? {
+    /// The end of a push whose connection closed for this reason.
+    fileprivate var pushEnd: PushEnd {
+        switch self {
+        case .takenOver: .takenOver
+        case .mediaIdle, .firstMediaTimeout: .mediaIdle
+        case .dropped, .kicked: .dropped
+        case .forbidden: .forbidden
+        case .roomEnded: .roomEnded
+        case .serverShutdown: .serverShutdown
+        case .protocolError, .malformedMedia, .notRTMP, .inboundFlood, .badName: .protocolError
+        default: .connectionLost
+        }
+    }
+}
+
+extension CloseReason {
+    /// A refusal's description for the client: the reason's word for programs, then the sentence.
+    func explaining(_ what: String) -> String { "[\(self.rawValue)] \(what)" }
+
+    /// The status code for a publisher. Players and devices in the field know these two.
+    var publishCode: String {
+        switch self {
+        case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .rateLimited,
+            .hookDenied, .hookUnavailable, .kicked:
+            "NetStream.Publish.Denied"
+        default: StatusCode.publishBadName
+        }
+    }
+}

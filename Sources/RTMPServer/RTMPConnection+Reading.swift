@@ -1,0 +1,142 @@
+import Delivery
+package import Media
+package import NIOCore
+import RTMP
+import Relay
+import Support
+
+/// Turns the socket's bytes into messages, and hands media to its stream.
+extension RTMPConnection {
+    /// Messages handled for one connection before the loop's others have a turn. A message may be as short as one byte.
+    private static let messagesPerTurn = 256
+    /// Most messages in one aggregate message, which is handled in one turn.
+    private static let messagesPerAggregate = 4_096
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isEnding else { return }
+        var bytes = self.unwrapInboundIn(data)
+        self.bytesReceived &+= UInt64(bytes.readableBytes)
+        do throws(RTMPError) {
+            if self.handshake != nil { try self.shakeHands(&bytes) }
+            guard self.handshake == nil, bytes.readableBytes > 0, self.mayHold(bytes.readableBytes) else { return }
+            self.decoder.append(bytes)
+            if !self.input.isYielding { try self.readMessages() }
+        } catch {
+            self.fail(error)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.publishBatch()
+        self.writer?.flush()
+        self.acknowledgeAtOnce()
+        context.fireChannelReadComplete()
+    }
+
+    /// Has the kernel acknowledge a pushing client's data at once. After any output to that client, the kernel holds its acknowledgements
+    /// back, up to 40 ms, to send them with more output. The client then holds its next small frame as long (Nagle's algorithm, RFC 896):
+    /// each frame of a voice came that late.
+    private func acknowledgeAtOnce() {
+        guard self.hasSpoken || !self.plays.isEmpty, !self.publishings.isEmpty else { return }
+        self.hasSpoken = false
+        // Linux applies this once. Without the option, everything works but later.
+        try? self.context?.channel.syncOptions?.setOption(.tcpOption(RTMPListener.quickAcknowledgement), value: 1)
+    }
+
+    private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
+        let answer = try self.handshake?.receive(&bytes) { HandshakeRandom.bytes($0) }
+        if var answer { self.writer?.writeControl { $0.writeBuffer(&answer) } }
+        guard self.handshake?.isDone == true else { return }
+        self.handshake = nil
+        self.handshakeDoneMs = self.loop.relay.punctualMs
+    }
+
+    private func readMessages() throws(RTMPError) {
+        var left = Self.messagesPerTurn
+        while left > 0, !self.input.isDeciding, !self.isEnding, let message = try self.decoder.nextMessage() {
+            left -= 1
+            try self.receive(message)
+        }
+        if left == 0 { self.yieldTurn() }
+        self.weighInput()
+        self.session.bytesReceived(self.decoder.receivedBytes)
+        self.performRequests()
+    }
+
+    /// Ends a pending decision and reads what waited meanwhile.
+    func decided() {
+        self.input.isDeciding = false
+        if !self.input.isYielding { self.readOn() }
+    }
+
+    private func readOn() {
+        do throws(RTMPError) {
+            try self.readMessages()
+        } catch {
+            self.fail(error)
+        }
+        self.publishBatch()
+        self.writer?.flush()
+        self.acknowledgeAtOnce()
+    }
+
+    /// Stops reading until the loop's other connections have had their turn.
+    private func yieldTurn() {
+        self.input.isYielding = true
+        self.updateReading()
+        self.loop.turns.next {
+            self.input.isYielding = false
+            self.readOn()
+            if self.input.isYielding { return }
+            if self.isGone { self.end() } else { self.updateReading() }
+        }
+    }
+
+    private func receive(_ message: Message) throws(RTMPError) {
+        switch message.type {
+        case .audio, .video:
+            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
+                self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
+            } else {
+                try self.session.receive(message)
+            }
+        case .aggregate:
+            var aggregate = Aggregate(message)
+            var count = 0
+            while let inner = try aggregate.next() {
+                count += 1
+                // An aggregate inside an aggregate has no meaning and no end; thousands of messages in one are malformed too.
+                guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
+                try self.receive(inner)
+            }
+        default:
+            try self.session.receive(message)
+            self.performRequests()
+        }
+    }
+
+    // MARK: Media
+
+    package func take(_ kind: Frame.Kind, _ timestamp: UInt32, _ payload: ByteBuffer, from publishing: Publishing) {
+        if self.batchFor !== publishing { self.publishBatch() }
+        do throws(MediaError) {
+            let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.peek(timestamp), payload: payload)
+            if frame.tag.flags.contains(.coded) { _ = publishing.unwrapper.unwrap(timestamp) }
+            // Empty messages are keep-alives, not media.
+            if kind != .data, payload.readableBytes > 0 { publishing.hasMedia = true }
+            guard publishing.isWelcome(frame) else { return }
+            self.batchFor = publishing
+            self.batch.append(frame)
+        } catch {
+            self.close(.malformedMedia, detail: "\(error)")
+        }
+    }
+
+    /// Hands the turn's frames to their stream in one call, with one hop at most.
+    func publishBatch() {
+        guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
+        RelayLoop.publish(self.batch, to: publishing.stream, token: token)
+        self.batch.removeAll(keepingCapacity: true)
+        self.batchFor = nil
+    }
+}

@@ -1,0 +1,14 @@
+package import Delivery
+import RTMP
+import Relay
+
+extension RTMPConnection {
+    package func snapshot() -> SessionSnapshot {
+        SessionSnapshot(
+            id: self.id, remote: self.remote, transport: self.isTLS ? .rtmps : .rtmp,
+            app: self.connect.map { String($0.app.prefix { $0 != "?" }) },
+            client: self.connect?.flashVersion, bytesIn: self.bytesReceived, bytesOut: self.writer?.bytesWritten ?? 0,
+            seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
+            viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })
+    }
+}

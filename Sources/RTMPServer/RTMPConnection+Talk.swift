@@ -1,0 +1,145 @@
+import Access
+import Delivery
+import Listening
+import Logging
+import NIOCore
+package import RTMP
+import Relay
+import Rooms
+import ServerConfiguration
+package import Support
+import Talk
+
+/// Speaks and listens in a room's talk channel. Uses a connection of its own, or the one that pushes the camera.
+extension RTMPConnection {
+    func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
+        do throws(AdmissionRefusal) {
+            let (place, request, pass) = try self.checkTalk(.publish, address)
+            if let refusal = self.services.admission.pushRates.refusal(of: request, pass) { throw refusal }
+            let limit = self.services.config.limits.publishersTotal
+            guard self.services.connections.admission.enterPublisher(limit: limit) else {
+                throw AdmissionRefusal(
+                    reason: .tooManyPublishers,
+                    message: "The server already has its maximum of \(limit) publishers (limits.publishersTotal).")
+            }
+            self.input.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let services = self.services
+            Task {
+                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
+                let answer: Result<PublishAdmission, AdmissionRefusal> =
+                    if let refusal { .failure(refusal) } else { await services.talk.admitTalker(place, request, pass) }
+                connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
+            }
+        } catch {
+            self.refusePublish(streamID, error.reason, error.message, address)
+        }
+    }
+
+    func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
+        do throws(AdmissionRefusal) {
+            let (place, request, pass) = try self.checkTalk(.play, address)
+            let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
+            self.input.isDeciding = true
+            let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
+            let role = RTMPRole(connection: connection, streamID: streamID)
+            let services = self.services
+            Task {
+                let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
+                let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
+                    if let refusal { .failure(refusal) } else {
+                        await services.talk.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                    }
+                connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
+            }
+        } catch {
+            self.refusePlay(streamID, error.message, error.reason, address)
+        }
+    }
+
+    private func listeningAdmitted(
+        _ streamID: UInt32, _ request: AdmissionRequest,
+        _ answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal>
+    ) {
+        guard !self.isEnding, !self.isGone else {
+            if case .success(let admitted) = answer { admitted.listening.end() }
+            return
+        }
+        switch answer {
+        case .failure(let refusal): self.refusePlay(streamID, refusal.message, refusal.reason, request.address)
+        case .success(let admitted) where admitted.listening.isOver:
+            admitted.listening.end()
+            self.refusePlay(streamID, "The room's talk channel has ended.", .roomEnded, request.address)
+        case .success(let admitted) where !admitted.listening.mayPlay:
+            admitted.listening.end()
+            self.refusePlay(streamID, "The participant was kicked from the talk channel.", .kicked, request.address)
+        case .success(let admitted): self.play(streamID, request, admitted.pass, admitted.listening)
+        }
+        self.decided()
+    }
+
+    /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but for one name: its
+    /// device is one participant, which must not return under another name. A voice's push is not enough.
+    private func checkTalk(
+        _ action: AdmissionRequest.Action, _ address: StreamAddress
+    ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass) {
+        let place: TalkStreamName
+        do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
+            throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
+        }
+        let request = AdmissionRequest(
+            action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
+        let push = self.publishings.first {
+            $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == place.roomID
+        }
+        let (pass, isCarried) = try self.services.talk.check(request, push: push.map { ($0.request, $0.admission.pass) }).get()
+        if let push, isCarried, action == .publish, case .voice(let id) = place.target {
+            guard push.talkName ?? id.rawValue == id.rawValue else {
+                throw AdmissionRefusal(
+                    reason: .credentialWrong,
+                    message: "\(place.path): the push's credential lets this connection speak only as \(push.talkName ?? "");"
+                        + " another name needs its own credential.")
+            }
+            push.talkName = id.rawValue
+        }
+        return (place, request, pass)
+    }
+
+    /// Closes the connection after a refusal. A refusal for talk leaves the connection's other roles, if any, running.
+    package func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
+        if TalkStreamName.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
+            self.performRequests()
+            self.writer?.flush()
+            return self.noteEnd("Talk refused", reason, detail)
+        }
+        self.performSends()
+        self.close(reason, detail: detail)
+    }
+
+    private func noteEnd(_ line: Logger.Message, _ reason: CloseReason, _ detail: String) {
+        guard let held = self.services.connections.roleFlood.pass(nowMs: self.nowMs) else { return }
+        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.info(line, metadata: metadata)
+    }
+
+    /// Ends the role on this message stream, and the connection if it was the last.
+    func endRole(_ streamID: UInt32, _ reason: CloseReason, _ what: String) {
+        guard !self.isEnding else { return }
+        let isOnly = self.publishings.count + self.plays.count <= 1
+        if self.publishings.contains(where: { $0.streamID == streamID }) {
+            self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
+            self.performRequests()
+            if !isOnly { self.endPublish(streamID, clean: true, .dropped) }
+        } else if self.plays.contains(where: { $0.viewer.streamID == streamID }) {
+            self.session.publisherLeft(streamID)
+            self.session.playEnded(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
+            self.performRequests()
+            if !isOnly { self.endPlay(streamID) }
+        } else {
+            return
+        }
+        self.writer?.flush()
+        if isOnly { self.close(reason, detail: what) } else { self.noteEnd("Talk ended", reason, what) }
+    }
+}

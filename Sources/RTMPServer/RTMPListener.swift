@@ -1,0 +1,94 @@
+import Delivery
+package import Listening
+import Logging
+package import NIOCore
+import NIOPosix
+import NIOSSL
+import ServiceLifecycle
+package import Support
+import Synchronization
+
+/// Listens for RTMP, or for RTMPS if it has a certificate. Gives each connection its handler. A service of the server's group.
+package final class RTMPListener: Service, Sendable {
+    private let services: RTMPServices
+    private let address: HostPort
+    private let certificate: CertificateStore?
+    private let group: any EventLoopGroup
+    private let channel = Mutex<(any Channel)?>(nil)
+
+    package init(services: RTMPServices, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
+        self.services = services
+        self.address = address
+        self.certificate = certificate
+        self.group = group
+    }
+
+    /// "rtmp" or "rtmps".
+    package var scheme: String { self.certificate == nil ? "rtmp" : "rtmps" }
+
+    /// Binds the port. Returns the address in use, with the port that the system chose for port 0.
+    package func bind() async throws -> HostPort {
+        let channel: any Channel
+        do {
+            channel = try await self.bootstrap().bind(host: self.address.host, port: self.address.port).get()
+        } catch {
+            throw ListenError(scheme: self.scheme, address: self.address, cause: error)
+        }
+        self.channel.withLock { $0 = channel }
+        return HostPort(host: self.address.host, port: channel.localAddress?.port ?? self.address.port)
+    }
+
+    /// Runs until the group shuts down gracefully.
+    package func run() async throws {
+        try await gracefulShutdown()
+        try await self.channel.withLock({ $0 })?.close()
+    }
+
+    private func bootstrap() -> ServerBootstrap {
+        let services = self.services
+        let certificate = self.certificate
+        return ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 4096)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(services.connections.rtmpGate.perTurn))
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([
+                        services.connections.rtmpGate.handler(), services.streams.placement.handler(),
+                    ])
+                }
+            }
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)
+            .childChannelOption(.tcpOption(Self.notSentLowWater), value: 128 << 10)
+            .childChannelOption(.maxMessagesPerRead, value: 4)
+            .childChannelOption(.recvAllocator, value: Self.smallReads)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let loop = services.streams.context(of: channel.eventLoop) else {
+                        throw ChannelError.inappropriateOperationForState
+                    }
+                    try services.connections.proxies.guardConnection(channel)
+                    if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
+                    let id = services.connections.nextSessionID()
+                    try channel.pipeline.syncOperations.addHandler(
+                        RTMPConnection(id: id, services: services, loop: loop, isTLS: certificate != nil))
+                }
+            }
+    }
+
+    /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as it lives, so these are as
+    /// small as the handshake allows; viewers send little.
+    static let smallReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: RTMPListener.smallReadBytes)
+    static let smallReadBytes = 8 << 10
+    /// Read sizes of publishers.
+    static let largeReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16 << 10, maximum: 64 << 10)
+
+    /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
+    private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)
+    /// TCP_QUICKACK (tcp(7)): acknowledges received data now.
+    static let quickAcknowledgement = NIOBSDSocket.Option(rawValue: 12)
+    /// TCP_NOTSENT_LOWAT. Without it the kernel buffers up to 4 MB before the server notices that a viewer has stopped reading.
+    private static let notSentLowWater = NIOBSDSocket.Option(rawValue: 25)
+}

@@ -1,0 +1,29 @@
+import Access
+package import Delivery
+import Logging
+import Rooms
+package import ServerConfiguration
+
+/// What RTMP's connections need of the server. Any thread.
+package final class RTMPServices: Sendable {
+    let config: ServerConfig
+    let streams: LiveStreams
+    let connections: Connections
+    let admission: RoomAdmission
+    let talk: any TalkGateway
+
+    package init(
+        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ talk: any TalkGateway
+    ) {
+        self.config = config
+        self.streams = streams
+        self.connections = connections
+        self.admission = admission
+        self.talk = talk
+    }
+
+    var rooms: RoomRegistry { self.admission.rooms }
+    var rules: AdmissionRules { self.admission.rules }
+    var memory: MemoryBudget { self.admission.memory }
+    var log: Logger { self.connections.log }
+}

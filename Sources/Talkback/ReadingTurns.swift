@@ -1,0 +1,58 @@
+import Delivery
+import Dispatch
+import NIOCore
+import Relay
+
+/// Waits until event loops have read their sockets. After a stall, that data belongs to the ticks that are made up for.
+///
+/// Blocks its thread.
+enum ReadingTurns {
+    /// Most turns of the loops: each reads a few buffers of each socket.
+    static let mostTurns = 8
+    /// Limit for all turns, so as not to wait for a busy loop any longer.
+    private static let limit = DispatchTimeInterval.milliseconds(200)
+
+    static func wait(for rooms: [TalkChannel]) {
+        self.wait(limit: self.limit) {
+            var found = Waiting()
+            for room in rooms {
+                let reading = room.reading
+                found.frames += reading.waiting
+                for loop in reading.loops {
+                    if let context = room.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
+                }
+            }
+            return found
+        }
+    }
+
+    /// Frames that were read and wait, and the loops that may read more.
+    struct Waiting {
+        var frames = 0
+        var loops: [ObjectIdentifier: (any EventLoop, LoopTurns)] = [:]
+    }
+
+    /// Waits until a turn of the loops brings nothing more; calls `look` before each.
+    static func wait(limit: DispatchTimeInterval, _ look: () -> Waiting) {
+        let deadline = DispatchTime.now() + limit
+        var before = -1
+        for _ in 0..<self.mostTurns {
+            let found = look()
+            guard found.frames != before, !found.loops.isEmpty else { return }
+            before = found.frames
+            let read = DispatchGroup()
+            for (loop, turns) in found.loops.values {
+                read.enter()
+                loop.execute { turns.next { read.leave() } }
+            }
+            guard read.wait(timeout: deadline) == .success else { return }
+            // Frames read on one loop may have their home on another.
+            let home = DispatchGroup()
+            for (loop, _) in found.loops.values {
+                home.enter()
+                loop.execute { home.leave() }
+            }
+            guard home.wait(timeout: deadline) == .success else { return }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import Access
+import Delivery
+import Logging
+package import Rooms
+
+/// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all.
+extension Talkback: RoomTalk {
+    package func mix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkStreamName.app, name: "\(roomID)/mix") }
+
+    /// Has the talk mixed along with a stream's recording that has begun. Returns whether it is to be recorded.
+    package func hold(beside stream: StreamPath, of roomID: RoomID) async -> Bool {
+        guard stream.app != TalkStreamName.app else { return false }
+        do {
+            let room = try await self.rooms.room(roomID.rawValue)
+            guard room.allowsTalk(always: true) else { return false }
+            return await (try await self.channel(of: room)).hold(for: stream)
+        } catch {
+            self.log.error("Talk is not recorded", metadata: ["room": "\(roomID)", "error": "\(error)"])
+            return false
+        }
+    }
+
+    /// Returns whether it was the last stream's recording that ended.
+    package func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool {
+        guard stream.app != TalkStreamName.app, let channel = self.find(roomID) else { return false }
+        return channel.letGo(for: stream)
+    }
+}

@@ -1,0 +1,110 @@
+package import Access
+package import Delivery
+package import Logging
+package import Notifications
+package import Relay
+package import Rooms
+package import ServerConfiguration
+import Support
+import Synchronization
+import Talk
+
+/// The talk channels of all rooms, on one clock per core, up to 16. Any thread.
+package final class Talkback: Sendable {
+    /// Mixes in Opus, under the same paths as those in AAC, which are ordinary streams.
+    let opusMixes = StreamRegistry(isListed: false)
+    let config: ServerConfig.Talk
+    let rooms: RoomRegistry
+    let rules: AdmissionRules
+    let streams: LiveStreams
+    let events: EventHub
+    let log: Logger
+    private let clocks: [TalkClock]
+    private let channels = Mutex<[RoomID: TalkChannel]>([:])
+    /// Totals of channels that are over.
+    private let ended = Mutex(TalkTotals())
+
+    package init(
+        _ config: ServerConfig.Talk, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ streams: LiveStreams, _ events: EventHub, log: Logger
+    ) {
+        self.config = config
+        self.rooms = rooms
+        self.rules = rules
+        self.streams = streams
+        self.events = events
+        self.log = log
+        self.clocks = (0..<max(1, min(streams.allLoops.count, 16))).map { _ in TalkClock() }
+    }
+
+    package func registry(of codec: TalkCodec) -> StreamRegistry { codec == .opus ? self.opusMixes : self.streams.registry }
+
+    package func find(_ roomID: RoomID) -> TalkChannel? { self.channels.withLock { $0[roomID] } }
+
+    /// Returns the room's channel, created if needed. `settings` and `members`: the room's own.
+    func use(_ roomID: RoomID, settings: TalkSettings, members: [TalkMemberSetting]) -> TalkChannel {
+        self.channels.withLock { channels in
+            if let channel = channels[roomID] { return channel }
+            let clock = self.clocks.min { $0.load < $1.load } ?? self.clocks[0]
+            let channel = TalkChannel(roomID, settings: settings, talkback: self, clock: clock)
+            channel.set(members)
+            channels[roomID] = channel
+            return channel
+        }
+    }
+
+    /// Ends the channel of a room that was over before the channel was ready.
+    func end(_ roomID: RoomID) {
+        guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { return }
+        channel.close(.roomEnded)
+        self.ended.withLock { $0.add(channel.totals.totals) }
+    }
+
+    /// Ends the channels of rooms that are over or forbidden. On the registry's queue; does not block.
+    package func handle(_ events: [RoomEvent]) {
+        for event in events {
+            guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
+            guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { continue }
+            channel.close(reason)
+            self.ended.withLock { $0.add(channel.totals.totals) }
+        }
+    }
+
+    /// Mixes with listeners now, and totals since the server started.
+    package var totals: (mixes: Int, totals: TalkTotals) {
+        var sum = (mixes: 0, totals: self.ended.withLock { $0 })
+        for channel in self.channels.withLock({ Array($0.values) }) {
+            let part = channel.totals
+            sum.mixes += part.mixes
+            sum.totals.add(part.totals)
+        }
+        return sum
+    }
+
+    /// Throws the user out of the room's channel, if there is one.
+    package func kick(_ user: String, from roomID: RoomID, by actor: Actor?) {
+        guard let channel = self.find(roomID), let id = try? ParticipantID(user) else { return }
+        _ = channel.kick(id, by: actor)
+    }
+
+    /// Number of channels that tick.
+    var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
+
+    package func stop() {
+        let all = self.channels.withLock { channels in
+            defer { channels = [:] }
+            return Array(channels.values)
+        }
+        for channel in all { channel.close(.serverShutdown) }
+    }
+}
+
+extension RoomEvent.Kind {
+    /// Why talk ends with this event; nil: it continues.
+    fileprivate var endOfTalk: CloseReason? {
+        switch self {
+        case .roomClosed, .roomExpired, .roomDeleted: .roomEnded
+        case .roomForbidden: .forbidden
+        default: nil
+        }
+    }
+}
