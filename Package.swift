@@ -55,7 +55,10 @@ let package = Package(
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
         // Floor 1
         .target(name: "Relay", dependencies: ["Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
-        .target(name: "Rooms", dependencies: ["Support", grdb, crypto], swiftSettings: settings),
+        // Rooms: values, states and rules; no clock, no store.
+        .target(name: "Rooms", dependencies: ["Support", crypto], swiftSettings: settings),
+        // The registry of rooms and its store: transactions, statements, SQLite.
+        .target(name: "RoomStore", dependencies: ["Rooms", "Support", grdb, crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "Media", nioCore], swiftSettings: settings),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
@@ -114,7 +117,8 @@ let package = Package(
         .target(
             name: "Notifications",
             dependencies: [
-                "Access", "HTTPServer", "Listening", "Outbound", "Rooms", "ServerConfiguration", "Support", logging, nioCore, lifecycle,
+                "Access", "HTTPServer", "Listening", "Outbound", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging, nioCore,
+                lifecycle,
                 crypto,
             ],
             swiftSettings: settings),
@@ -122,7 +126,8 @@ let package = Package(
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", crypto, logging,
+                "Access", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk", crypto,
+                logging,
                 nioCore, nioPosix,
                 lifecycle,
             ],
@@ -131,7 +136,8 @@ let package = Package(
         .target(
             name: "RTMPServer",
             dependencies: [
-                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", logging,
+                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk",
+                logging,
                 nioCore, nioPosix, nioSSL, lifecycle,
             ],
             swiftSettings: settings),
@@ -139,7 +145,8 @@ let package = Package(
         .target(
             name: "Packaging",
             dependencies: [
-                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", logging, nioCore,
+                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging,
+                nioCore,
                 nioPosix, lifecycle,
             ],
             swiftSettings: settings),
@@ -147,7 +154,8 @@ let package = Package(
         .target(
             name: "Talkback",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
+                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "Support",
                 "Talk",
                 logging, nioCore,
             ],
@@ -156,7 +164,7 @@ let package = Package(
         .target(
             name: "Forwarding",
             dependencies: [
-                "Access", "Delivery", "Media", "Outbound", "Relay", "Rooms", "ServerConfiguration", "Support", "Upstream",
+                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Upstream",
                 logging, nioCore, lifecycle,
             ],
             swiftSettings: settings),
@@ -164,7 +172,8 @@ let package = Package(
         .target(
             name: "Playback",
             dependencies: [
-                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "Rooms", "ServerConfiguration",
+                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
+                "ServerConfiguration",
                 "Support",
                 hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
@@ -174,7 +183,8 @@ let package = Package(
             name: "ControlAPI",
             dependencies: [
                 "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Listening", "Media", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "Talk", "Talkback", "Upstream",
+                "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk", "Talkback",
+                "Upstream",
                 hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ],
@@ -184,7 +194,8 @@ let package = Package(
             name: "EarshotServer",
             dependencies: [
                 "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound", "Packaging",
-                "Playback", "RTMPServer", "Rooms", "ServerConfiguration", "Support", "Talkback", hummingbird, httpTypes, logging, nioCore,
+                "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talkback", hummingbird, httpTypes,
+                logging, nioCore,
                 nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -193,7 +204,8 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "Access", "EarshotServer", "ServerConfiguration", "Support", "Rooms", "FFmpeg", "Media", "Upstream", logging, httpClient,
+                "Access", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream", logging,
+                httpClient,
                 webSocket, nioCore, nioPosix, nioSSL,
                 nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -203,7 +215,7 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "RTMP", "Rooms", nioCore, httpClient,
+                "RTMP", "RoomStore", "Rooms", nioCore, httpClient,
                 nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -225,12 +237,13 @@ let package = Package(
         .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
         .testTarget(
             name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", "Support", nioCore, nioPosix], swiftSettings: settings),
-        .testTarget(name: "RoomsTests", dependencies: ["Rooms", "Support", grdb], swiftSettings: settings),
+        .testTarget(name: "RoomsTests", dependencies: ["RoomStore", "Rooms", "Support", grdb], swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
                 "EarshotServer", "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "Rooms",
+                "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "RoomStore",
+                "Rooms",
                 "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck",
                 "SignalCheck",
                 "earshot",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import RoomStore
 import Rooms
 
 /// Compares a page of the room list with few rooms and with many. Two stores are asked in turn, in one process and one run.

@@ -7,8 +7,8 @@ internal import Foundation
 #endif
 
 /// `keys.json` in the data directory, with the keys that the server made. All calls block; for start-up.
-struct KeyFile {
-    static let fileName = "keys.json"
+package struct KeyFile {
+    package static let fileName = "keys.json"
     private let file: SecretFile
     private let directory: String
     private var path: String { self.file.path }

@@ -5,7 +5,8 @@ import Listening
 import Logging
 package import Notifications
 package import Packaging
-package import Rooms
+package import RoomStore
+import Rooms
 package import ServerConfiguration
 package import Talkback
 

@@ -12,6 +12,7 @@ import Notifications
 import Packaging
 import Playback
 import RTMPServer
+import RoomStore
 import Rooms
 package import ServerConfiguration
 package import ServiceLifecycle

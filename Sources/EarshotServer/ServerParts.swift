@@ -9,7 +9,8 @@ package import Outbound
 package import Packaging
 import Playback
 package import RTMPServer
-package import Rooms
+package import RoomStore
+import Rooms
 package import ServerConfiguration
 package import Talkback
 

@@ -4,6 +4,7 @@ import Media
 import NIOCore
 import Outbound
 import Relay
+import RoomStore
 package import Rooms
 import ServerConfiguration
 import Support

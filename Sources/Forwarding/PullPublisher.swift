@@ -4,6 +4,7 @@ import Logging
 import Media
 import NIOCore
 import Relay
+import RoomStore
 import Rooms
 import Support
 import Synchronization

@@ -3,6 +3,7 @@ package import Delivery
 import Logging
 import NIOCore
 package import Relay
+import RoomStore
 package import Rooms
 package import ServerConfiguration
 import ServiceLifecycle

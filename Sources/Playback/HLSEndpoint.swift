@@ -10,6 +10,7 @@ import NIOCore
 import Packaging
 import RTMP
 import Relay
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -6,6 +6,7 @@ import Listening
 import NIOCore
 import RTMP
 import Relay
+import RoomStore
 import Rooms
 import Support
 import Synchronization

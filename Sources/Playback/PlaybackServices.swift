@@ -2,6 +2,7 @@ package import Delivery
 import Listening
 import Logging
 package import Packaging
+import RoomStore
 import Rooms
 package import ServerConfiguration
 

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import RTMP
 package import Relay
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,6 +1,7 @@
 import Access
 package import Delivery
 import Logging
+import RoomStore
 import Rooms
 package import ServerConfiguration
 

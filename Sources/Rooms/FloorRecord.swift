@@ -3,7 +3,7 @@ package struct FloorRecord: Sendable, Equatable {
     package enum Kind: String, Sendable, CaseIterable {
         case granted, denied, revoked, released
 
-        var event: RoomEvent.Kind {
+        package var event: RoomEvent.Kind {
             switch self {
             case .granted: .floorGranted
             case .denied: .floorDenied
@@ -36,64 +36,5 @@ package struct FloorRecord: Sendable, Equatable {
         self.heldMs = heldMs
         self.by = by
         self.caller = caller
-    }
-}
-
-extension RoomRegistry {
-    /// Stores an event per record, in submission order, or none if the room is gone. Any thread; does not wait.
-    package nonisolated func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) {
-        guard !records.isEmpty else { return }
-        self.submit(trail: 512 * records.count) { try $0.floorChanged(roomID, records) }
-    }
-}
-
-extension StoreAccess {
-    /// Users whose last floor event in the room's audit trail is a grant.
-    fileprivate func floorHolders(of id: RoomID) throws -> [(user: String, mode: String, sinceMs: Int64)] {
-        let kinds = [FloorRecord.Kind.granted, .released, .revoked].map(\.event.rawValue)
-        return try self.all(
-            """
-            SELECT "user", mode, at FROM (
-                SELECT json_extract(data, '$.userId') AS "user", json_extract(data, '$.mode') AS mode, kind, at,
-                    row_number() OVER (PARTITION BY json_extract(data, '$.userId') ORDER BY id DESC) AS place
-                FROM events WHERE room_id = ?1 AND kind IN (?2, ?3, ?4)) AS trail
-            WHERE place = 1 AND kind = ?2 ORDER BY "user" LIMIT 64
-            """, [id.rawValue, kinds[0], kinds[1], kinds[2]]
-        ) { row in (row.optional() ?? "", row.optional() ?? "", row.next()) }
-    }
-}
-
-extension RoomTransaction {
-    /// Releases floors that the last run left granted. Each grant in the trail gets its end.
-    func closeFloor(of room: inout Room) throws {
-        let holders = try self.store.floorHolders(of: room.id)
-        guard !holders.isEmpty else { return }
-        let old = room
-        for holder in holders {
-            var data = JSONText()
-            data.add("userId", holder.user)
-            data.add("reason", "serverRestart")
-            data.add("mode", holder.mode)
-            data.add("heldMs", max(0, self.now - holder.sinceMs))
-            data.add("by", Actor.server.name)
-            try self.event(.floorReleased, of: &room, data)
-        }
-        try self.save(from: old, to: room)
-    }
-
-    func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) throws {
-        guard var room = try self.store.room(roomID.rawValue) else { return }
-        let old = room
-        for record in records {
-            var data = JSONText()
-            data.add("userId", record.user)
-            data.add("reason", record.reason)
-            data.add("mode", record.mode)
-            data.add("heldMs", record.heldMs)
-            data.add("by", record.by)
-            data.add("caller", record.caller)
-            try self.event(record.kind.event, of: &room, data)
-        }
-        try self.save(from: old, to: room)
     }
 }

@@ -1,5 +1,5 @@
 /// Formats milliseconds since 1970 as ISO 8601 in UTC: "2026-11-21T10:00:00.000Z". Clamps to the years 0 to 9999, as callers may pass more.
-func isoText(_ instant: Int64) -> String {
+package func isoText(_ instant: Int64) -> String {
     let ms = min(max(instant, -62_167_219_200_000), 253_402_300_799_999)
     let day: Int64 = 86_400_000
     let days = ms >= 0 ? ms / day : (ms - day + 1) / day

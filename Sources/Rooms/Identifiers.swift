@@ -10,7 +10,7 @@ package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
     }
 
     /// Makes an id from the store, where it was already checked.
-    init(stored text: String) { self.rawValue = text }
+    package init(stored text: String) { self.rawValue = text }
 
     /// Returns "r" and 12 random letters and digits (59 bits), none of which look alike.
     package static func random() -> RoomID {

@@ -1,4 +1,4 @@
-import Support
+package import Support
 
 /// The characters that text for people, such as titles, must not contain. Pure; any thread.
 ///
@@ -31,9 +31,9 @@ package enum RoomLimits {
     package static let customBytes = 4_096
     static let customDepth = 32
     static let slots = 1...8
-    static let members = 10_000
-    static let likes = 1...100
-    static let tokens = 1_000
+    package static let members = 10_000
+    package static let likes = 1...100
+    package static let tokens = 1_000
 
     static func checkTitle(_ title: String) throws(FieldError) {
         guard title.unicodeScalars.count <= self.titleLength, self.isPlain(title) else {
@@ -48,7 +48,7 @@ package enum RoomLimits {
         }
     }
 
-    static func checkID(_ text: String, _ field: String) throws(FieldError) {
+    package static func checkID(_ text: String, _ field: String) throws(FieldError) {
         guard RoomID.isID(text) else { throw FieldError(field, text, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
     }
 
@@ -67,12 +67,12 @@ package enum RoomLimits {
         value % unit == 0 ? String(value / unit) : String(Double(value) / Double(unit))
     }
 
-    static func isPlain(_ text: String) -> Bool { PlainText.isPlain(text) }
+    package static func isPlain(_ text: String) -> Bool { PlainText.isPlain(text) }
 }
 
 extension NewRoom {
     /// Throws for the first field that breaks a rule.
-    func check() throws(FieldError) {
+    package func check() throws(FieldError) {
         try RoomLimits.checkID(self.app, "app")
         guard self.app != "talk" else { throw FieldError("app", self.app, "talk is reserved for voice channels") }
         guard RoomLimits.slots.contains(self.slots) else {
@@ -87,7 +87,7 @@ extension NewRoom {
 }
 
 extension RoomPatch {
-    func check() throws(FieldError) {
+    package func check() throws(FieldError) {
         if case .some(.some(let owner)) = self.owner { try RoomLimits.checkID(owner, "owner") }
         if case .some(.some(let device)) = self.deviceUid { try RoomLimits.checkID(device, "deviceUid") }
         if let title = self.title { try RoomLimits.checkTitle(title) }

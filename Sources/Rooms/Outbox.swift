@@ -38,6 +38,23 @@ package struct OutboxEntry: Sendable, Equatable {
     package let durationMs: Int64?
     package let deliveredAt: Int64?
 
+    package init(
+        id: Int64, event: RoomEvent, target: WebhookTarget, state: State, attempts: Int, dueAt: Int64, lastStatus: Int?, lastError: String?,
+        lastAttemptAt: Int64?, durationMs: Int64?, deliveredAt: Int64?
+    ) {
+        self.id = id
+        self.event = event
+        self.target = target
+        self.state = state
+        self.attempts = attempts
+        self.dueAt = dueAt
+        self.lastStatus = lastStatus
+        self.lastError = lastError
+        self.lastAttemptAt = lastAttemptAt
+        self.durationMs = durationMs
+        self.deliveredAt = deliveredAt
+    }
+
     /// Whether the status is 2xx; the rest of the answer does not matter.
     package static func isDelivered(_ status: Int?) -> Bool { status.map { (200...299).contains($0) } ?? false }
 }

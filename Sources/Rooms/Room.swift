@@ -173,7 +173,7 @@ package struct Room: Sendable, Equatable {
     }
 
     /// How long the slot's viewers stay if its publisher does not return; nil if it is not away.
-    func waits(for slot: Slot) -> Int64? {
+    package func waits(for slot: Slot) -> Int64? {
         switch self.state {
         // The room's end removes the viewers. The relay acts by itself, 2 s later, only if it does not hear of that end.
         case .interrupted: self.interruptionEnds?.later(by: 2_000)

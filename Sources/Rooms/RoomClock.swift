@@ -13,6 +13,7 @@ import Musl
 #else
 import Darwin
 #endif
+
 // CoreFoundation, not the C library, defines `timespec` if the compiler has already read Foundation.
 #if canImport(CoreFoundation)
 import CoreFoundation
@@ -46,7 +47,7 @@ package final class RoomClock: Sendable {
     }
 
     /// The result of comparing the wall clock with room time.
-    enum Finding: Equatable {
+    package enum Finding: Equatable {
         /// A leap by `byMs`. If it holds, room time follows when it reaches `adoptsAt`. Found once for each leap.
         case leapt(byMs: Int64, adoptsAt: Int64)
         /// The leap has held long enough for ``RoomClock/adopt()``.
@@ -81,7 +82,7 @@ package final class RoomClock: Sendable {
 
     private let sources: Sources
     /// How long a leap must hold before room time follows.
-    let holdMs: Int64
+    package let holdMs: Int64
     /// Replaces the clock in tests.
     private let fixed: (@Sendable () -> Int64)?
     private let state: Mutex<State>
@@ -108,7 +109,7 @@ package final class RoomClock: Sendable {
     /// Continues room time from an earlier run of the server. Within the same boot it adds the steady time since then; otherwise it uses
     /// the wall clock. It never starts before the store's newest instant, unless that is more than ``leapMs`` ahead within the same boot.
     /// Call before the clock is used.
-    func resume(from mark: ClockMark?, newestMs: Int64?) {
+    package func resume(from mark: ClockMark?, newestMs: Int64?) {
         guard self.fixed == nil else { return }
         self.state.withLock { state in
             let steady = self.sources.steadyMs()
@@ -134,7 +135,7 @@ package final class RoomClock: Sendable {
     }
 
     /// Reports a leap of the wall clock, or that it has held. Call every second or so.
-    func finding() -> Finding? {
+    package func finding() -> Finding? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
             let steady = self.look(&state)
@@ -149,7 +150,7 @@ package final class RoomClock: Sendable {
     }
 
     /// Follows a leap that has held and returns the milliseconds moved. Nil if there is none (any more).
-    func adopt() -> Int64? {
+    package func adopt() -> Int64? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in
             let steady = self.look(&state)
@@ -165,7 +166,7 @@ package final class RoomClock: Sendable {
     package var steadyMs: Int64 { self.fixed?() ?? self.sources.steadyMs() }
 
     /// The clock's position, stored for the next start.
-    func mark() -> ClockMark {
+    package func mark() -> ClockMark {
         if let fixed { return ClockMark(bootID: nil, steadyMs: 0, roomMs: fixed()) }
         return self.state.withLock { state in
             let steady = self.look(&state)
@@ -198,11 +199,17 @@ package final class RoomClock: Sendable {
 }
 
 /// Room time at an instant of the steady clock. A value, kept in the store.
-struct ClockMark: Equatable {
-    let bootID: String?
+package struct ClockMark: Equatable {
+    package let bootID: String?
     /// Milliseconds since the machine's start.
-    let steadyMs: Int64
-    let roomMs: Int64
+    package let steadyMs: Int64
+    package let roomMs: Int64
+
+    package init(bootID: String?, steadyMs: Int64, roomMs: Int64) {
+        self.bootID = bootID
+        self.steadyMs = steadyMs
+        self.roomMs = roomMs
+    }
 }
 
 extension RoomClock.Sources {

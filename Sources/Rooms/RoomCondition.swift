@@ -18,7 +18,7 @@ package struct RoomCondition: Sendable, Equatable {
     }
 
     /// Throws ``RegistryError/versionChanged(_:version:)`` or ``RegistryError/versionExcluded(_:version:)`` if `room` does not match.
-    func check(_ room: Room) throws(RegistryError) {
+    package func check(_ room: Room) throws(RegistryError) {
         if let versions, !versions.contains(room.version) { throw .versionChanged(room.id, version: room.version) }
         let isExcluded =
             switch self.excluded {

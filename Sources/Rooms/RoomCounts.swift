@@ -8,21 +8,12 @@ package struct RoomCounts: Sendable, Equatable {
     package let liveCounter: Int64
     /// Pushes that have not ended.
     package let openPushes: Int64
-}
 
-extension StoreAccess {
-    func counts() throws -> RoomCounts {
-        let live = RoomState.live.rawValue
-        return RoomCounts(
-            rooms: try self.number("SELECT count(*) FROM rooms") ?? 0,
-            counters: try self.number("SELECT sum(n) FROM room_counts WHERE owner = ''") ?? 0,
-            liveRooms: try self.number("SELECT count(*) FROM rooms WHERE state = ?", [live]) ?? 0,
-            liveCounter: try self.number("SELECT sum(n) FROM room_counts WHERE owner = '' AND state = ?", [live]) ?? 0,
-            openPushes: try self.number("SELECT count(*) FROM pushes WHERE ended_at IS NULL") ?? 0)
+    package init(rooms: Int64, counters: Int64, liveRooms: Int64, liveCounter: Int64, openPushes: Int64) {
+        self.rooms = rooms
+        self.counters = counters
+        self.liveRooms = liveRooms
+        self.liveCounter = liveCounter
+        self.openPushes = openPushes
     }
-}
-
-extension RoomRegistry {
-    /// Counts every room: for the self-check, too slow for regular calls.
-    package nonisolated func counts() async throws(RegistryError) -> RoomCounts { try await self.store.read { try $0.counts() } }
 }

@@ -1,22 +1,22 @@
-import Support
+package import Support
 
 /// A position after a room in an ordered list. Opaque text to callers; checked when they return it.
-struct RoomCursor: Equatable {
+package struct RoomCursor: Equatable {
     /// The room's sort key in the list.
-    enum Key: Equatable {
+    package enum Key: Equatable {
         case number(Int64)
         case text(String)
         /// The list is ordered by id alone.
         case none
     }
-    let order: RoomQuery.Order
-    let key: Key
-    let id: String
+    package let order: RoomQuery.Order
+    package let key: Key
+    package let id: String
 
     private static let version = "1"
     private static let separator: Character = "\u{1F}"
 
-    var text: String {
+    package var text: String {
         let key =
             switch self.key {
             case .number(let number): String(number)
@@ -26,14 +26,14 @@ struct RoomCursor: Equatable {
         return Base64URL.text([Self.version, self.order.rawValue, key, self.id].joined(separator: String(Self.separator)))
     }
 
-    init(order: RoomQuery.Order, key: Key, id: String) {
+    package init(order: RoomQuery.Order, key: Key, id: String) {
         self.order = order
         self.key = key
         self.id = id
     }
 
     /// Throws unless `text` is a cursor made for this order.
-    init(_ text: String, order: RoomQuery.Order) throws(FieldError) {
+    package init(_ text: String, order: RoomQuery.Order) throws(FieldError) {
         let parts =
             text.utf8.count <= RoomQuery.longestCursor ? Base64URL.bytes(text).flatMap { String(validating: $0, as: UTF8.self) } : nil
         let fields = parts?.split(separator: Self.separator, omittingEmptySubsequences: false).map(String.init) ?? []
@@ -56,10 +56,10 @@ struct RoomCursor: Equatable {
 }
 
 /// RFC 4648 §5, without padding.
-enum Base64URL {
+package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    static func text(_ string: String) -> String {
+    package static func text(_ string: String) -> String {
         let bytes = Array(string.utf8)
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: 3) {
@@ -72,7 +72,7 @@ enum Base64URL {
     }
 
     /// Decodes `text`; nil if ``text(_:)`` cannot have made it.
-    static func bytes(_ text: String) -> [UInt8]? {
+    package static func bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0

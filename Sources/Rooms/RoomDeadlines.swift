@@ -34,7 +34,7 @@ extension RoomRules {
     }
 
     /// When an ended room is forgotten.
-    static func retentionEnd(of room: Room) -> Int64 {
+    package static func retentionEnd(of room: Room) -> Int64 {
         if room.state == .closed, let kept = room.keptUntil { return kept }
         return (room.endedAt ?? room.createdAt).later(by: room.policy.retentionMs)
     }
@@ -43,7 +43,7 @@ extension RoomRules {
     package static func nextDeadline(of room: Room) -> Int64? { self.deadlines(of: room).map(\.at).min() }
 
     /// Applies due deadlines in order, up to the first change of state. Tick again until none is left.
-    static func tick(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func tick(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         var effects: [RoomEffect] = []
         let state = room.state
         while room.state == state, let due = self.deadlines(of: room).filter({ $0.at <= now }).min(by: { $0.at < $1.at }) {

@@ -60,7 +60,7 @@ package struct RoomEvent: Sendable, Equatable {
         }
 
         /// Whether one of Tencent's callbacks corresponds.
-        var isTencents: Bool {
+        package var isTencents: Bool {
             switch self {
             case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
                 .relayConnected, .relayInterrupted, .relayStopped:
@@ -82,4 +82,14 @@ package struct RoomEvent: Sendable, Equatable {
     package let at: Int64
     /// A JSON object as text.
     package let data: String
+
+    package init(id: Int64, number: Int64, kind: Kind, roomID: RoomID?, instance: Int, at: Int64, data: String) {
+        self.id = id
+        self.number = number
+        self.kind = kind
+        self.roomID = roomID
+        self.instance = instance
+        self.at = at
+        self.data = data
+    }
 }

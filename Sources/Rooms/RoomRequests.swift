@@ -66,6 +66,13 @@ package struct RoomPage: Sendable {
     package let totalIsCapped: Bool
     /// The cursor for `after`; nil on the last page.
     package let next: String?
+
+    package init(rooms: [Room], total: Int, totalIsCapped: Bool, next: String?) {
+        self.rooms = rooms
+        self.total = total
+        self.totalIsCapped = totalIsCapped
+        self.next = next
+    }
 }
 
 package struct Member: Sendable, Equatable {
@@ -73,6 +80,13 @@ package struct Member: Sendable, Equatable {
     package let nick: String
     package let joinedAt: Int64
     package let seenAt: Int64
+
+    package init(user: String, nick: String, joinedAt: Int64, seenAt: Int64) {
+        self.user = user
+        self.nick = nick
+        self.joinedAt = joinedAt
+        self.seenAt = seenAt
+    }
 }
 
 /// A publisher's request to push, its credential already checked.
@@ -121,6 +135,14 @@ package struct PushGrant: Sendable, Equatable {
     /// The stream's actual path; differs from the requested one if that was a device UID.
     package let path: StreamPath
     package let policy: RoomPolicy
+
+    package init(sequence: PushSequence, roomID: RoomID, slot: Int, path: StreamPath, policy: RoomPolicy) {
+        self.sequence = sequence
+        self.roomID = roomID
+        self.slot = slot
+        self.path = path
+        self.policy = policy
+    }
 }
 
 package enum PushRefusal: Error, Sendable, Equatable {
@@ -161,6 +183,22 @@ package struct PublishedPush: Sendable, Equatable {
     package let end: PushEnd?
     package let width: Int?
     package let height: Int?
+
+    package init(
+        sequence: Int64, path: StreamPath, roomID: RoomID?, clientAddress: String, startedAt: Int64, mediaAt: Int64?, endedAt: Int64?,
+        end: PushEnd?, width: Int?, height: Int?
+    ) {
+        self.sequence = sequence
+        self.path = path
+        self.roomID = roomID
+        self.clientAddress = clientAddress
+        self.startedAt = startedAt
+        self.mediaAt = mediaAt
+        self.endedAt = endedAt
+        self.end = end
+        self.width = width
+        self.height = height
+    }
 }
 
 /// A stream that nobody may push to.
@@ -169,6 +207,13 @@ package struct StreamBan: Sendable, Equatable {
     package let createdAt: Int64
     package let resumeAt: Int64
     package let reason: String
+
+    package init(path: StreamPath, createdAt: Int64, resumeAt: Int64, reason: String) {
+        self.path = path
+        self.createdAt = createdAt
+        self.resumeAt = resumeAt
+        self.reason = reason
+    }
     package static let defaultMs: Int64 = 7 * 86_400_000
     package static let longestMs: Int64 = 90 * 86_400_000
     /// Maximum characters; Tencent's ForbidLiveStream allows as many bytes.

@@ -1,7 +1,7 @@
 /// API calls, and the same changes made by time.
 extension RoomRules {
     /// Restarts the countdown of the state, or extends it by `byMs`; negative lengths count as none.
-    static func renew(byMs: Int64?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func renew(byMs: Int64?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.open, room)
         let longer = byMs.map { max(0, $0) }
         func moved(_ from: Int64) -> Int64 { longer.map(from.later(by:)) ?? now }
@@ -27,18 +27,18 @@ extension RoomRules {
         }
     }
 
-    static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.closable, room)
         return self.end(&room, .closed, .closed, now)
     }
 
-    static func expire(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func expire(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.open, room)
         return self.end(&room, .expired, .expired, now)
     }
 
     /// Ends the room, its pushes and its viewers' streams. Bans stay; the caller keeps them when it deletes the room.
-    static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
+    package static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
         let event = room.enter(state, reason, stallReport: state == .closed ? .roomClosed : .roomExpired)
         room.endedAt = now
         var effects = [event]
@@ -51,7 +51,7 @@ extension RoomRules {
     }
 
     /// Forbids all streams; a longer ban of one of them is kept. An expired room begins its next life as forbidden.
-    static func forbid(untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func forbid(untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.forbiddable, room)
         if room.state == .expired { self.beginNextLife(&room, now) }
         var effects: [RoomEffect] = []
@@ -67,7 +67,7 @@ extension RoomRules {
     }
 
     /// Forbids a stream, or updates the time and reason of its ban.
-    static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func forbidSlot(at index: Int, untilMs: Int64, reason: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         // Also for ended rooms: a push would reopen an expired one, and a closed one's name becomes free.
         let slot = room.slots[index]
         room.slots[index].forbiddenUntil = untilMs
@@ -109,18 +109,18 @@ extension RoomRules {
         return event
     }
 
-    static func resume(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func resume(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require([.forbidden], room)
         return self.free(Array(room.slots.indices), .resumed, &room, now)
     }
 
-    static func resumeSlot(at index: Int, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func resumeSlot(at index: Int, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         guard room.slots[index].isForbidden else { throw .slotNotForbidden(room.slots[index].number) }
         return self.free([index], .resumed, &room, now)
     }
 
     /// Lifts these slots' bans. A forbidden room then waits for a push as if it were new.
-    static func free(_ indices: [Int], _ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func free(_ indices: [Int], _ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         var effects: [RoomEffect] = []
         for index in indices where room.slots[index].isForbidden {
             room.slots[index].forbiddenUntil = nil
@@ -135,7 +135,7 @@ extension RoomRules {
         return effects
     }
 
-    static func reopen(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func reopen(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require([.expired], room)
         if let slot = room.slots.first, let until = slot.forbiddenUntil, room.slots.allSatisfy(\.isForbidden) {
             throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "")

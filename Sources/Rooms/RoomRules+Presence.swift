@@ -1,6 +1,6 @@
 /// Heartbeats and the owner's presence.
 extension RoomRules {
-    static func heartbeat(from sender: String?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func heartbeat(from sender: String?, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.notEnded, room)
         room.heartbeatAt = now
         guard let sender, sender == room.owner else { return [] }
@@ -8,14 +8,14 @@ extension RoomRules {
         return self.ownerCame(&room)
     }
 
-    static func memberJoined(_ user: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func memberJoined(_ user: String, _ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.notEnded, room)
         guard user == room.owner else { return [] }
         if room.ownerSeenAt != nil { room.ownerSeenAt = now }
         return self.ownerCame(&room)
     }
 
-    static func memberLeft(_ user: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func memberLeft(_ user: String, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         guard user == room.owner, !room.state.isTerminal, room.ownerAwaySince == nil else { return [] }
         return self.ownerWent(&room, at: now)
     }

@@ -1,7 +1,7 @@
 /// Inputs from the room's streams.
 extension RoomRules {
     /// Admits a push. A push that it takes over continues until one of the two ends.
-    static func pushAdmitted(_ sequence: Int64, at index: Int, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
+    package static func pushAdmitted(_ sequence: Int64, at index: Int, _ room: inout Room) throws(RoomRefusal) -> [RoomEffect] {
         try self.require(self.open, room)
         let slot = room.slots[index]
         if let until = slot.forbiddenUntil { throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "") }
@@ -14,7 +14,7 @@ extension RoomRules {
         return []
     }
 
-    static func mediaArrived(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func mediaArrived(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let slot = room.slots[index]
         // The push slipped past its cut (admitted before, attached after).
         if room.state.isTerminal { return [.cut(slot: slot.number, sequence: sequence, .roomEnded, endsViewers: false)] }
@@ -36,20 +36,20 @@ extension RoomRules {
         }
     }
 
-    static func mediaIdle(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func mediaIdle(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         guard room.slots[index].holds(sequence), room.slots[index].isActive else { return [] }
         return self.streamWent(.mediaIdle, until: now.later(by: room.policy.idleGraceMs), at: index, &room, now)
     }
 
     /// The publisher's client announces a pause.
-    static func pauseAnnounced(at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func pauseAnnounced(at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let slot = room.slots[index]
         guard slot.sequence != nil, slot.isActive || slot.awayReason == .mediaIdle else { return [] }
         return self.streamWent(.paused, until: self.pauseEnd(of: slot, room, now), at: index, &room, now)
     }
 
     /// The API announces a pause. Also valid right after the connection broke: the notice may arrive later, over another one.
-    static func pause(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
+    package static func pause(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         try self.require([.live, .interrupted], room)
         var effects: [RoomEffect] = []
         var paused = false
@@ -68,7 +68,7 @@ extension RoomRules {
         max(now.later(by: room.policy.pauseGraceMs), slot.awayUntil ?? now)
     }
 
-    static func pushEnded(_ sequence: Int64, _ end: PushEnd, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func pushEnded(_ sequence: Int64, _ end: PushEnd, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         if let ghost = room.slots[index].earlier.firstIndex(of: sequence) {
             room.slots[index].earlier.remove(at: ghost)
             return []
@@ -104,7 +104,7 @@ extension RoomRules {
     }
 
     /// Marks the slot's stream as away, or changes the reason. Interrupts the room if no other stream runs.
-    static func streamWent(_ reason: StateReason, until: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func streamWent(_ reason: StateReason, until: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         room.slots[index].isActive = false
         room.slots[index].awayReason = reason
         room.slots[index].awayUntil = until
@@ -112,7 +112,7 @@ extension RoomRules {
     }
 
     /// Interrupts a live room without an active stream, or updates an interruption's reason and end.
-    static func interrupt(_ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func interrupt(_ reason: StateReason, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         guard !room.hasActiveStream else { return [] }
         var effects: [RoomEffect] = []
         switch room.state {
@@ -129,7 +129,7 @@ extension RoomRules {
     }
 
     /// The server starts. Publishers lost their connections through no fault of their own and get time to return.
-    static func serverStarted(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func serverStarted(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let fresh = now.later(by: room.policy.graceMs)
         // Nobody could send heartbeats meanwhile.
         if room.heartbeatAt != nil { room.heartbeatAt = now }
@@ -158,5 +158,5 @@ extension RoomRules {
 
 extension Room.Slot {
     /// Whether this is the newest push, or one it may still fall back to.
-    func holds(_ sequence: Int64) -> Bool { self.sequence == sequence || self.earlier.contains(sequence) }
+    package func holds(_ sequence: Int64) -> Bool { self.sequence == sequence || self.earlier.contains(sequence) }
 }

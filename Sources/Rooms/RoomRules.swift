@@ -102,8 +102,8 @@ package enum RoomRules {
     }
 
     /// The states in which streams may run.
-    static let open: [RoomState] = [.created, .live, .interrupted]
-    static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
+    package static let open: [RoomState] = [.created, .live, .interrupted]
+    package static let notEnded: [RoomState] = [.created, .live, .interrupted, .forbidden]
     /// The states from which a room may be forbidden or closed. They include expired, as its device's URL would reopen the room.
     static let forbiddable = Self.open + [.expired]
     static let closable = Self.notEnded + [.expired]
@@ -111,7 +111,7 @@ package enum RoomRules {
 
 extension Room {
     /// The only way to another state; clears the fields of the former one.
-    mutating func enter(_ state: RoomState, _ reason: StateReason, stallReport kind: RoomEvent.Kind) -> RoomEffect {
+    package mutating func enter(_ state: RoomState, _ reason: StateReason, stallReport kind: RoomEvent.Kind) -> RoomEffect {
         let from = self.state
         self.state = state
         self.reason = reason
@@ -148,7 +148,7 @@ extension Room {
 
 extension Int64 {
     /// This instant plus `milliseconds`. Saturates at the ends of the range, which wire numbers may reach.
-    func later(by milliseconds: Int64) -> Int64 {
+    package func later(by milliseconds: Int64) -> Int64 {
         let (sum, overflow) = self.addingReportingOverflow(milliseconds)
         return overflow ? (milliseconds < 0 ? .min : .max) : sum
     }

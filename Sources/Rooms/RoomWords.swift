@@ -1,21 +1,21 @@
 /// Splits text into words for the room search, the same way for storing and searching. A word is a run of letters and digits or a single
 /// ideograph (ideographs have no spaces between them).
-enum RoomWords {
+package enum RoomWords {
     /// Maximum space-separated parts of a search; the rest is ignored.
     static let mostWords = 16
 
-    static func indexed(_ room: Room) -> String {
+    package static func indexed(_ room: Room) -> String {
         (words(room.title) + words(room.id.rawValue) + words(room.owner ?? "")).joined(separator: " ")
     }
 
     /// An FTS5 query without the user's syntax: each run of non-spaces is a phrase, the last one a prefix. Nil if there is no word.
-    static func query(_ text: String) -> String? {
+    package static func query(_ text: String) -> String? {
         let phrases = text.split(whereSeparator: \.isWhitespace).prefix(mostWords).map { words(String($0)) }.filter { !$0.isEmpty }
         guard !phrases.isEmpty else { return nil }
         return phrases.map { "\"\($0.joined(separator: " "))\"" }.joined(separator: " ") + "*"
     }
 
-    static func words(_ text: String) -> [String] {
+    package static func words(_ text: String) -> [String] {
         var words: [String] = []
         var word = ""
         for scalar in text.unicodeScalars {

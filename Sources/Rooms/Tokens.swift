@@ -18,4 +18,12 @@ package struct APIToken: Sendable, Equatable {
     package let role: TokenRole
     package let createdAt: Int64
     package let revokedAt: Int64?
+
+    package init(id: Int64, name: String, role: TokenRole, createdAt: Int64, revokedAt: Int64?) {
+        self.id = id
+        self.name = name
+        self.role = role
+        self.createdAt = createdAt
+        self.revokedAt = revokedAt
+    }
 }

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import Notifications
 import Relay
+import RoomStore
 package import Rooms
 import ServerConfiguration
 package import Support

@@ -1,6 +1,7 @@
 package import Access
 package import Delivery
 import RTMP
+import RoomStore
 package import Rooms
 import ServerConfiguration
 import Support

@@ -3,6 +3,7 @@ package import Delivery
 package import Logging
 package import Notifications
 package import Relay
+package import RoomStore
 package import Rooms
 package import ServerConfiguration
 import Support

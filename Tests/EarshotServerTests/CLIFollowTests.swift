@@ -1,5 +1,6 @@
 import EarshotServer
 import Foundation
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -3,6 +3,8 @@ import Foundation
 import Rooms
 import Testing
 
+@testable import RoomStore
+
 /// Options named like the API's fields, their former names, and output beyond the rooms' states.
 @Suite struct CLINamesTests {
     private static func withServer(_ body: @Sendable (TestServer, CLI) async throws -> Void) async throws {

@@ -4,6 +4,7 @@ import Rooms
 import Support
 import Testing
 
+@testable import RoomStore
 @testable import ServerConfiguration
 
 /// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.

@@ -4,6 +4,8 @@ import Rooms
 import ServerConfiguration
 import Testing
 
+@testable import RoomStore
+
 /// `earshot rooms`, against a real server.
 @Suite struct CLIRoomsTests {
     private static func withServer<Result: Sendable>(

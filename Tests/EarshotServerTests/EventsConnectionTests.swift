@@ -5,6 +5,7 @@ import Listening
 import NIOCore
 import NIOEmbedded
 import Notifications
+import RoomStore
 import Support
 import Testing
 

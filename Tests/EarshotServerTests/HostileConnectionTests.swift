@@ -9,6 +9,7 @@ import Testing
 
 @testable import Delivery
 @testable import Listening
+@testable import RoomStore
 @testable import ServerConfiguration
 
 extension Hostile {

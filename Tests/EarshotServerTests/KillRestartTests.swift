@@ -1,4 +1,5 @@
 import Foundation
+import RoomStore
 import Rooms
 import Testing
 

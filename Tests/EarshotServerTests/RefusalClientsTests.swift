@@ -8,6 +8,7 @@ import Testing
 @testable import Access
 @testable import Delivery
 @testable import EarshotServer
+@testable import RoomStore
 
 /// A refused client gets the specific reason, as do the log and the counter.
 @Suite struct RefusalClientsTests {

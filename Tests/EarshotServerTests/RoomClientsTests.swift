@@ -1,6 +1,7 @@
 import Foundation
 import RTMP
 import Relay
+import RoomStore
 import Rooms
 import Support
 import Testing

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import RoomStore
 
 /// Addresses of relay tasks are unreadable in the store.
 @Suite struct URLVaultTests {

@@ -2,6 +2,7 @@ import ControlAPI
 import EarshotServer
 import Foundation
 import Notifications
+import RoomStore
 import Rooms
 import Testing
 

@@ -1,6 +1,7 @@
 import Crypto
 import EarshotServer
 import Foundation
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -8,6 +8,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
+@testable import RoomStore
 @testable import Rooms
 
 /// Targets of webhooks: what counts as delivered, their names, and log lines about one that does not answer.

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// A wall clock that leaps under a registry.

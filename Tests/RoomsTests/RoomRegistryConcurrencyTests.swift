@@ -1,6 +1,7 @@
 import Dispatch
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// Many calls at once, races, and a store that cannot be written.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// An expired room may be closed and forbidden: otherwise its device's old URL opens it again.

@@ -1,3 +1,4 @@
+import RoomStore
 import Testing
 
 @testable import Rooms

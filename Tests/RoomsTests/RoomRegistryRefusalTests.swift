@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// A refused call still applies what time has done. Its refusal may rest on that, and a later read must not contradict it.

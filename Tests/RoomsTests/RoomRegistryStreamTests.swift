@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 @testable import Support
 

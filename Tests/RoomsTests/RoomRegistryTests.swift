@@ -1,5 +1,6 @@
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// Rooms from creation to deletion, through the registry and a real file.

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// The store when its disk is nearly full, or cannot be written.

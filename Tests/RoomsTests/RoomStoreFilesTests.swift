@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// The store and files that were changed while it was closed.

@@ -1,6 +1,7 @@
 import GRDB
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 @testable import Support
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RoomStore
 import Testing
 
 @testable import Rooms

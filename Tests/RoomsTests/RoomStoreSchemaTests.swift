@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// Stores of earlier versions. Every former schema becomes today's with its contents, wherever the process is killed.

@@ -2,6 +2,7 @@ import Foundation
 import Support
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// Defaults and limits of rooms, as in the API's description and the example configuration.

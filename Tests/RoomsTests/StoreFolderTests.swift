@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// `earshot store`: checks, backups and restores on real files.

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
+@testable import RoomStore
 @testable import Rooms
 
 /// `earshot store` and the server's start with foreign or incomplete files. Shows what they leave untouched.

@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Notifications
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

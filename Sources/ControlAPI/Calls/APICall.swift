@@ -1,5 +1,6 @@
 import Delivery
 import HTTPServer
+import RoomStore
 import Rooms
 import Support
 

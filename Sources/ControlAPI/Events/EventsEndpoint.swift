@@ -7,6 +7,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Notifications
+import RoomStore
 import Rooms
 import ServerConfiguration
 package import Support

@@ -4,6 +4,7 @@ import NIOCore
 import Notifications
 import Packaging
 import RTMP
+import RoomStore
 import Rooms
 import Support
 import Synchronization

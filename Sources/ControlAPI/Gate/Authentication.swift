@@ -2,6 +2,7 @@ import Crypto
 import HTTPServer
 import HTTPTypes
 import NIOCore
+import RoomStore
 import Rooms
 import Support
 import Synchronization

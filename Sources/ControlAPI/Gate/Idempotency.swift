@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import RoomStore
 import Rooms
 import Support
 import Synchronization

@@ -3,6 +3,7 @@ import HTTPServer
 import HTTPTypes
 import Logging
 import Packaging
+import RoomStore
 import Rooms
 import Support
 

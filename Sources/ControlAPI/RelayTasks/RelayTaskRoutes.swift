@@ -5,6 +5,7 @@ import HTTPServer
 import HTTPTypes
 import Logging
 import Outbound
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,4 +1,5 @@
 import HTTPTypes
+import RoomStore
 import Rooms
 
 extension APIRoute {

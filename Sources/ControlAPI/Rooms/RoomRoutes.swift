@@ -1,6 +1,7 @@
 import Delivery
 import HTTPServer
 import HTTPTypes
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -3,6 +3,7 @@ import HTTPServer
 import HTTPTypes
 import NIOCore
 import Packaging
+import RoomStore
 import Rooms
 import Support
 

@@ -1,6 +1,7 @@
 import Delivery
 import Listening
 import Relay
+import RoomStore
 import Rooms
 import Support
 import Synchronization

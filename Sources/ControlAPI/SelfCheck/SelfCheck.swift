@@ -3,6 +3,7 @@ import Delivery
 import Forwarding
 import Listening
 import Relay
+import RoomStore
 import Rooms
 import Support
 

@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Relay
+import RoomStore
 import Rooms
 import Support
 

@@ -2,6 +2,7 @@ import Access
 import Delivery
 import HTTPServer
 import HTTPTypes
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,5 +1,6 @@
 import HTTPServer
 import HTTPTypes
+import RoomStore
 import Rooms
 
 extension APIRoute {

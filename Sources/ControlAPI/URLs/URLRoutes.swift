@@ -2,6 +2,7 @@ import Access
 import HTTPServer
 import HTTPTypes
 import Relay
+import RoomStore
 import Rooms
 import Support
 

@@ -1,6 +1,7 @@
 import Media
 package import NIOCore
 package import Relay
+package import RoomStore
 package import Rooms
 package import Support
 

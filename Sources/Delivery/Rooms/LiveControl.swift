@@ -1,6 +1,7 @@
 package import Logging
 import NIOCore
 import Relay
+package import RoomStore
 package import Rooms
 package import Support
 import Synchronization

@@ -2,6 +2,7 @@ package import Access
 import NIOCore
 import RTMP
 import Relay
+package import RoomStore
 package import Rooms
 package import ServerConfiguration
 package import Support

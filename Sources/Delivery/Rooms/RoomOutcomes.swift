@@ -1,5 +1,6 @@
 import Logging
 import Relay
+package import RoomStore
 package import Rooms
 import Support
 import Synchronization

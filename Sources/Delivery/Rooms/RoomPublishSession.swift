@@ -1,4 +1,5 @@
 package import Relay
+import RoomStore
 package import Rooms
 import ServerConfiguration
 

@@ -1,7 +1,8 @@
 package import Logging
 import NIOCore
 import Relay
-package import Rooms
+package import RoomStore
+import Rooms
 import ServiceLifecycle
 
 /// Runs the room registry: reports viewers and watches the clock. On shutdown it lets the last facts reach the store.

@@ -1,4 +1,5 @@
 package import Logging
+import RoomStore
 import Rooms
 import Synchronization
 

@@ -1,4 +1,5 @@
-package import Rooms
+package import RoomStore
+import Rooms
 
 /// Whether the server can do its work, for load balancers. Any thread.
 ///

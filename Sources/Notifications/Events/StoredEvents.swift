@@ -1,5 +1,6 @@
 import HTTPServer
 import NIOCore
+package import RoomStore
 package import Rooms
 
 /// Reads stored events as frames of the feed. Any thread.

@@ -1,5 +1,6 @@
 package import NIOCore
-package import Rooms
+package import RoomStore
+import Rooms
 import Synchronization
 
 /// Tracks revoked tokens by polling the store, on demand and at most twice a minute. Other processes revoke tokens too. Any thread.

@@ -2,7 +2,8 @@ package import Listening
 import Logging
 package import NIOCore
 package import Outbound
-package import Rooms
+package import RoomStore
+import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
 import Support

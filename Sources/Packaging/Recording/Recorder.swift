@@ -3,6 +3,7 @@ import Dispatch
 import FFmpeg
 import Logging
 import Relay
+import RoomStore
 package import Rooms
 import ServerConfiguration
 import Support

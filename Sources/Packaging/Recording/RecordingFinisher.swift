@@ -1,6 +1,7 @@
 import FFmpeg
 import Logging
 import NIOPosix
+import RoomStore
 import Rooms
 import Synchronization
 

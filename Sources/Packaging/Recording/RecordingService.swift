@@ -1,3 +1,4 @@
+import RoomStore
 import Rooms
 import ServerConfiguration
 import ServiceLifecycle

@@ -2,6 +2,7 @@ import FFmpeg
 import Logging
 import Media
 import NIOCore
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

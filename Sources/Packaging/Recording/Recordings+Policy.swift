@@ -1,6 +1,7 @@
 import Delivery
 import Logging
 package import Relay
+package import RoomStore
 package import Rooms
 import ServerConfiguration
 import Support

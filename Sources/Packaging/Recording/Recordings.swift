@@ -1,6 +1,7 @@
 package import Delivery
 package import Logging
 package import Relay
+package import RoomStore
 package import Rooms
 package import ServerConfiguration
 import Support

@@ -2,7 +2,8 @@ package import Delivery
 package import HLS
 package import Logging
 package import Relay
-package import Rooms
+package import RoomStore
+import Rooms
 package import ServerConfiguration
 import Synchronization
 

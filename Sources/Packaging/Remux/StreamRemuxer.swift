@@ -6,6 +6,7 @@ import Logging
 import Media
 import NIOCore
 import Relay
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -4,7 +4,8 @@ package import Logging
 import Media
 import NIOCore
 import Relay
-package import Rooms
+package import RoomStore
+import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
 import Support

@@ -2,6 +2,7 @@ package import FFmpeg
 package import Media
 package import NIOCore
 package import Relay
+import RoomStore
 import Rooms
 import Support
 

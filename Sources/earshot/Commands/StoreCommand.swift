@@ -1,6 +1,7 @@
 import Access
 import ArgumentParser
 import EarshotServer
+import RoomStore
 import Rooms
 
 #if canImport(Glibc)

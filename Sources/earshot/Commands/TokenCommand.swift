@@ -1,4 +1,5 @@
 import ArgumentParser
+import RoomStore
 import Rooms
 
 #if canImport(Glibc)

@@ -1,6 +1,7 @@
 import Access
 import Foundation
 import HTTPTypes
+import RoomStore
 import Rooms
 import Testing
 

@@ -10,6 +10,7 @@ import Testing
 @testable import EarshotServer
 @testable import Listening
 @testable import Notifications
+@testable import RoomStore
 @testable import Support
 
 /// Streams through the API, with real publishers.

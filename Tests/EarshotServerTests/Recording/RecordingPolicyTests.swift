@@ -4,6 +4,7 @@ import Rooms
 import Testing
 
 @testable import Delivery
+@testable import RoomStore
 @testable import ServerConfiguration
 
 /// Recording by a room's own policy, and recordings by call across server restarts.

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Logging
+import RoomStore
 import ServerConfiguration
 import Synchronization
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import NIOPosix
+import RoomStore
 import Rooms
 import ServerConfiguration
 import Synchronization

@@ -3,6 +3,7 @@ import Foundation
 import Rooms
 
 @testable import Delivery
+@testable import RoomStore
 
 /// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.
 struct CLI: Sendable {

@@ -9,6 +9,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
+@testable import RoomStore
 @testable import ServerConfiguration
 @testable import Support
 @testable import Talkback

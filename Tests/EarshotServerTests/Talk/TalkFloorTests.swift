@@ -8,6 +8,7 @@ import SignalCheck
 import Testing
 
 @testable import Delivery
+@testable import RoomStore
 
 /// The floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {

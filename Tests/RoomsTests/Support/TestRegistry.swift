@@ -3,6 +3,7 @@ import GRDB
 import Support
 import Synchronization
 
+@testable import RoomStore
 @testable import Rooms
 
 /// A registry on a real file in a folder of its own, with a clock that tests set.

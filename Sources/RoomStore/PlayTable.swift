@@ -1,0 +1,43 @@
+import Rooms
+import Synchronization
+
+/// The streams that nobody may play now, in memory. Any thread; event loops query it at every join.
+final class PlayTable: Sendable {
+    enum Change {
+        case closed(StreamPath, Bool)
+        case banned(StreamPath, Bool)
+    }
+
+    private struct Why {
+        var isClosed = false
+        var isBanned = false
+    }
+
+    private let paths = Mutex<[String: Why]>([:])
+
+    func apply(_ changes: [Change]) {
+        guard !changes.isEmpty else { return }
+        self.paths.withLock { paths in
+            for change in changes {
+                let path: String
+                var why: Why
+                switch change {
+                case .closed(let stream, let isClosed):
+                    path = stream.description
+                    why = paths[path] ?? Why()
+                    why.isClosed = isClosed
+                case .banned(let stream, let isBanned):
+                    path = stream.description
+                    why = paths[path] ?? Why()
+                    why.isBanned = isBanned
+                }
+                paths[path] = why.isClosed || why.isBanned ? why : nil
+            }
+        }
+    }
+
+    func refusal(_ path: String) -> StateReason? {
+        guard let why = self.paths.withLock({ $0[path] }) else { return nil }
+        return why.isBanned ? .forbidden : .closed
+    }
+}

@@ -1,0 +1,68 @@
+import Dispatch
+import Rooms
+
+/// Deadlines and housekeeping, run by one timer set to the next due instant.
+extension RoomRegistry {
+    /// Sets the only timer to the next deadline. An earlier deadline replaces it.
+    func armTimer() {
+        let now = self.clock.now()
+        if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
+        let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
+        // A failing store is retried at intervals only.
+        let next = max(min(deadline ?? .max, self.housekeepingAt), self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : .min)
+        if let armed = self.armedFor, armed <= next { return }
+        self.armedFor = next
+        let delay = Double(max(0, next - now)) / 1_000
+        self.executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.assumeIsolated { $0.timerFired(next) } }
+    }
+
+    private func timerFired(_ instant: Int64) {
+        guard self.isRunning, self.armedFor == instant else { return }
+        let now = self.clock.now()
+        // The dispatch clock may differ from the registry's by milliseconds; an injected clock stands still.
+        guard now >= instant else {
+            self.armedFor = nil
+            self.executor.queue.asyncAfter(deadline: .now() + 0.05) { [weak self] in
+                self?.assumeIsolated { if $0.isRunning { $0.armTimer() } }
+            }
+            return
+        }
+        Task {
+            await self.runDue()
+            self.rearm()
+        }
+    }
+
+    /// Adjusts what depends on room time after it followed the wall clock.
+    func clockMoved(by ms: Int64, _ kicks: [(kick: Kick, paths: [StreamPath])]) {
+        self.housekeepingAt += ms
+        // The pending timer counts by the former time and is ignored; the next `armTimer()` sets another.
+        self.armedFor = nil
+        self.kickTable.replace(with: kicks, now: self.clock.now())
+    }
+
+    func rearm() {
+        self.armedFor = nil
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// Applies all deadlines passed by now and forgets old history. The timer calls this; tests with their own clock call it themselves.
+    package nonisolated func runDue() async {
+        while let more = try? await self.result({ try $0.runDue(limit: Self.batch) }).get(), more {}
+        await self.keepHouse()
+    }
+
+    private func keepHouse() async {
+        let now = self.clock.now()
+        guard now >= self.housekeepingAt else { return }
+        let historyMs = self.settings.historyMs
+        let (clock, shares) = (self.clock, self.shares)
+        let more = try? await self.result { work in
+            try work.store.save(clock.mark())
+            return try work.store.forget(
+                now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
+        }.get()
+        // Works in small steps, so that other operations get their turn.
+        self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
+    }
+}

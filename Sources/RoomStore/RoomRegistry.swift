@@ -1,0 +1,351 @@
+import Dispatch
+package import Rooms
+import Synchronization
+
+/// The rooms of this server: rules, store and one timer. All changes run on one queue, many operations per transaction (group commit). An
+/// operation is answered, and its outcomes published, only once it is on disk.
+///
+/// Reads run concurrently on the store's readers. After start-up no method blocks its caller.
+package actor RoomRegistry {
+    package struct Settings: Sendable {
+        package var policy = RoomPolicy()
+        package var webhooks: [WebhookTarget] = []
+        /// How long events, pushes and delivered notices are kept.
+        package var historyMs: Int64 = 7 * 86_400_000
+        /// Rejects a directory that another registry uses. Tests that simulate a killed server turn it off.
+        package var isExclusive = true
+        /// Below this much free disk, no room is created and no push begins.
+        package var disk = DiskFloor()
+        /// Limits of the queue in front of the store.
+        var intake = SubmissionQueue.Limits()
+        package init() {}
+    }
+
+    /// A consequence for other components, published after the commit and in its order.
+    package enum Outcome: Sendable {
+        case event(RoomEvent)
+        /// End the push with this sequence (nil: any push) on this path.
+        case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
+        /// The room waits for this stream's publisher until then, in milliseconds since 1970. Its viewers' stream continues as long.
+        case waits(StreamPath, untilMs: Int64)
+        /// A push counts as live: its first media has arrived. With its `stream.begin` event.
+        case streamBegan(StreamPath, roomID: RoomID, slot: Int)
+        /// A room's policy has changed.
+        case policyChanged(RoomID, [StreamPath], from: RoomPolicy, to: RoomPolicy)
+        /// Only media that arrives after now resumes the paused push.
+        case pauseAnnounced(StreamPath)
+        /// A member was kicked; end its sessions.
+        case kick(roomID: RoomID, user: String, by: Actor)
+        /// Room time followed a leap that held, and moved the times of `rooms` rooms.
+        case clockAdopted(byMs: Int64, rooms: Int)
+    }
+
+    /// Counts since the start.
+    package struct Counters: Sendable, Equatable {
+        package var commits = 0
+        package var operations = 0
+        /// Commits that failed: disk full, file damaged, in use elsewhere.
+        package var failedCommits = 0
+        /// Facts and deadlines that failed on their own in a batch that was committed.
+        package var lostFacts = 0
+        /// The store's message at the last failure.
+        package var lastFailure: String?
+    }
+
+    /// Maximum operations in one transaction.
+    static let batch = 256
+    /// Pause before facts are retried after a failed commit.
+    static let retrySeconds = 1.0
+    static let housekeepingMs: Int64 = 60_000
+
+    nonisolated let store: RoomStore
+    package nonisolated let clock: RoomClock
+    nonisolated let probe = StoreProbe()
+    let shares = HistoryShares()
+    let settings: Settings
+    let executor = QueueExecutor(label: "earshot.rooms")
+    nonisolated let intake: SubmissionQueue
+    private let playTable = PlayTable()
+    nonisolated let kickTable = KickTable()
+    private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
+    private let counted = Mutex(Counters())
+    private let problemAtEnd = Mutex<String?>(nil)
+    /// Whether a report of viewers waits for the store; another would only repeat it a little later.
+    let isReporting = Atomic<Bool>(false)
+
+    var isRunning = false
+    private var isStopping = false
+    private let failing = Atomic<Bool>(false)
+    /// The error of the last failed commit.
+    private var failure = RegistryError.storeFailed("")
+    var isFailing: Bool { self.failing.load(ordering: .relaxed) }
+    private var lock: StoreLock?
+    /// The instant for which the timer is set.
+    var armedFor: Int64?
+    var housekeepingAt: Int64 = 0
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    /// Opens or creates the store in this folder. Blocks: for start-up. Throws ``StoreError``.
+    package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        let path = RoomStore.path(in: directory)
+        self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
+        self.store = try RoomStore(directory: directory, isAlone: settings.isExclusive)
+        try self.store.readNow { store in
+            clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
+        }
+        self.settings = settings
+        self.intake = SubmissionQueue(settings.intake)
+        self.clock = clock
+        let table = try self.store.readNow { store in
+            try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
+        }
+        self.playTable.apply(table)
+        let now = clock.now()
+        self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
+    }
+
+    /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
+    package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
+
+    /// Problems with the store's files at the start and their remedies, one log line each.
+    package nonisolated var notices: [String] { self.store.notices }
+
+    /// Why the store's changes could not be moved into its own file at shutdown; nil if they were, or before shutdown.
+    package nonisolated var endProblem: String? { self.problemAtEnd.withLock { $0 } }
+
+    package nonisolated var counters: Counters { self.counted.withLock { $0 } }
+
+    /// The store's current state. Queries the file system.
+    package nonisolated var storeStatus: StoreStatus {
+        var status = StoreStatus()
+        status.isFailing = self.failing.load(ordering: .relaxed)
+        status.failure = self.counters.lastFailure
+        status.freeBytes = self.settings.disk.freeBytes()
+        status.minFreeBytes = self.settings.disk.minFreeBytes
+        (status.waitingFacts, status.waitingBytes, status.droppedFacts) = self.intake.facts
+        return status
+    }
+
+    /// Why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
+    package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
+
+    // MARK: - Start and stop
+
+    /// Ends what the last run left running, applies overdue deadlines, then starts the timer.
+    /// Throws ``StoreError``.
+    package func start() throws {
+        let now = self.clock.now()
+        do {
+            let mark = self.clock.mark()
+            try self.store.transaction { store in
+                try store.dropOrphans()
+                try store.save(mark)
+            }
+            try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
+            try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
+            try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
+        } catch {
+            throw self.store.explain(error)
+        }
+        self.isRunning = true
+        self.armTimer()
+    }
+
+    /// Runs `body` in transactions of its own until it returns nil.
+    private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
+        var last: Int64 = 0
+        while true {
+            let (next, work) = try self.store.transaction { store in
+                let work = RoomTransaction(store: store, now: now, settings: self.settings)
+                return (try body(work, last), work)
+            }
+            self.publish(work.outcomes, work.playChanges, work.kicks, gone: work.gone)
+            guard let next else { return }
+            last = next
+        }
+    }
+
+    /// Stops the timer, waits for submitted operations and closes the store. Rooms keep their state; a restart interrupts them.
+    package func stop() async {
+        self.isRunning = false
+        self.isStopping = true
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let last = Operation(
+                kind: .call, now: self.clock.now(),
+                run: { [clock = self.clock] work in
+                    try work.store.save(clock.mark())
+                    return { continuation.resume() }
+                }, fail: { _ in continuation.resume() })
+            let (isFirst, schedule) = self.intake.stop(last)
+            if !isFirst { continuation.resume() }
+            if schedule { self.scheduleDrain() }
+        }
+        self.problemAtEnd.withLock { $0 = self.store.close() }
+        self.lock = nil
+    }
+
+    // MARK: - Submission
+
+    /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the
+    /// result once on disk, on the registry's queue and in its order; it must not block.
+    nonisolated func perform<T: Sendable>(
+        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        _ body: @escaping @Sendable (RoomTransaction) throws -> T
+    ) async throws(RegistryError) -> T {
+        switch await self.result(keeping: keeping, stored: stored, body) {
+        case .success(let value): return value
+        case .failure(let error): throw RoomStore.registryError(error)
+        }
+    }
+
+    nonisolated func result<T: Sendable>(
+        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        _ body: @escaping @Sendable (RoomTransaction) throws -> T
+    ) async -> Result<T, any Error> {
+        await withCheckedContinuation { continuation in
+            let answer = self.intake.submit(.call, clock: self.clock) { now in
+                Operation(
+                    kind: .call, now: now,
+                    run: { work in
+                        let value = try body(work)
+                        if let keeping { try work.store.keep(try keeping.answer(value), for: keeping.key, now: work.now) }
+                        return {
+                            stored(value)
+                            continuation.resume(returning: .success(value))
+                        }
+                    },
+                    fail: { continuation.resume(returning: .failure($0)) })
+            }
+            switch answer {
+            case .accepted(let schedule): if schedule { self.scheduleDrain() }
+            case .full:
+                continuation.resume(returning: .failure(RegistryError.tooMany(what: "waiting calls", limit: self.settings.intake.calls)))
+            case .stopped: continuation.resume(returning: .failure(RegistryError.storeFailed("the server is stopping")))
+            }
+        }
+    }
+
+    /// Queues a fact that `make` builds under the queue's lock.
+    nonisolated func submitFact(_ make: (Int64) -> Operation) {
+        if case .accepted(schedule: true) = self.intake.submit(.fact, clock: self.clock, make) { self.scheduleDrain() }
+    }
+
+    /// Queues a fact. Calls `done` when it is on disk, or never will be.
+    nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
+        self.submit(told: { _ in done() }, body)
+    }
+
+    /// Queues a fact of an audit trail. `bytes` is its approximate memory use.
+    nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
+        self.submit(.trail, bytes: bytes, told: { _ in }, body)
+    }
+
+    /// Queues a fact. Calls `told` with true when it is on disk, with false if it never will be.
+    nonisolated func submit(
+        told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomTransaction) throws -> Void
+    ) {
+        self.submit(.fact, bytes: 512, told: told, body)
+    }
+
+    private nonisolated func submit(
+        _ kind: Operation.Kind, bytes: Int, told: @escaping @Sendable (_ isStored: Bool) -> Void,
+        _ body: @escaping @Sendable (RoomTransaction) throws -> Void
+    ) {
+        let answer = self.intake.submit(kind, clock: self.clock) { now in
+            Operation(
+                kind: kind, bytes: bytes, now: now,
+                run: { work in
+                    try body(work)
+                    return { told(true) }
+                },
+                fail: { _ in told(false) })
+        }
+        if case .accepted(schedule: true) = answer { self.scheduleDrain() }
+    }
+
+    private nonisolated func scheduleDrain(after seconds: Double = 0) {
+        let drain: @Sendable () -> Void = { [weak self] in self?.assumeIsolated { $0.drain() } }
+        if seconds > 0 {
+            self.executor.queue.asyncAfter(deadline: .now() + seconds, execute: drain)
+        } else {
+            self.executor.queue.async(execute: drain)
+        }
+    }
+
+    // MARK: - The queue's work
+
+    /// Commits one batch.
+    private func drain() {
+        let kept = self.commit(self.intake.take(Self.batch))
+        if kept.isEmpty || self.isStopping {
+            if self.intake.done() { self.scheduleDrain() }
+        } else {
+            // Fails the queued calls, which would otherwise wait behind these facts for long.
+            for call in self.intake.putBack(kept) { call.fail(self.failure) }
+            self.scheduleDrain(after: Self.retrySeconds)
+        }
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// Runs a batch in one transaction. Returns the facts to retry if nothing could be written.
+    private func commit(_ batch: [Operation]) -> [Operation] {
+        guard !batch.isEmpty else { return [] }
+        var completions: [@Sendable () -> Void] = []
+        var done = WorkResults()
+        let shortage = self.settings.disk.shortage
+        do {
+            try self.store.transaction { store in
+                for operation in batch {
+                    let work = RoomTransaction(store: store, now: operation.now, settings: self.settings, shortage: shortage)
+                    do {
+                        let completion = try store.savepoint { try operation.run(work) }
+                        completions.append(completion)
+                        done.add(work)
+                    } catch let lost as StoreAccess.TransactionLost {
+                        throw lost.cause
+                    } catch {
+                        if operation.kind.isFact { self.note(error) { $0.lostFacts += 1 } }
+                        // Refusals are also answered after the commit: they may depend on what the batch wrote.
+                        completions.append { operation.fail(error) }
+                        if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
+                    }
+                }
+            }
+        } catch {
+            self.note(error) { $0.failedCommits += 1 }
+            self.failing.store(true, ordering: .relaxed)
+            self.failure = RoomStore.registryError(error)
+            for operation in batch where operation.kind == .call { operation.fail(self.failure) }
+            return batch.filter(\.kind.isFact)
+        }
+        self.failing.store(false, ordering: .relaxed)
+        self.counted.withLock {
+            $0.commits += 1
+            $0.operations += batch.count
+        }
+        for failure in done.failures { self.note(failure) { $0.lostFacts += 1 } }
+        self.publish(done.outcomes, done.playChanges, done.kicks, gone: done.gone)
+        for completion in completions { completion() }
+        return []
+    }
+
+    private func note(_ error: any Error, _ count: (inout Counters) -> Void) {
+        let text = RoomStore.registryError(error).storeProblem
+        self.counted.withLock {
+            count(&$0)
+            $0.lastFailure = text
+        }
+    }
+
+    private func publish(
+        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])], gone: [RoomID]
+    ) {
+        self.playTable.apply(playChanges)
+        self.kickTable.forget(gone)
+        self.kickTable.apply(kicks, now: self.clock.now())
+        guard !outcomes.isEmpty else { return }
+        let body = self.listener.withLock { $0 }
+        body(outcomes)
+    }
+}

@@ -1,0 +1,13 @@
+import Rooms
+
+extension StoreAccess {
+    package func counts() throws -> RoomCounts {
+        let live = RoomState.live.rawValue
+        return RoomCounts(
+            rooms: try self.number("SELECT count(*) FROM rooms") ?? 0,
+            counters: try self.number("SELECT sum(n) FROM room_counts WHERE owner = ''") ?? 0,
+            liveRooms: try self.number("SELECT count(*) FROM rooms WHERE state = ?", [live]) ?? 0,
+            liveCounter: try self.number("SELECT sum(n) FROM room_counts WHERE owner = '' AND state = ?", [live]) ?? 0,
+            openPushes: try self.number("SELECT count(*) FROM pushes WHERE ended_at IS NULL") ?? 0)
+    }
+}

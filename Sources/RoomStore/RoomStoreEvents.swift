@@ -1,0 +1,173 @@
+import Rooms
+
+/// Events and notices as rows.
+extension StoreAccess {
+    private static let eventColumns = "id, number, kind, room_id, instance, at, data"
+
+    private static func event(_ row: inout RowReader) throws -> RoomEvent {
+        let id: Int64 = row.next()
+        let number: Int64 = row.next()
+        let kind = try row.word(RoomEvent.Kind.self)
+        let room: String? = row.optional()
+        return RoomEvent(
+            id: id, number: number, kind: kind, roomID: room.map(RoomID.init(stored:)), instance: row.next(), at: row.next(),
+            data: row.next())
+    }
+
+    func insertEvent(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String) throws -> RoomEvent {
+        let id = try self.insert(
+            "INSERT INTO events (number, kind, room_id, instance, at, data) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            [number, kind.rawValue, roomID?.rawValue, instance, at, data])
+        return RoomEvent(
+            id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data)
+    }
+
+    package func events(after id: Int64, room: String?, limit: Int) throws -> [RoomEvent] {
+        if let room {
+            return try self.all(
+                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ? ORDER BY id LIMIT ?", [room, id, limit]
+            ) { row in try Self.event(&row) }
+        }
+        return try self.all("SELECT \(Self.eventColumns) FROM events WHERE id > ? ORDER BY id LIMIT ?", [id, limit]) { row in
+            try Self.event(&row)
+        }
+    }
+
+    /// The newest id ever given, including forgotten events; 0 before the first.
+    package func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
+
+    /// The event number and instance of the id's former life, to count on from.
+    package func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
+        try self.first("SELECT number, instance FROM events WHERE room_id = ? ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
+            (number: row.next(), instance: row.next())
+        }
+    }
+
+    // MARK: - Notices
+
+    private static let noticeColumns = """
+        id, event_id, number, kind, room_id, instance, at, data, url, format, state, attempts, due_at, last_status, last_error,
+        last_attempt_at, duration_ms, delivered_at
+        """
+
+    private static func notice(_ row: inout RowReader) throws -> OutboxEntry {
+        let id: Int64 = row.next()
+        let event = try Self.event(&row)
+        let target = WebhookTarget(url: row.next(), format: try row.word())
+        return OutboxEntry(
+            id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
+            lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),
+            deliveredAt: row.optional())
+    }
+
+    /// Queues the event for a target, behind those of its ordering key. Returns the notice's id.
+    @discardableResult
+    func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+        try self.insert(
+            """
+            INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts, due_at, is_head)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', 0, ?11,
+                NOT EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending'))
+            RETURNING id
+            """,
+            [
+                target.url, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
+                event.instance,
+                event.at, event.data, now,
+            ])
+    }
+
+    package func notice(_ id: Int64) throws -> OutboxEntry? {
+        try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
+    }
+
+    private func orderingKey(of id: Int64) throws -> String? {
+        try self.first("SELECT lane FROM outbox WHERE id = ?", [id]) { (row: inout RowReader) -> String in row.next() }
+    }
+
+    /// Targets with pending notices.
+    private func waitingTargets() throws -> [(url: String, format: String)] {
+        var targets: [(url: String, format: String)] = []
+        var after = ("", "")
+        // Takes one index step per target: there are few, with many notices each.
+        while let next = try self.first(
+            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > (?, ?) ORDER BY url, format LIMIT 1", [after.0, after.1],
+            { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
+        {
+            targets.append(next)
+            after = next
+        }
+        return targets
+    }
+
+    package func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
+        var due: [OutboxEntry] = []
+        for target in try self.waitingTargets() {
+            due += try self.all(
+                """
+                SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = ? AND format = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?
+                """, [target.url, target.format, now, limit]
+            ) { row in try Self.notice(&row) }
+        }
+        let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > ? ORDER BY due_at LIMIT 1", [now])
+        return (due, next)
+    }
+
+    /// False if no such notice is pending.
+    package func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
+        guard let notice = try self.notice(id), notice.state == .pending else { return false }
+        let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
+        try self.run(
+            """
+            UPDATE outbox SET state = ?, is_head = ?, attempts = attempts + 1, due_at = ?, last_status = ?, last_error = ?, last_attempt_at = ?,
+                duration_ms = ?, delivered_at = ? WHERE id = ?
+            """,
+            [
+                state.rawValue, state == .pending, state == .pending ? retryAt ?? now : notice.dueAt, status, error, now, durationMs,
+                state == .delivered ? now : nil, id,
+            ])
+        if state != .pending { try self.promote(id, notice.target) }
+        return true
+    }
+
+    /// Makes the ordering key's oldest pending notice the next to be sent.
+    private func promote(_ id: Int64, _ target: WebhookTarget) throws {
+        guard let orderingKey = try self.orderingKey(of: id) else { return }
+        try self.run(
+            """
+            UPDATE outbox SET is_head = 1 WHERE id = (
+                SELECT id FROM outbox WHERE url = ? AND format = ? AND lane = ? AND state = 'pending' ORDER BY id LIMIT 1)
+            """, [target.url, target.format.rawValue, orderingKey])
+    }
+
+    /// Newest first.
+    package func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws
+        -> [OutboxEntry]
+    {
+        var conditions = ["id < ?"]
+        var arguments: [(any StoreConvertible)?] = [before ?? .max]
+        if let room {
+            conditions.append("room_id = ?")
+            arguments.append(room)
+        }
+        if let state {
+            // The `+` keeps SQLite on the room's index, as a room has few notices.
+            conditions.append(room == nil ? "state = ?" : "+state = ?")
+            arguments.append(state.rawValue)
+        }
+        if let target {
+            conditions.append("+url = ? AND format = ?")
+            arguments += [target.url, target.format.rawValue]
+        }
+        return try self.all(
+            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+            StoreArguments(arguments + [limit])
+        ) { row in try Self.notice(&row) }
+    }
+
+    /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
+    package func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
+        guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
+        return try self.notice(try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now))
+    }
+}

@@ -1,0 +1,163 @@
+import Rooms
+
+/// Recordings as rows.
+extension StoreAccess {
+    private static let recordingColumns = """
+        row, id, task, part, app, name, room_id, slot, state, reason, file, started_at, ended_at, duration_ms, bytes, video_codec, audio_codec,
+        width, height, dropped, is_seekable
+        """
+
+    private static func recording(_ row: inout RowReader) throws -> Recording {
+        let number: Int64 = row.next()
+        let id: String = row.next()
+        let taskID: String = row.next()
+        let part: Int = row.next()
+        let path = StreamPath(app: row.next(), name: row.next())
+        let room: String? = row.optional()
+        let task = RecordingTask(id: taskID, path: path, roomID: room.map(RoomID.init(stored:)), slot: row.next())
+        let state = try row.word(RecordingState.self)
+        let reason: String? = row.optional()
+        let file: String = row.next()
+        let startedAt: Int64 = row.next()
+        let endedAt: Int64? = row.optional()
+        let durationMs: Int64 = row.next()
+        let bytes: Int64 = row.next()
+        let media = RecordingMedia(
+            videoCodec: row.optional(), audioCodec: row.optional(), width: row.optional(), height: row.optional())
+        var recording = Recording(id: id, task: task, part: part, file: file, startedAt: startedAt, media: media, row: number)
+        recording.state = state
+        recording.reason = reason.flatMap(RecordingEnd.init(rawValue:))
+        recording.endedAt = endedAt
+        recording.durationMs = durationMs
+        recording.bytes = bytes
+        recording.droppedFrames = row.next()
+        recording.isSeekable = row.next()
+        return recording
+    }
+
+    package func recording(_ id: String) throws -> Recording? {
+        try self.first("SELECT \(Self.recordingColumns) FROM recordings WHERE id = ?", [id]) { row in try Self.recording(&row) }
+    }
+
+    package func insert(_ recording: Recording) throws {
+        try self.run(
+            """
+            INSERT INTO recordings (id, task, part, app, name, room_id, slot, state, file, started_at, duration_ms, bytes, video_codec, audio_codec,
+                width, height, dropped, is_seekable)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                recording.id, recording.task.id, recording.part, recording.task.path.app, recording.task.path.name,
+                recording.task.roomID?.rawValue, recording.task.slot, recording.state.rawValue, recording.file, recording.startedAt,
+                recording.durationMs, recording.bytes, recording.media.videoCodec, recording.media.audioCodec, recording.media.width,
+                recording.media.height, recording.droppedFrames, recording.isSeekable,
+            ])
+    }
+
+    /// Writes the columns that may change.
+    package func update(_ recording: Recording) throws {
+        try self.run(
+            """
+            UPDATE recordings SET state = ?, reason = ?, ended_at = ?, duration_ms = ?, bytes = ?, dropped = ?, is_seekable = ? WHERE id = ?
+            """,
+            [
+                recording.state.rawValue, recording.reason?.rawValue, recording.endedAt, recording.durationMs, recording.bytes,
+                recording.droppedFrames, recording.isSeekable, recording.id,
+            ])
+    }
+
+    /// Newest first.
+    package func recordings(_ query: RecordingQuery) throws -> [Recording] {
+        var conditions = ["row < ?"]
+        var arguments: [(any StoreConvertible)?] = [query.after ?? .max]
+        if let room = query.room {
+            conditions.append("room_id = ?")
+            arguments.append(room)
+        }
+        if let app = query.app {
+            conditions.append("app = ?")
+            arguments.append(app)
+            if let name = query.name {
+                conditions.append("name = ?")
+                arguments.append(name)
+            }
+        }
+        // A room or stream has few recordings, so its index is used first.
+        let isNarrow = query.room != nil || query.app != nil
+        if let state = query.state {
+            conditions.append(isNarrow ? "+state = ?" : "state = ?")
+            arguments.append(state.rawValue)
+        } else {
+            conditions.append("+state <> 'deleted'")
+        }
+        return try self.all(
+            """
+            SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND ")) ORDER BY row DESC LIMIT ?
+            """, StoreArguments(arguments + [query.limit])
+        ) { row in try Self.recording(&row) }
+    }
+
+    /// In these states, oldest first.
+    package func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
+        let marks = states.map { _ in "?" }.joined(separator: ", ")
+        return try self.all(
+            "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? ORDER BY row LIMIT ?",
+            StoreArguments(states.map(\.rawValue) as [(any StoreConvertible)?] + [row, limit])
+        ) { row in try Self.recording(&row) }
+    }
+
+    /// Ended before this time, oldest first.
+    package func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
+        try self.all(
+            """
+            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ? ORDER BY ended_at LIMIT ?
+            """, [ms, limit]
+        ) { row in try Self.recording(&row) }
+    }
+
+    package func recordingCount() throws -> Int {
+        Int(try self.number("SELECT count(*) FROM recordings WHERE state IN ('finished', 'failed')") ?? 0)
+    }
+
+    /// Bytes of all files that are not removed.
+    package func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
+
+    /// How many files a task has.
+    func recordingParts(ofTask id: String) throws -> Int {
+        Int(try self.number("SELECT count(*) FROM recordings WHERE task = ?", [id]) ?? 0)
+    }
+
+    // MARK: - Orders
+
+    package func insert(_ order: RecordingOrder) throws {
+        try self.run(
+            "INSERT INTO recording_orders (task, app, name, room_id, slot, started_at, is_started) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                order.task.id, order.task.path.app, order.task.path.name, order.task.roomID?.rawValue, order.task.slot, order.startedAt,
+                order.isStarted,
+            ])
+    }
+
+    func startRecordingOrder(ofTask id: String) throws { try self.run("UPDATE recording_orders SET is_started = 1 WHERE task = ?", [id]) }
+
+    func hasRecordingOrder(ofTask id: String) throws -> Bool {
+        try self.number("SELECT 1 FROM recording_orders WHERE task = ?", [id]) != nil
+    }
+
+    func deleteRecordingOrder(ofTask id: String) throws { try self.run("DELETE FROM recording_orders WHERE task = ?", [id]) }
+
+    package func recordingOrders() throws -> [RecordingOrder] {
+        try self.all(
+            """
+            SELECT task, app, name, room_id, slot, started_at, (SELECT count(*) FROM recordings r WHERE r.task = o.task), is_started
+            FROM recording_orders o ORDER BY started_at, task
+            """
+        ) { row in
+            let id: String = row.next()
+            let path = StreamPath(app: row.next(), name: row.next())
+            let room: String? = row.optional()
+            let task = RecordingTask(id: id, path: path, roomID: room.map(RoomID.init(stored:)), slot: row.next())
+            return RecordingOrder(task: task, startedAt: row.next(), parts: row.next(), isStarted: row.next())
+        }
+    }
+}

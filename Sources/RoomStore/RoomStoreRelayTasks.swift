@@ -1,0 +1,31 @@
+import Rooms
+
+extension StoreAccess {
+    func insertRelayTask(
+        _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, now: Int64
+    ) throws -> RelayTask {
+        guard Int(try self.number("SELECT count(*) FROM relay_tasks") ?? 0) < RoomLimits.relayTasks else {
+            throw RegistryError.tooMany(what: "relay tasks", limit: RoomLimits.relayTasks)
+        }
+        let id = try self.insert(
+            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            [direction.rawValue, path.app, path.name, url, onDemand ? 1 : 0, now])
+        return RelayTask(id: id, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
+    }
+
+    package func relayTasks() throws -> [RelayTask] {
+        try self.all("SELECT id, direction, app, name, url, on_demand, created_at FROM relay_tasks ORDER BY id") { row in
+            RelayTask(
+                id: row.next(), direction: try row.word(), path: StreamPath(app: row.next(), name: row.next()), url: row.next(),
+                onDemand: row.next() as Int64 == 1, createdAt: row.next())
+        }
+    }
+
+    package func setRelayTask(_ id: Int64, url: String) throws {
+        // Overwrites the former text in the file, too.
+        try self.runScript("PRAGMA secure_delete = ON")
+        try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
+    }
+
+    package func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
+}

@@ -1,0 +1,153 @@
+import Rooms
+
+/// A push as stored.
+struct StoredPush {
+    let sequence: Int64
+    let path: StreamPath
+    let roomID: RoomID
+    let slot: Int
+    let clientAddress: String
+    let parameters: String
+    let startedAt: Int64
+    var mediaAt: Int64?
+    var endedAt: Int64?
+    var end: PushEnd?
+    var media: PushMedia
+}
+
+/// Pushes and bans as rows.
+extension StoreAccess {
+    private static let pushColumns = """
+        sequence, app, name, room_id, slot, client_address, parameters, started_at, media_at, ended_at, how_ended, width, height, video_codec,
+        audio_codec
+        """
+
+    private static func push(_ row: inout RowReader) -> StoredPush {
+        let sequence: Int64 = row.next()
+        let path = StreamPath(app: row.next(), name: row.next())
+        let roomID = RoomID(stored: row.next())
+        var push = StoredPush(
+            sequence: sequence, path: path, roomID: roomID, slot: row.next(), clientAddress: row.next(), parameters: row.next(),
+            startedAt: row.next(), media: PushMedia())
+        push.mediaAt = row.optional()
+        push.endedAt = row.optional()
+        let end: String? = row.optional()
+        push.end = end.flatMap(PushEnd.init(rawValue:))
+        push.media.width = row.optional()
+        push.media.height = row.optional()
+        push.media.videoCodec = row.optional()
+        push.media.audioCodec = row.optional()
+        return push
+    }
+
+    package func push(_ sequence: Int64) throws -> StoredPush? {
+        try self.first("SELECT \(Self.pushColumns) FROM pushes WHERE sequence = ?", [sequence]) { row in Self.push(&row) }
+    }
+
+    /// Inserts a push and returns its sequence.
+    func insertPush(_ request: PushRequest, path: StreamPath, room: RoomID, slot: Int, now: Int64) throws -> Int64 {
+        try self.insert(
+            """
+            INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            RETURNING sequence
+            """,
+            [path.app, path.name, room.rawValue, slot, request.clientAddress, Int64(bitPattern: request.session), request.parameters, now])
+    }
+
+    func setMedia(_ push: StoredPush) throws {
+        try self.run(
+            "UPDATE pushes SET media_at = ?, width = ?, height = ?, video_codec = ?, audio_codec = ? WHERE sequence = ?",
+            [push.mediaAt, push.media.width, push.media.height, push.media.videoCodec, push.media.audioCodec, push.sequence])
+    }
+
+    func endPush(_ sequence: Int64, _ end: PushEnd, at now: Int64) throws {
+        try self.run("UPDATE pushes SET ended_at = ?, how_ended = ? WHERE sequence = ?", [now, end.rawValue, sequence])
+    }
+
+    func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = ?", [sequence]) }
+
+    package func openPushes(after sequence: Int64, limit: Int) throws -> [StoredPush] {
+        try self.all(
+            "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL AND sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
+        ) { row in Self.push(&row) }
+    }
+
+    /// Newest first.
+    package func pushes(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) throws -> [PublishedPush] {
+        var conditions: [String] = []
+        var arguments: [(any StoreConvertible)?] = []
+        if let path {
+            conditions.append("app = ? AND name = ?")
+            arguments += [path.app, path.name]
+        }
+        if let fromMs {
+            conditions.append("started_at >= ?")
+            arguments.append(fromMs)
+        }
+        if let toMs {
+            conditions.append("started_at < ?")
+            arguments.append(toMs)
+        }
+        if let before {
+            conditions.append("(started_at, sequence) < ((SELECT started_at FROM pushes WHERE sequence = ?), ?)")
+            arguments += [before, before]
+        }
+        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        return try self.all(
+            "SELECT \(Self.pushColumns) FROM pushes \(filter) ORDER BY started_at DESC, sequence DESC LIMIT ?",
+            StoreArguments(arguments + [limit])
+        ) { row in
+            let push = Self.push(&row)
+            return PublishedPush(
+                sequence: push.sequence, path: push.path, roomID: push.roomID, clientAddress: push.clientAddress, startedAt: push.startedAt,
+                mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
+        }
+    }
+
+    // MARK: - Bans
+
+    private static func ban(_ row: inout RowReader) -> StreamBan {
+        StreamBan(path: StreamPath(app: row.next(), name: row.next()), createdAt: row.next(), resumeAt: row.next(), reason: row.next())
+    }
+
+    package func ban(of path: StreamPath) throws -> StreamBan? {
+        try self.first(
+            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE app = ? AND name = ?", [path.app, path.name]
+        ) { row in Self.ban(&row) }
+    }
+
+    /// Sets a ban; an existing one keeps its `created_at`.
+    func setBan(of path: StreamPath, until resumeAt: Int64, reason: String, now: Int64) throws {
+        try self.run(
+            """
+            INSERT INTO bans (app, name, created_at, resume_at, reason) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (app, name) DO UPDATE SET resume_at = ?4, reason = ?5
+            """, [path.app, path.name, now, resumeAt, reason])
+    }
+
+    /// False if there was none.
+    func removeBan(of path: StreamPath) throws -> Bool {
+        try self.change("DELETE FROM bans WHERE app = ? AND name = ?", [path.app, path.name]) > 0
+    }
+
+    func dueBans(now: Int64, limit: Int) throws -> [StreamBan] {
+        try self.all(
+            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE resume_at <= ? ORDER BY resume_at LIMIT ?", [now, limit]
+        ) { row in Self.ban(&row) }
+    }
+
+    /// Ordered by app and name.
+    package func bans(after path: StreamPath?, limit: Int) throws -> [StreamBan] {
+        try self.all(
+            """
+            SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?) ORDER BY app, name LIMIT ?
+            """, [path?.app ?? "", path?.name ?? "", limit]
+        ) { row in Self.ban(&row) }
+    }
+
+    func bannedStreams() throws -> [StreamPath] {
+        try self.all("SELECT app, name FROM bans") { row in StreamPath(app: row.next(), name: row.next()) }
+    }
+
+    func banCount() throws -> Int { Int(try self.number("SELECT count(*) FROM bans") ?? 0) }
+}

@@ -1,0 +1,103 @@
+import Rooms
+
+/// Tokens and stored answers as rows.
+extension StoreAccess {
+    private static func token(_ row: inout RowReader) throws -> APIToken {
+        APIToken(id: row.next(), name: row.next(), role: try row.word(), createdAt: row.next(), revokedAt: row.optional())
+    }
+
+    func insertToken(name: String, role: TokenRole, hash: String, now: Int64) throws -> APIToken {
+        let id = try self.insert(
+            "INSERT INTO tokens (name, role, hash, created_at) VALUES (?, ?, ?, ?) RETURNING id", [name, role.rawValue, hash, now])
+        return APIToken(id: id, name: name, role: role, createdAt: now, revokedAt: nil)
+    }
+
+    package func tokens() throws -> [APIToken] {
+        try self.all("SELECT id, name, role, created_at, revoked_at FROM tokens ORDER BY id") { row in try Self.token(&row) }
+    }
+
+    func validTokenCount() throws -> Int { Int(try self.number("SELECT count(*) FROM tokens WHERE revoked_at IS NULL") ?? 0) }
+
+    func hasToken(named name: String) throws -> Bool {
+        try self.number("SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL", [name]) != nil
+    }
+
+    /// Finds valid tokens only.
+    package func token(hash: String) throws -> APIToken? {
+        try self.first(
+            "SELECT id, name, role, created_at, revoked_at FROM tokens WHERE hash = ? AND revoked_at IS NULL", [hash]
+        ) { row in try Self.token(&row) }
+    }
+
+    /// Revokes the token and returns it, also if already revoked; nil if there is none.
+    package func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
+        try self.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
+        return try self.first("SELECT id, name, role, created_at, revoked_at FROM tokens WHERE id = ?", [id]) { row in
+            try Self.token(&row)
+        }
+    }
+
+    // MARK: - Idempotency
+
+    /// Stores the answer under a new key. Throws if the key exists.
+    package func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
+        let kept = try self.change(
+            """
+            INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token_id, key) DO NOTHING
+            """, [key.tokenID, key.key, key.fingerprint, now, answer.status, answer.body])
+        // A repeat gets the other request's answer.
+        if kept == 0, try self.answer(to: key) != nil { throw RegistryError.keyBusy(key.key) }
+    }
+
+    /// The stored answer; nil if the key is new. Throws for another request's key.
+    package func answer(to key: IdempotencyKey) throws -> StoredAnswer? {
+        let found = try self.first(
+            "SELECT fingerprint, status, body FROM answers WHERE token_id = ? AND key = ?", [key.tokenID, key.key]
+        ) { (row: inout RowReader) -> (String, Int?, String?) in (row.next(), row.optional(), row.optional()) }
+        guard let (fingerprint, status, body) = found else { return nil }
+        guard fingerprint == key.fingerprint else { throw RegistryError.keyReused(key.key) }
+        // Earlier versions stored the key first and the answer later, so the request was run.
+        guard let status, let body else { throw RegistryError.keyOutcomeUnknown(key.key) }
+        return StoredAnswer(status: status, body: body)
+    }
+
+    // MARK: - Members
+
+    private static func member(_ row: inout RowReader) -> Member {
+        Member(user: row.next(), nick: row.next(), joinedAt: row.next(), seenAt: row.next())
+    }
+
+    package func member(_ user: String, of room: RoomID) throws -> Member? {
+        try self.first(#"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" = ?"#, [room.rawValue, user]) {
+            row in
+            Self.member(&row)
+        }
+    }
+
+    /// Ordered by user.
+    package func members(of room: String, after user: String?, limit: Int) throws -> [Member] {
+        try self.all(
+            #"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" > ? ORDER BY "user" LIMIT ?"#,
+            [room, user ?? "", limit]
+        ) { row in Self.member(&row) }
+    }
+
+    func setMember(_ member: Member, of room: RoomID) throws {
+        try self.run(
+            """
+            INSERT INTO members (room_id, "user", nick, joined_at, seen_at) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (room_id, "user") DO UPDATE SET nick = ?3, seen_at = ?5
+            """, [room.rawValue, member.user, member.nick, member.joinedAt, member.seenAt])
+    }
+
+    func sawMember(_ user: String, of room: RoomID, at now: Int64) throws {
+        try self.run(#"UPDATE members SET seen_at = ? WHERE room_id = ? AND "user" = ?"#, [now, room.rawValue, user])
+    }
+
+    /// False if there was none.
+    func removeMember(_ user: String, of room: RoomID) throws -> Bool {
+        try self.change(#"DELETE FROM members WHERE room_id = ? AND "user" = ?"#, [room.rawValue, user]) > 0
+    }
+
+    func removeMembers(of room: RoomID) throws { try self.run("DELETE FROM members WHERE room_id = ?", [room.rawValue]) }
+}

@@ -1,0 +1,52 @@
+import GRDB
+
+/// A connection to SQLite.
+struct SQLiteStoreConnection: StoreConnection {
+    let database: Database
+
+    init(_ database: Database) { self.database = database }
+
+    func run(_ sql: String, _ arguments: StoreArguments) throws {
+        try self.database.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments))
+    }
+
+    func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws {
+        let rows = try Row.fetchCursor(self.database.cachedStatement(sql: sql), arguments: StatementArguments(arguments))
+        while let row = try rows.next() {
+            guard try body(row) else { return }
+        }
+    }
+
+    func runScript(_ sql: String) throws { try self.database.execute(sql: sql) }
+
+    var changes: Int { self.database.changesCount }
+    var isInTransaction: Bool { self.database.isInsideTransaction }
+
+    func isFatal(_ error: any Error) -> Bool {
+        guard let code = (error as? DatabaseError)?.resultCode else { return false }
+        return [
+            .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_NOMEM, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_BUSY, .SQLITE_INTERRUPT, .SQLITE_READONLY,
+        ]
+        .contains(code)
+    }
+}
+
+extension Row: StoreRow {
+    package func integer(at column: Int) -> Int64? { self[column] }
+    package func real(at column: Int) -> Double? { self[column] }
+    package func text(at column: Int) -> String? { self[column] }
+}
+
+extension StatementArguments {
+    init(_ arguments: StoreArguments) {
+        self.init(
+            arguments.values.map { value -> (any DatabaseValueConvertible)? in
+                switch value {
+                case .null: nil
+                case .integer(let number): number
+                case .real(let number): number
+                case .text(let text): text
+                }
+            })
+    }
+}

@@ -1,0 +1,192 @@
+/// A connection to the database of rooms, as the statements see it. Used by one thread at a time.
+///
+/// Statements are SQLite's, in a form that PostgreSQL takes too where there is one: conflict targets and subqueries are named, new rows are
+/// read back with RETURNING, and the column "user" is quoted. SQLite's own are PRAGMAs, the full-text search, `sqlite_sequence`, INDEXED BY,
+/// LIMIT -1 and `max` of two values.
+protocol StoreConnection {
+    /// Runs one statement, which may be kept for the next time.
+    func run(_ sql: String, _ arguments: StoreArguments) throws
+    /// Runs one statement and calls `body` with each row until it returns false.
+    func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws
+    /// Runs several statements without arguments.
+    func runScript(_ sql: String) throws
+    /// Rows changed by the last statement.
+    var changes: Int { get }
+    /// Whether a transaction is open; some errors end it.
+    var isInTransaction: Bool { get }
+    /// Whether nothing of a transaction can be kept after this error.
+    func isFatal(_ error: any Error) -> Bool
+}
+
+/// A row of a result. Columns count from 0; nil is NULL.
+package protocol StoreRow {
+    func integer(at column: Int) -> Int64?
+    func real(at column: Int) -> Double?
+    func text(at column: Int) -> String?
+}
+
+/// A value that a statement takes.
+enum StoreValue: Sendable, Equatable {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+}
+
+/// A type that statements take and rows give.
+protocol StoreConvertible: Sendable {
+    var storeValue: StoreValue { get }
+    /// Nil for NULL.
+    static func read(_ row: any StoreRow, at column: Int) -> Self?
+}
+
+extension Int64: StoreConvertible {
+    var storeValue: StoreValue { .integer(self) }
+    package static func read(_ row: any StoreRow, at column: Int) -> Int64? { row.integer(at: column) }
+}
+
+extension Int: StoreConvertible {
+    var storeValue: StoreValue { .integer(Int64(self)) }
+    package static func read(_ row: any StoreRow, at column: Int) -> Int? { row.integer(at: column).map { Int(clamping: $0) } }
+}
+
+extension Bool: StoreConvertible {
+    var storeValue: StoreValue { .integer(self ? 1 : 0) }
+    package static func read(_ row: any StoreRow, at column: Int) -> Bool? { row.integer(at: column).map { $0 != 0 } }
+}
+
+extension Double: StoreConvertible {
+    var storeValue: StoreValue { .real(self) }
+    package static func read(_ row: any StoreRow, at column: Int) -> Double? { row.real(at: column) }
+}
+
+extension String: StoreConvertible {
+    var storeValue: StoreValue { .text(self) }
+    package static func read(_ row: any StoreRow, at column: Int) -> String? { row.text(at: column) }
+}
+
+/// The values for a statement's marks, in order.
+struct StoreArguments: ExpressibleByArrayLiteral {
+    let values: [StoreValue]
+
+    init(_ values: [(any StoreConvertible)?]) { self.values = values.map { $0?.storeValue ?? .null } }
+
+    init(arrayLiteral elements: (any StoreConvertible)?...) { self.init(elements) }
+}
+
+/// The statements of one connection, for use inside a transaction or a read.
+struct StoreAccess {
+    let connection: any StoreConnection
+
+    init(_ connection: any StoreConnection) { self.connection = connection }
+
+    /// An error after which nothing of the transaction can be kept.
+    struct TransactionLost: Error { let cause: any Error }
+
+    /// Runs one operation of a batch and undoes its writes if it throws. Throws ``TransactionLost`` if nothing of the batch can be kept.
+    func savepoint<T>(_ body: () throws -> T) throws -> T {
+        do {
+            try self.run("SAVEPOINT operation")
+        } catch {
+            throw TransactionLost(cause: error)
+        }
+        do {
+            let result = try body()
+            try self.run("RELEASE operation")
+            return result
+        } catch {
+            guard self.connection.isInTransaction, !self.connection.isFatal(error) else { throw TransactionLost(cause: error) }
+            do {
+                try self.run("ROLLBACK TO operation")
+                try self.run("RELEASE operation")
+            } catch let second {
+                throw TransactionLost(cause: second)
+            }
+            throw error
+        }
+    }
+
+    func run(_ sql: String, _ arguments: StoreArguments = []) throws { try self.connection.run(sql, arguments) }
+
+    /// Runs several statements without arguments.
+    func runScript(_ sql: String) throws { try self.connection.runScript(sql) }
+
+    /// Runs a statement and returns the number of rows changed.
+    func change(_ sql: String, _ arguments: StoreArguments = []) throws -> Int {
+        try self.run(sql, arguments)
+        return self.connection.changes
+    }
+
+    /// Runs an INSERT … RETURNING and returns the new row's number.
+    func insert(_ sql: String, _ arguments: StoreArguments = []) throws -> Int64 {
+        var number: Int64?
+        // Read to its end, which ends the statement.
+        try self.connection.query(sql, arguments) { row in
+            number = number ?? row.integer(at: 0)
+            return true
+        }
+        guard let number else { throw NoNewRow() }
+        return number
+    }
+
+    struct NoNewRow: Error, CustomStringConvertible {
+        var description: String { "the store returned no number for a new row" }
+    }
+
+    /// The first row, read by `body`.
+    func first<T>(_ sql: String, _ arguments: StoreArguments = [], _ body: (inout RowReader) throws -> T) throws -> T? {
+        var value: T?
+        try self.connection.query(sql, arguments) { row in
+            var reader = RowReader(row: row)
+            value = try body(&reader)
+            return false
+        }
+        return value
+    }
+
+    func all<T>(_ sql: String, _ arguments: StoreArguments = [], _ body: (inout RowReader) throws -> T) throws -> [T] {
+        var list: [T] = []
+        try self.connection.query(sql, arguments) { row in
+            var reader = RowReader(row: row)
+            list.append(try body(&reader))
+            return true
+        }
+        return list
+    }
+
+    /// The first column of the first row.
+    func number(_ sql: String, _ arguments: StoreArguments = []) throws -> Int64? {
+        try self.first(sql, arguments) { (row: inout RowReader) -> Int64? in row.optional() } ?? nil
+    }
+}
+
+/// Reads a row's columns from left to right. The tables are STRICT: a column holds its type, or NULL only where the schema allows it.
+struct RowReader {
+    private let row: any StoreRow
+    private var column = 0
+
+    init(row: any StoreRow) { self.row = row }
+
+    /// The next column, which the schema keeps from being NULL.
+    mutating func next<T: StoreConvertible>() -> T {
+        guard let value: T = self.optional() else { preconditionFailure("column \(self.column - 1) is NULL, against the schema") }
+        return value
+    }
+
+    mutating func optional<T: StoreConvertible>() -> T? {
+        defer { self.column += 1 }
+        return T.read(self.row, at: self.column)
+    }
+
+    /// Reads an enumeration's value. Throws ``UnknownWord`` if another version wrote one unknown here.
+    mutating func word<T: RawRepresentable>(_ type: T.Type = T.self) throws -> T where T.RawValue == String {
+        let text: String = self.next()
+        guard let value = T(rawValue: text) else { throw UnknownWord(word: text) }
+        return value
+    }
+
+    struct UnknownWord: Error, CustomStringConvertible {
+        let word: String
+        var description: String { "the store holds \"\(self.word)\", which this version does not know" }
+    }
+}

@@ -1,0 +1,81 @@
+import Crypto
+package import Rooms
+import Support
+
+/// Secrets of API tokens.
+enum TokenSecret {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+
+    /// "earshot_" and 32 random base62 characters: 190 bits.
+    static func random() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return "earshot_" + String((0..<32).map { _ in self.alphabet[Int.random(in: 0..<62, using: &generator)] })
+    }
+
+    /// SHA-256 in hex. Unsalted: a random secret of this length cannot be looked up in a table.
+    static func hash(_ secret: String) -> String {
+        SHA256.hash(data: Array(secret.utf8)).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+
+    static func create(_ secret: String, name: String, role: TokenRole, in store: StoreAccess, now: Int64) throws -> APIToken {
+        guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
+            throw FieldError(
+                "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, and no control or invisible characters")
+        }
+        guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token already has this name") }
+        guard try store.validTokenCount() < RoomLimits.tokens else {
+            throw RegistryError.tooMany(what: "tokens", limit: RoomLimits.tokens)
+        }
+        return try store.insertToken(name: name, role: role, hash: self.hash(secret), now: now)
+    }
+}
+
+/// The API tokens in a data directory, with or without a server that runs on it. For the command line: every call blocks.
+package final class TokenStore: Sendable {
+    private let directory: String
+    private let store: RoomStore
+    private let clock = RoomClock()
+
+    /// Opens or creates the store. Throws ``StoreError``.
+    package init(directory: String) throws {
+        self.directory = directory
+        // Held while opening, so that no server starts while the files are inspected. A running server has inspected them.
+        let lock = StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: RoomStore.path(in: directory))
+        self.store = try RoomStore(directory: directory, isAlone: lock != nil)
+        withExtendedLifetime(lock) {}
+    }
+
+    /// Problems found with the store's files.
+    package var notices: [String] { self.store.notices }
+
+    /// Closes the store, and leaves a running server's changes to it.
+    package func close() { self.store.close(emptiesLog: !StoreLock.isHeld(directory: self.directory)) }
+
+    package func create(name: String, role: TokenRole) throws(RegistryError) -> (token: APIToken, secret: String) {
+        let secret = TokenSecret.random()
+        do {
+            let token = try self.store.transaction { try TokenSecret.create(secret, name: name, role: role, in: $0, now: self.clock.now()) }
+            return (token, secret)
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+
+    /// All tokens, including revoked ones.
+    package func list() throws(RegistryError) -> [APIToken] {
+        do {
+            return try self.store.readNow { try $0.tokens() }
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+
+    /// Revokes the token and returns it; nil if there is none with this id.
+    package func revoke(_ id: Int64) throws(RegistryError) -> APIToken? {
+        do {
+            return try self.store.transaction { try $0.revokeToken(id, now: self.clock.now()) }
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+}
