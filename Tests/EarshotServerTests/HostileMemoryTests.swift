@@ -21,7 +21,7 @@ extension Hostile {
 
         @Test func stalledViewers() async throws {
             try await ServerProcess.run(["EARSHOT_RELAY_MAX_BEHIND=20s"]) { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     let publisher = try await RawClient.publishing(server.port, "cam")
                     SlowViewers.publish(publisher)
                     let witness = try await RawClient.playing(server.port, "cam")
@@ -48,7 +48,7 @@ extension Hostile {
         @Test func announcedMessages() async throws {
             // None of them connects, and a busy machine needs time for two hundred.
             try await ServerProcess.run(["EARSHOT_LIMITS_CONNECT=5m"]) { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     var clients: [RawClient] = []
                     let before = try server.residentBytes()
                     for _ in 0..<200 {
@@ -88,7 +88,7 @@ extension Hostile {
         /// Eight mebibytes announced before any publish: refused by the header.
         @Test func announcedPictures() async throws {
             try await ServerProcess.run { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         for _ in 0..<5 {
                             let client = try await RawClient.connected(server.port)
@@ -107,7 +107,7 @@ extension Hostile {
         /// Sixteen mebibytes announced on 60,000 chunk streams.
         @Test func announcedEverywhere() async throws {
             try await ServerProcess.run { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         let client = try await RawClient.shaken(server.port)
                         var bytes = RawBytes()
@@ -123,7 +123,7 @@ extension Hostile {
         /// Every read ends one byte into the next message: the decoder's buffer is never empty.
         @Test func neverAtAMessageBoundary() async throws {
             try await ServerProcess.run { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     let client = try await RawClient.connected(server.port)
                     var round = ByteBuffer()
                     let encoder = ChunkEncoder(chunkSize: 60_000)
@@ -148,7 +148,7 @@ extension Hostile {
         /// Endless requests from a client that does not read the answers.
         @Test func answersNobodyReads() async throws {
             try await ServerProcess.run { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     var options = RawClient.Options()
                     options.receiveBuffer = 16 << 10
                     var questions = ByteBuffer()
@@ -173,7 +173,7 @@ extension Hostile {
         /// Everything that 500 connections used is released.
         @Test func descriptors() async throws {
             try await ServerProcess.run { server in
-                try await Canary.during(server.port, clocks: [try server.cpuClock()]) {
+                try await Canary.during(server.port, loops: try server.loops()) {
                     let before = try server.openDescriptors()
                     try await Self.expectGrowth(below: Self.mebibyte / 2, on: server) {
                         for _ in 0..<5 {

@@ -133,7 +133,7 @@ import Testing
                     try await eventually("the end of what did not begin") { told("on_play") == 1 && told("on_stop") == 1 }
                     _ = try await LiveHLS(server, "cam1")
                     #expect(try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8").status == 503)
-                    let late = try await ClientProcess.run(["curl", "-sS", "-m", "5", "-o", "/dev/null", "\(server.http)/live/cam1.flv"])
+                    let late = try await ClientProcess.run(["curl", "-sS", "-m", "60", "-o", "/dev/null", "\(server.http)/live/cam1.flv"])
                     #expect(late.status != 28, "the connection is closed")
                     try await eventually("the end of the two that were refused") { told("on_play") == 4 && told("on_stop") == 3 }
                 }

@@ -7,37 +7,32 @@ import Testing
 /// A published and watched stream beside a test's bad deeds. Every message must arrive in order and on time.
 final class Canary: Sendable {
     static let name = "canary"
-    /// Delay from publish to delivery, less the machine's own stalls, above which the server has to have been idle. Ten times what an idle
-    /// machine needs, and five times that under a sanitizer.
+    /// Longest delay from publish to delivery, less the time for which the machine kept the message's threads waiting for a processor. Ten
+    /// times what an idle machine needs, and five times that under a sanitizer.
     private static let delayLimit = Duration.milliseconds(500) * Patience.factor
-    /// Most processor time that one of the server's threads may use on others while a message is that late.
-    private static let workLimit = Duration.milliseconds(250) * Patience.factor
-    /// Longest delay, whatever the cause: a machine with other work keeps a thread that is due waiting, but not for that long.
-    private static let longestDelay = Duration.seconds(5) * Patience.factor
-    /// Threads that each message waits for: the publisher's, two of the server's, the viewer's. Each may be as late as the meter's.
-    private static let threads = 4
     private static let intervalMs: Int64 = 20
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     private let publisher: RawClient
     private let viewer: RawClient
-    private let clocks: [CPUClock]
-    /// When each message was handed to the socket, by number, and what the server's threads had used until then.
-    private let sent = Mutex<[(at: ContinuousClock.Instant, used: [Duration])]>([])
+    /// The threads that each message waits for: the publisher's and viewer's, and the server's loops.
+    private let threads: [ThreadWait]
+    /// When each message was handed to the socket, by number, and how long those threads had waited until then.
+    private let sent = Mutex<[(at: ContinuousClock.Instant, waited: Duration)]>([])
     private let isPublishing = Mutex(true)
 
-    private init(publisher: RawClient, viewer: RawClient, clocks: [CPUClock]) {
-        self.clocks = clocks
+    private init(publisher: RawClient, viewer: RawClient, threads: [ThreadWait]) {
+        self.threads = threads
         self.publisher = publisher
         self.viewer = viewer
     }
 
-    /// Runs the body beside a canary, then checks every delivery. `clocks`: of the server's threads, or of its process.
+    /// Runs the body beside a canary, then checks every delivery. `loops`: the server's.
     static func during<Result: Sendable>(
-        _ port: Int, clocks: [CPUClock], sourceLocation: SourceLocation = #_sourceLocation, _ body: @Sendable () async throws -> Result
+        _ port: Int, loops: [ThreadWait], sourceLocation: SourceLocation = #_sourceLocation, _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         StallMeter.start()
-        let canary = try await Canary.start(port, clocks)
+        let canary = try await Canary.start(port, loops)
         let outcome: Swift.Result<Result, any Error>
         do {
             outcome = .success(try await body())
@@ -48,12 +43,13 @@ final class Canary: Sendable {
         return try outcome.get()
     }
 
-    private static func start(_ port: Int, _ clocks: [CPUClock]) async throws -> Canary {
+    private static func start(_ port: Int, _ loops: [ThreadWait]) async throws -> Canary {
         var options = RawClient.Options()
         options.group = self.group
         let viewer = try await RawClient.playing(port, self.name, options)
         let publisher = try await RawClient.publishing(port, self.name, options)
-        let canary = Canary(publisher: publisher, viewer: viewer, clocks: clocks)
+        let own = try await publisher.channel.eventLoop.submit { ThreadWait.current }.get()
+        let canary = Canary(publisher: publisher, viewer: viewer, threads: loops + [own])
         publisher.send(.video, SyntheticTag.videoHeader)
         publisher.send(.audio, SyntheticTag.audioHeader)
         publisher.channel.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(self.intervalMs)) { task in
@@ -65,8 +61,9 @@ final class Canary: Sendable {
     }
 
     private func publishNext() {
+        let waited = self.waited
         let number = self.sent.withLock { sent in
-            sent.append((.now, self.clocks.map(\.used)))
+            sent.append((.now, waited))
             return sent.count - 1
         }
         let timestamp = UInt32(number) * UInt32(Self.intervalMs)
@@ -81,28 +78,30 @@ final class Canary: Sendable {
         self.isPublishing.withLock { $0 = false }
         // A tick may still be running.
         try await self.publisher.channel.eventLoop.submit {}.get()
-        let now = (at: ContinuousClock.now, used: self.clocks.map(\.used))
         let sent = self.sent.withLock { $0 }
         let expected = Array(sent.indices)
         try? await eventually("the canary's last message") { self.viewer.isClosed || self.arrivals.count >= sent.count }
+        let now = (at: ContinuousClock.now, waited: self.waited)
         let arrivals = self.arrivals
         #expect(arrivals.map(\.number) == expected, "the canary lost messages or their order", sourceLocation: sourceLocation)
         #expect(!self.publisher.isClosed && !self.viewer.isClosed, "the canary was disconnected", sourceLocation: sourceLocation)
         for arrival in arrivals where arrival.number < sent.count && arrival.at - sent[arrival.number].at > Self.delayLimit {
             let begin = sent[arrival.number]
+            let delay = arrival.at - begin.at
+            // A machine that stands still as a whole keeps nobody waiting.
             let stalled = try await StallMeter.shared.stalled(from: begin.at, to: arrival.at)
-            let delay = arrival.at - begin.at - stalled * Self.threads
-            guard delay >= Self.delayLimit else { continue }
             let end = sent[(arrival.number + 1)...].first { $0.at >= arrival.at } ?? now
-            let worked = zip(end.used, begin.used).map { $0 - $1 }.max() ?? .zero
+            let waited = end.waited - begin.waited
             #expect(
-                worked < Self.workLimit && delay < Self.longestDelay,
-                "the canary was \(delay) late while the server worked for \(worked); the machine stood still for \(stalled)",
+                delay - max(waited, stalled) < Self.delayLimit,
+                "the canary was \(delay) late; its threads waited \(waited) for a processor, and the machine stood still for \(stalled)",
                 sourceLocation: sourceLocation)
         }
         await self.publisher.close()
         await self.viewer.close()
     }
+
+    private var waited: Duration { self.threads.reduce(.zero) { $0 + $1.total } }
 
     private var arrivals: [(number: Int, at: ContinuousClock.Instant)] {
         self.viewer.media().compactMap { received in SyntheticTag.number(received.message).map { ($0, received.at) } }

@@ -32,7 +32,7 @@ struct ServerProcess: Sendable {
     }
 
     func residentBytes() throws -> Int { try self.process.residentBytes() }
-    func cpuClock() throws -> CPUClock { try CPUClock(process: self.process.id).orThrow() }
+    func loops() throws -> [ThreadWait] { try ThreadWait.loops(of: self.process.id) }
 
     /// A counter of `GET /counters`.
     func counter(_ name: String) async throws -> Int {

@@ -57,8 +57,8 @@ extension TestServer {
         _ body: @escaping @Sendable (TestServer) async throws -> Void
     ) async throws {
         try await TestServer.run(configure) { server in
-            let clocks = try await server.server.parts.streams.collect { _ in [CPUClock.thisThread] }
-            try await Canary.during(server.port, clocks: clocks, sourceLocation: sourceLocation) { try await body(server) }
+            let loops = try await server.server.parts.streams.collect { _ in [ThreadWait.current] }
+            try await Canary.during(server.port, loops: loops, sourceLocation: sourceLocation) { try await body(server) }
         }
     }
 }
