@@ -33,7 +33,7 @@ extension RoomRegistry {
 }
 
 extension RoomTransaction {
-    package func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
+    func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
         var data = JSONText()
         data.add("byMs", byMs)
         data.add("wallClock", isoText(self.now + byMs))
@@ -42,7 +42,7 @@ extension RoomTransaction {
         try self.event(.clockLeapt, data)
     }
 
-    package func clockAdopted(byMs: Int64, _ mark: ClockMark) throws {
+    func clockAdopted(byMs: Int64, _ mark: ClockMark) throws {
         let rooms = try self.store.moveTimes(by: byMs)
         try self.store.save(mark)
         self.notify(.clockAdopted(byMs: byMs, rooms: rooms))

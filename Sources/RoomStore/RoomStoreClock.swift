@@ -9,7 +9,7 @@ extension StoreAccess {
     }
 
     /// Saves the mark. Also writes the first page with the store's id, which shows that a log belongs to this store.
-    package func save(_ mark: ClockMark) throws {
+    func save(_ mark: ClockMark) throws {
         try self.run(
             """
             INSERT INTO clock (id, boot_id, steady_ms, room_ms) VALUES (1, ?1, ?2, ?3)

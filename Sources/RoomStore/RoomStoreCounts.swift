@@ -1,7 +1,7 @@
 import Rooms
 
 extension StoreAccess {
-    package func counts() throws -> RoomCounts {
+    func counts() throws -> RoomCounts {
         let live = RoomState.live.rawValue
         return RoomCounts(
             rooms: try self.number("SELECT count(*) FROM rooms") ?? 0,

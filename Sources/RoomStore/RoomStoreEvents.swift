@@ -22,7 +22,7 @@ extension StoreAccess {
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data)
     }
 
-    package func events(after id: Int64, room: String?, limit: Int) throws -> [RoomEvent] {
+    func events(after id: Int64, room: String?, limit: Int) throws -> [RoomEvent] {
         if let room {
             return try self.all(
                 "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ? ORDER BY id LIMIT ?", [room, id, limit]
@@ -34,10 +34,10 @@ extension StoreAccess {
     }
 
     /// The newest id ever given, including forgotten events; 0 before the first.
-    package func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
+    func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
 
     /// The event number and instance of the id's former life, to count on from.
-    package func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
+    func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
         try self.first("SELECT number, instance FROM events WHERE room_id = ? ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
             (number: row.next(), instance: row.next())
         }
@@ -77,7 +77,7 @@ extension StoreAccess {
             ])
     }
 
-    package func notice(_ id: Int64) throws -> OutboxEntry? {
+    func notice(_ id: Int64) throws -> OutboxEntry? {
         try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
     }
 
@@ -100,7 +100,7 @@ extension StoreAccess {
         return targets
     }
 
-    package func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
+    func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
         var due: [OutboxEntry] = []
         for target in try self.waitingTargets() {
             due += try self.all(
@@ -114,7 +114,7 @@ extension StoreAccess {
     }
 
     /// False if no such notice is pending.
-    package func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
+    func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
         guard let notice = try self.notice(id), notice.state == .pending else { return false }
         let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
         try self.run(
@@ -141,8 +141,7 @@ extension StoreAccess {
     }
 
     /// Newest first.
-    package func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws
-        -> [OutboxEntry]
+    func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws -> [OutboxEntry]
     {
         var conditions = ["id < ?"]
         var arguments: [(any StoreConvertible)?] = [before ?? .max]
@@ -166,7 +165,7 @@ extension StoreAccess {
     }
 
     /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
-    package func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
+    func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
         return try self.notice(try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now))
     }

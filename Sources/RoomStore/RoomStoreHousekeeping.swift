@@ -32,7 +32,7 @@ extension StoreAccess {
 
     /// Deletes rows older than `historyMs`: about `limit` of each kind at most, and history only within its quota for this hour. True if
     /// there may be more.
-    package func forget(now: Int64, historyMs: Int64, limit: Int, shares: HistoryShares, steadyMs: Int64) throws -> Bool {
+    func forget(now: Int64, historyMs: Int64, limit: Int, shares: HistoryShares, steadyMs: Int64) throws -> Bool {
         let before = now - historyMs
         var isMore = false
         // By time, not by id: after the clock was set back, newer rows have older times.

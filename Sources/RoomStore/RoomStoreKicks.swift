@@ -1,7 +1,7 @@
 import Rooms
 
 extension StoreAccess {
-    package func kick(of user: String, from room: RoomID, now: Int64) throws -> Int64? {
+    func kick(of user: String, from room: RoomID, now: Int64) throws -> Int64? {
         try self.first(#"SELECT until FROM kicks WHERE room_id = ? AND "user" = ? AND until > ?"#, [room.rawValue, user, now]) {
             (row: inout RowReader) -> Int64 in row.next()
         }

@@ -18,7 +18,7 @@ extension StoreAccess {
         let key: RoomCursor.Key
     }
 
-    package func rooms(_ query: RoomQuery) throws -> RoomPage {
+    func rooms(_ query: RoomQuery) throws -> RoomPage {
         let plan = try RoomPlan(query)
         var places: [Place]
         let total: Int

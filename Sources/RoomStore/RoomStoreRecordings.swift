@@ -35,11 +35,11 @@ extension StoreAccess {
         return recording
     }
 
-    package func recording(_ id: String) throws -> Recording? {
+    func recording(_ id: String) throws -> Recording? {
         try self.first("SELECT \(Self.recordingColumns) FROM recordings WHERE id = ?", [id]) { row in try Self.recording(&row) }
     }
 
-    package func insert(_ recording: Recording) throws {
+    func insert(_ recording: Recording) throws {
         try self.run(
             """
             INSERT INTO recordings (id, task, part, app, name, room_id, slot, state, file, started_at, duration_ms, bytes, video_codec, audio_codec,
@@ -55,7 +55,7 @@ extension StoreAccess {
     }
 
     /// Writes the columns that may change.
-    package func update(_ recording: Recording) throws {
+    func update(_ recording: Recording) throws {
         try self.run(
             """
             UPDATE recordings SET state = ?, reason = ?, ended_at = ?, duration_ms = ?, bytes = ?, dropped = ?, is_seekable = ? WHERE id = ?
@@ -67,7 +67,7 @@ extension StoreAccess {
     }
 
     /// Newest first.
-    package func recordings(_ query: RecordingQuery) throws -> [Recording] {
+    func recordings(_ query: RecordingQuery) throws -> [Recording] {
         var conditions = ["row < ?"]
         var arguments: [(any StoreConvertible)?] = [query.after ?? .max]
         if let room = query.room {
@@ -98,7 +98,7 @@ extension StoreAccess {
     }
 
     /// In these states, oldest first.
-    package func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
+    func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
         let marks = states.map { _ in "?" }.joined(separator: ", ")
         return try self.all(
             "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? ORDER BY row LIMIT ?",
@@ -107,7 +107,7 @@ extension StoreAccess {
     }
 
     /// Ended before this time, oldest first.
-    package func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
+    func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
         try self.all(
             """
             SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ? ORDER BY ended_at LIMIT ?
@@ -115,12 +115,12 @@ extension StoreAccess {
         ) { row in try Self.recording(&row) }
     }
 
-    package func recordingCount() throws -> Int {
+    func recordingCount() throws -> Int {
         Int(try self.number("SELECT count(*) FROM recordings WHERE state IN ('finished', 'failed')") ?? 0)
     }
 
     /// Bytes of all files that are not removed.
-    package func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
+    func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
 
     /// How many files a task has.
     func recordingParts(ofTask id: String) throws -> Int {
@@ -129,7 +129,7 @@ extension StoreAccess {
 
     // MARK: - Orders
 
-    package func insert(_ order: RecordingOrder) throws {
+    func insert(_ order: RecordingOrder) throws {
         try self.run(
             "INSERT INTO recording_orders (task, app, name, room_id, slot, started_at, is_started) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -146,7 +146,7 @@ extension StoreAccess {
 
     func deleteRecordingOrder(ofTask id: String) throws { try self.run("DELETE FROM recording_orders WHERE task = ?", [id]) }
 
-    package func recordingOrders() throws -> [RecordingOrder] {
+    func recordingOrders() throws -> [RecordingOrder] {
         try self.all(
             """
             SELECT task, app, name, room_id, slot, started_at, (SELECT count(*) FROM recordings r WHERE r.task = o.task), is_started

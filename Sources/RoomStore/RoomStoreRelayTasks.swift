@@ -13,7 +13,7 @@ extension StoreAccess {
         return RelayTask(id: id, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
     }
 
-    package func relayTasks() throws -> [RelayTask] {
+    func relayTasks() throws -> [RelayTask] {
         try self.all("SELECT id, direction, app, name, url, on_demand, created_at FROM relay_tasks ORDER BY id") { row in
             RelayTask(
                 id: row.next(), direction: try row.word(), path: StreamPath(app: row.next(), name: row.next()), url: row.next(),
@@ -21,11 +21,11 @@ extension StoreAccess {
         }
     }
 
-    package func setRelayTask(_ id: Int64, url: String) throws {
+    func setRelayTask(_ id: Int64, url: String) throws {
         // Overwrites the former text in the file, too.
         try self.runScript("PRAGMA secure_delete = ON")
         try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
     }
 
-    package func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
+    func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
 }

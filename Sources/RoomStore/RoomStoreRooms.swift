@@ -99,30 +99,30 @@ extension StoreAccess {
         return room
     }
 
-    package func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
-    package func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
+    func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
+    func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
 
     /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not
     /// `ended_at`. (SQLite reads the columns from the row that has the maximum.)
-    package func room(ofDevice uid: String) throws -> Room? {
+    func room(ofDevice uid: String) throws -> Room? {
         try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
             ?? self.room(
                 where: "device_uid = ? GROUP BY device_uid HAVING max(coalesce(kept_until - policy_retention, ended_at)) NOT NULL", [uid])
     }
 
-    package func room(ofStream path: StreamPath) throws -> Room? {
+    func room(ofStream path: StreamPath) throws -> Room? {
         guard let id = try self.roomID(ofStream: path) else { return nil }
         return try self.room(id)
     }
 
-    package func roomID(ofStream path: StreamPath) throws -> String? {
+    func roomID(ofStream path: StreamPath) throws -> String? {
         try self.first("SELECT room_id FROM slots WHERE app = ? AND name = ?", [path.app, path.name]) { (row: inout RowReader) -> String in
             row.next()
         }
     }
 
     /// Throws a constraint error when the id or one of the streams is taken.
-    package func insert(_ room: Room) throws {
+    func insert(_ room: Room) throws {
         let columns = Self.unlisted + Self.standing + Self.listed + Self.policy
         let values =
             Self.unlistedValues(room) + Self.standingValues(room) + Self.listedValues(room) + Self.policyValues(room)
@@ -141,7 +141,7 @@ extension StoreAccess {
     }
 
     /// Writes only changed columns, so that the indexes of others are not touched.
-    package func update(from old: Room, to new: Room) throws {
+    func update(from old: Room, to new: Room) throws {
         var columns: [String] = []
         var values: [(any StoreConvertible)?] = []
         var bare = (old, new)
@@ -205,7 +205,7 @@ extension StoreAccess {
         try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [deadline, id])
     }
 
-    package func delete(_ room: Room) throws {
+    func delete(_ room: Room) throws {
         try self.run("DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)", [room.id.rawValue])
         try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
         // Deleted by hand: foreign keys are off on this connection, as each would add a lookup to media facts.
@@ -221,7 +221,7 @@ extension StoreAccess {
     }
 
     /// The earliest deadline of rooms and bans.
-    package func nextDeadline() throws -> Int64? {
+    func nextDeadline() throws -> Int64? {
         let room = try self.number("SELECT deadline FROM rooms WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1")
         let ban = try self.number("SELECT resume_at FROM bans ORDER BY resume_at LIMIT 1")
         guard let room, let ban else { return room ?? ban }

@@ -12,7 +12,7 @@ extension StoreAccess {
             bytes: row.next(), width: row.next(), height: row.next(), row: number)
     }
 
-    package func insert(_ snapshot: SnapshotRecord) throws {
+    func insert(_ snapshot: SnapshotRecord) throws {
         try self.run(
             """
             INSERT INTO snapshots (id, app, name, room_id, slot, file, taken_at, bytes, width, height) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -25,12 +25,12 @@ extension StoreAccess {
 
     func deleteSnapshot(_ id: String) throws { try self.run("DELETE FROM snapshots WHERE id = ?", [id]) }
 
-    package func snapshot(_ id: String) throws -> SnapshotRecord? {
+    func snapshot(_ id: String) throws -> SnapshotRecord? {
         try self.first("SELECT \(Self.snapshotColumns) FROM snapshots WHERE id = ?", [id]) { row in Self.snapshot(&row) }
     }
 
     /// All pictures of a stream but the newest `count`; at most 1,000.
-    package func snapshots(of path: StreamPath, behind count: Int) throws -> [SnapshotRecord] {
+    func snapshots(of path: StreamPath, behind count: Int) throws -> [SnapshotRecord] {
         try self.all(
             "SELECT \(Self.snapshotColumns) FROM snapshots WHERE app = ? AND name = ? ORDER BY row DESC LIMIT 1000 OFFSET ?",
             [path.app, path.name, count]
@@ -38,13 +38,13 @@ extension StoreAccess {
     }
 
     /// Oldest first.
-    package func snapshots(takenBefore ms: Int64, limit: Int) throws -> [SnapshotRecord] {
+    func snapshots(takenBefore ms: Int64, limit: Int) throws -> [SnapshotRecord] {
         try self.all("SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < ? ORDER BY taken_at, row LIMIT ?", [ms, limit]) {
             row in Self.snapshot(&row)
         }
     }
 
-    package func snapshots(ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int) throws -> [SnapshotRecord] {
+    func snapshots(ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int) throws -> [SnapshotRecord] {
         try self.all(
             """
             SELECT \(Self.snapshotColumns) FROM snapshots WHERE room_id = ?1 AND row < ?2 AND (?3 IS NULL OR slot = ?3)

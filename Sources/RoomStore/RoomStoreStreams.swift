@@ -40,7 +40,7 @@ extension StoreAccess {
         return push
     }
 
-    package func push(_ sequence: Int64) throws -> StoredPush? {
+    func push(_ sequence: Int64) throws -> StoredPush? {
         try self.first("SELECT \(Self.pushColumns) FROM pushes WHERE sequence = ?", [sequence]) { row in Self.push(&row) }
     }
 
@@ -66,14 +66,14 @@ extension StoreAccess {
 
     func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = ?", [sequence]) }
 
-    package func openPushes(after sequence: Int64, limit: Int) throws -> [StoredPush] {
+    func openPushes(after sequence: Int64, limit: Int) throws -> [StoredPush] {
         try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL AND sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
         ) { row in Self.push(&row) }
     }
 
     /// Newest first.
-    package func pushes(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) throws -> [PublishedPush] {
+    func pushes(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) throws -> [PublishedPush] {
         var conditions: [String] = []
         var arguments: [(any StoreConvertible)?] = []
         if let path {
@@ -110,7 +110,7 @@ extension StoreAccess {
         StreamBan(path: StreamPath(app: row.next(), name: row.next()), createdAt: row.next(), resumeAt: row.next(), reason: row.next())
     }
 
-    package func ban(of path: StreamPath) throws -> StreamBan? {
+    func ban(of path: StreamPath) throws -> StreamBan? {
         try self.first(
             "SELECT app, name, created_at, resume_at, reason FROM bans WHERE app = ? AND name = ?", [path.app, path.name]
         ) { row in Self.ban(&row) }
@@ -137,7 +137,7 @@ extension StoreAccess {
     }
 
     /// Ordered by app and name.
-    package func bans(after path: StreamPath?, limit: Int) throws -> [StreamBan] {
+    func bans(after path: StreamPath?, limit: Int) throws -> [StreamBan] {
         try self.all(
             """
             SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?) ORDER BY app, name LIMIT ?

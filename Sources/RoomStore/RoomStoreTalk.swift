@@ -1,7 +1,7 @@
 import Rooms
 
 extension StoreAccess {
-    package func talkMembers(_ id: RoomID) throws -> [TalkMemberSetting] {
+    func talkMembers(_ id: RoomID) throws -> [TalkMemberSetting] {
         try self.all(#"SELECT "user", muted, gain_db, banned_until FROM talk_members WHERE room_id = ? ORDER BY "user""#, [id.rawValue]) {
             row in
             var setting = TalkMemberSetting(user: row.next())
@@ -12,7 +12,7 @@ extension StoreAccess {
         }
     }
 
-    package func set(_ setting: TalkMemberSetting, of id: RoomID, at nowMs: Int64) throws {
+    func set(_ setting: TalkMemberSetting, of id: RoomID, at nowMs: Int64) throws {
         guard !setting.isPlain else {
             return try self.run(#"DELETE FROM talk_members WHERE room_id = ? AND "user" = ?"#, [id.rawValue, setting.user])
         }
@@ -33,7 +33,7 @@ extension StoreAccess {
 }
 
 extension StoreAccess {
-    package func talkSettings(_ id: RoomID) throws -> TalkSettings? {
+    func talkSettings(_ id: RoomID) throws -> TalkSettings? {
         try self.all(
             "SELECT mode, talkers, listeners, max_open, max_hold_ms, preempts, ducks FROM talk_settings WHERE room_id = ?", [id.rawValue]
         ) { row in
@@ -49,7 +49,7 @@ extension StoreAccess {
         }.first
     }
 
-    package func set(_ settings: TalkSettings, of id: RoomID) throws {
+    func set(_ settings: TalkSettings, of id: RoomID) throws {
         try self.run(
             """
             INSERT INTO talk_settings (room_id, mode, talkers, listeners, max_open, max_hold_ms, preempts, ducks)

@@ -12,7 +12,7 @@ extension StoreAccess {
         return APIToken(id: id, name: name, role: role, createdAt: now, revokedAt: nil)
     }
 
-    package func tokens() throws -> [APIToken] {
+    func tokens() throws -> [APIToken] {
         try self.all("SELECT id, name, role, created_at, revoked_at FROM tokens ORDER BY id") { row in try Self.token(&row) }
     }
 
@@ -23,14 +23,14 @@ extension StoreAccess {
     }
 
     /// Finds valid tokens only.
-    package func token(hash: String) throws -> APIToken? {
+    func token(hash: String) throws -> APIToken? {
         try self.first(
             "SELECT id, name, role, created_at, revoked_at FROM tokens WHERE hash = ? AND revoked_at IS NULL", [hash]
         ) { row in try Self.token(&row) }
     }
 
     /// Revokes the token and returns it, also if already revoked; nil if there is none.
-    package func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
+    func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
         try self.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
         return try self.first("SELECT id, name, role, created_at, revoked_at FROM tokens WHERE id = ?", [id]) { row in
             try Self.token(&row)
@@ -40,7 +40,7 @@ extension StoreAccess {
     // MARK: - Idempotency
 
     /// Stores the answer under a new key. Throws if the key exists.
-    package func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
+    func keep(_ answer: StoredAnswer, for key: IdempotencyKey, now: Int64) throws {
         let kept = try self.change(
             """
             INSERT INTO answers (token_id, key, fingerprint, created_at, status, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token_id, key) DO NOTHING
@@ -50,7 +50,7 @@ extension StoreAccess {
     }
 
     /// The stored answer; nil if the key is new. Throws for another request's key.
-    package func answer(to key: IdempotencyKey) throws -> StoredAnswer? {
+    func answer(to key: IdempotencyKey) throws -> StoredAnswer? {
         let found = try self.first(
             "SELECT fingerprint, status, body FROM answers WHERE token_id = ? AND key = ?", [key.tokenID, key.key]
         ) { (row: inout RowReader) -> (String, Int?, String?) in (row.next(), row.optional(), row.optional()) }
@@ -67,7 +67,7 @@ extension StoreAccess {
         Member(user: row.next(), nick: row.next(), joinedAt: row.next(), seenAt: row.next())
     }
 
-    package func member(_ user: String, of room: RoomID) throws -> Member? {
+    func member(_ user: String, of room: RoomID) throws -> Member? {
         try self.first(#"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" = ?"#, [room.rawValue, user]) {
             row in
             Self.member(&row)
@@ -75,7 +75,7 @@ extension StoreAccess {
     }
 
     /// Ordered by user.
-    package func members(of room: String, after user: String?, limit: Int) throws -> [Member] {
+    func members(of room: String, after user: String?, limit: Int) throws -> [Member] {
         try self.all(
             #"SELECT "user", nick, joined_at, seen_at FROM members WHERE room_id = ? AND "user" > ? ORDER BY "user" LIMIT ?"#,
             [room, user ?? "", limit]

@@ -18,7 +18,7 @@ extension RoomTransaction {
         try self.save(from: old, to: room)
     }
 
-    package func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) throws {
+    func floorChanged(_ roomID: RoomID, _ records: [FloorRecord]) throws {
         guard var room = try self.store.room(roomID.rawValue) else { return }
         let old = room
         for record in records {

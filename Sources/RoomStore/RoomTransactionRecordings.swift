@@ -3,13 +3,13 @@ import Rooms
 /// Changes of recordings. Each change of a row and its event are one transaction.
 extension RoomTransaction {
     /// The first frames of a task are in its first file.
-    package func recordingStarted(_ id: String) throws {
+    func recordingStarted(_ id: String) throws {
         guard let recording = try self.store.recording(id) else { return }
         try self.store.startRecordingOrder(ofTask: recording.task.id)
         try self.event(.recordStarted, of: recording)
     }
 
-    package func recordingEnded(_ id: String, _ outcome: RecordingOutcome) throws {
+    func recordingEnded(_ id: String, _ outcome: RecordingOutcome) throws {
         guard var recording = try self.store.recording(id), recording.state == .recording else { return }
         recording.reason = outcome.end
         // `startedAt` may have moved with the clock since the last frame.
@@ -23,7 +23,7 @@ extension RoomTransaction {
     }
 
     /// The index is in front, or the file stays in fragments (`isSeekable` false). A failed recording stays failed.
-    package func recordingFinished(_ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool) throws {
+    func recordingFinished(_ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         recording.bytes = bytes
         if let durationMs { recording.durationMs = durationMs }
@@ -35,7 +35,7 @@ extension RoomTransaction {
     }
 
     /// Marks a recording that cannot be finished as failed.
-    package func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
+    func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         let isNews = recording.state == .finishing
         // One that failed before keeps its first reason.
@@ -47,7 +47,7 @@ extension RoomTransaction {
     }
 
     /// Ends a task after its last file. One that failed before its first file is reported as failed. A call's outlives the server.
-    package func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
+    func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
         if try self.store.hasRecordingOrder(ofTask: task.id) {
             if end == .serverShutdown || end == .serverRestart { return }
             try self.store.deleteRecordingOrder(ofTask: task.id)
@@ -67,7 +67,7 @@ extension RoomTransaction {
     }
 
     /// Marks a batch of files that the last run was writing as to be finished. Returns the last one's row; nil if there are no more.
-    package func closeLeftRecordings(after row: Int64, limit: Int) throws -> Int64? {
+    func closeLeftRecordings(after row: Int64, limit: Int) throws -> Int64? {
         let left = try self.store.recordings(in: [.recording], after: row, limit: limit)
         for var recording in left {
             recording.state = .finishing
@@ -80,7 +80,7 @@ extension RoomTransaction {
     }
 
     /// Marks the file as removed and returns the former recording. Nil unless it was finished or failed.
-    package func recordingDeleted(_ id: String) throws -> Recording? {
+    func recordingDeleted(_ id: String) throws -> Recording? {
         guard var recording = try self.store.recording(id), recording.state == .finished || recording.state == .failed else { return nil }
         let old = recording
         recording.state = .deleted

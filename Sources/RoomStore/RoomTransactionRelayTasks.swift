@@ -2,7 +2,7 @@ import Rooms
 
 extension RoomTransaction {
     /// Adds the event to the stream's room if there is one.
-    package func relayChanged(_ change: RelayChange) throws {
+    func relayChanged(_ change: RelayChange) throws {
         var data = JSONText()
         data.add("app", change.path.app)
         data.add("name", change.path.name)

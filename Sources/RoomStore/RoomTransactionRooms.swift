@@ -4,7 +4,7 @@ import Support
 /// API calls on rooms.
 extension RoomTransaction {
     /// Converts a refusal by the rules into the caller's error.
-    package func refused(_ refusal: RoomRefusal, _ room: Room, action: String) -> RegistryError {
+    func refused(_ refusal: RoomRefusal, _ room: Room, action: String) -> RegistryError {
         switch refusal {
         case .wrongState(let state, let allowed): .wrongState(room.id, state: state, action: action, allowed: allowed)
         case .noSlot(let number): .invalid(FieldError("slot", String(number), "expected 1 to \(room.slots.count)"))
@@ -13,7 +13,7 @@ extension RoomTransaction {
         }
     }
 
-    package func apply(_ input: RoomInput, to id: String, action: String, if condition: RoomCondition?, by actor: Actor) throws -> Room {
+    func apply(_ input: RoomInput, to id: String, action: String, if condition: RoomCondition?, by actor: Actor) throws -> Room {
         try Self.check(input, now: self.now)
         var room = try self.room(id)
         try condition?.check(room)
@@ -60,7 +60,7 @@ extension RoomTransaction {
 
     // MARK: - Creation
 
-    package func create(_ new: NewRoom, by actor: Actor) throws -> Room {
+    func create(_ new: NewRoom, by actor: Actor) throws -> Room {
         try new.check()
         if let shortage { throw RegistryError.diskFull(freeBytes: shortage, minFreeBytes: self.settings.disk.minFreeBytes) }
         var former: Room?
@@ -107,7 +107,7 @@ extension RoomTransaction {
     }
 
     /// Stores a new room, counting on from an earlier one with this id. Applies existing bans of its streams.
-    package func insert(_ room: inout Room, by actor: Actor) throws -> Room {
+    func insert(_ room: inout Room, by actor: Actor) throws -> Room {
         if let last = try self.store.lastEvent(of: room.id) {
             room.lastEvent = last.number
             room.instance = last.instance + 1
@@ -147,7 +147,7 @@ extension RoomTransaction {
 
     // MARK: - Changes
 
-    package func update(_ id: String, _ patch: RoomPatch, if condition: RoomCondition?, by actor: Actor) throws -> Room {
+    func update(_ id: String, _ patch: RoomPatch, if condition: RoomCondition?, by actor: Actor) throws -> Room {
         try patch.check()
         var room = try self.room(id)
         try condition?.check(room)
@@ -185,14 +185,14 @@ extension RoomTransaction {
         return names + RoomPolicy.fields.filter { $0.get(old.policy) != $0.get(room.policy) }.map { "policy.\($0.name)" }
     }
 
-    package func delete(_ id: String, if condition: RoomCondition?, by actor: Actor) throws {
+    func delete(_ id: String, if condition: RoomCondition?, by actor: Actor) throws {
         var room = try self.room(id)
         try condition?.check(room)
         if !room.state.isTerminal { try self.step(.close, on: &room, by: actor) }
         try self.forget(&room, by: actor)
     }
 
-    package func like(_ id: String, count: Int) throws -> Room {
+    func like(_ id: String, count: Int) throws -> Room {
         guard RoomLimits.likes.contains(count) else {
             throw FieldError("count", String(count), "expected \(RoomLimits.likes.lowerBound) to \(RoomLimits.likes.upperBound)")
         }
@@ -213,7 +213,7 @@ extension RoomTransaction {
 
     // MARK: - Members
 
-    package func join(_ id: String, user: String, nick: String) throws -> Member {
+    func join(_ id: String, user: String, nick: String) throws -> Member {
         try RoomLimits.checkID(user, "userId")
         guard nick.unicodeScalars.count <= RoomLimits.nickLength, RoomLimits.isPlain(nick) else {
             throw FieldError("nick", nick, "expected at most \(RoomLimits.nickLength) characters, and no control or invisible characters")
@@ -243,7 +243,7 @@ extension RoomTransaction {
     }
 
     /// Removes a member. `keepOutMs` is how long a kicked one may not return.
-    package func leave(_ id: String, user: String, as kind: RoomEvent.Kind, keepOutMs: Int64 = 0, by actor: Actor) throws {
+    func leave(_ id: String, user: String, as kind: RoomEvent.Kind, keepOutMs: Int64 = 0, by actor: Actor) throws {
         var room = try self.room(id)
         guard let member = try self.store.member(user, of: room.id), try self.store.removeMember(user, of: room.id) else {
             throw RegistryError.noSuchMember(user)

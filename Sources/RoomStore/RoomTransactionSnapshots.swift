@@ -2,7 +2,7 @@ import Rooms
 
 extension RoomTransaction {
     /// Records a picture that is in its file. Returns the pictures dropped for it.
-    package func snapshotTaken(_ snapshot: SnapshotRecord, _ bounds: SnapshotBounds) throws -> [SnapshotRecord] {
+    func snapshotTaken(_ snapshot: SnapshotRecord, _ bounds: SnapshotBounds) throws -> [SnapshotRecord] {
         try self.store.insert(snapshot)
         var data = JSONText()
         data.add("app", snapshot.path.app)

@@ -4,7 +4,7 @@ import Support
 /// Pushes to rooms, and bans of their streams.
 extension RoomTransaction {
     /// Admits a push. `mayMakeRoom` is asked before a room is created; it returns the seconds to wait, nil to allow it.
-    package func admit(_ request: PushRequest, mayMakeRoom: () -> Double?) throws -> PushGrant {
+    func admit(_ request: PushRequest, mayMakeRoom: () -> Double?) throws -> PushGrant {
         var (room, slot) = try self.target(of: request, mayMakeRoom)
         // A stream that runs or is briefly away may continue on a full disk.
         if room.state != .live, room.state != .interrupted { try self.checkDisk() }
@@ -80,7 +80,7 @@ extension RoomTransaction {
 
     // MARK: - Facts
 
-    package func mediaArrived(_ sequence: Int64, _ media: PushMedia) throws {
+    func mediaArrived(_ sequence: Int64, _ media: PushMedia) throws {
         guard var push = try self.store.push(sequence) else { return }
         if let end = push.end {
             // It was admitted, but ended before it had its stream: the cut came too early to find it.
@@ -112,7 +112,7 @@ extension RoomTransaction {
         }
     }
 
-    package func pushEnded(_ sequence: Int64, _ end: PushEnd) throws {
+    func pushEnded(_ sequence: Int64, _ end: PushEnd) throws {
         guard let push = try self.store.push(sequence), push.end == nil else { return }
         guard var room = try self.store.room(push.roomID.rawValue), try self.catchUp(&room) else {
             try self.store.endPush(sequence, end, at: self.now)
@@ -132,7 +132,7 @@ extension RoomTransaction {
 
     // MARK: - Bans
 
-    package func forbid(_ path: StreamPath, until: Int64, reason: String, by actor: Actor) throws -> StreamBan {
+    func forbid(_ path: StreamPath, until: Int64, reason: String, by actor: Actor) throws -> StreamBan {
         try Self.checkBan(until: until, reason: reason, now: self.now)
         try Self.check(path)
         guard var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) else {
@@ -150,7 +150,7 @@ extension RoomTransaction {
         return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
     }
 
-    package func resume(_ path: StreamPath, by actor: Actor) throws {
+    func resume(_ path: StreamPath, by actor: Actor) throws {
         if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) {
             do {
                 try self.step(.resumeSlot(slot.number), on: &room, by: actor)

@@ -19,7 +19,7 @@ protocol StoreConnection {
 }
 
 /// A row of a result. Columns count from 0; nil is NULL.
-package protocol StoreRow {
+protocol StoreRow {
     func integer(at column: Int) -> Int64?
     func real(at column: Int) -> Double?
     func text(at column: Int) -> String?
@@ -42,27 +42,27 @@ protocol StoreConvertible: Sendable {
 
 extension Int64: StoreConvertible {
     var storeValue: StoreValue { .integer(self) }
-    package static func read(_ row: any StoreRow, at column: Int) -> Int64? { row.integer(at: column) }
+    static func read(_ row: any StoreRow, at column: Int) -> Int64? { row.integer(at: column) }
 }
 
 extension Int: StoreConvertible {
     var storeValue: StoreValue { .integer(Int64(self)) }
-    package static func read(_ row: any StoreRow, at column: Int) -> Int? { row.integer(at: column).map { Int(clamping: $0) } }
+    static func read(_ row: any StoreRow, at column: Int) -> Int? { row.integer(at: column).map { Int(clamping: $0) } }
 }
 
 extension Bool: StoreConvertible {
     var storeValue: StoreValue { .integer(self ? 1 : 0) }
-    package static func read(_ row: any StoreRow, at column: Int) -> Bool? { row.integer(at: column).map { $0 != 0 } }
+    static func read(_ row: any StoreRow, at column: Int) -> Bool? { row.integer(at: column).map { $0 != 0 } }
 }
 
 extension Double: StoreConvertible {
     var storeValue: StoreValue { .real(self) }
-    package static func read(_ row: any StoreRow, at column: Int) -> Double? { row.real(at: column) }
+    static func read(_ row: any StoreRow, at column: Int) -> Double? { row.real(at: column) }
 }
 
 extension String: StoreConvertible {
     var storeValue: StoreValue { .text(self) }
-    package static func read(_ row: any StoreRow, at column: Int) -> String? { row.text(at: column) }
+    static func read(_ row: any StoreRow, at column: Int) -> String? { row.text(at: column) }
 }
 
 /// The values for a statement's marks, in order.
