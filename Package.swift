@@ -83,8 +83,7 @@ let package = Package(
         .target(
             name: "Outbound",
             dependencies: [
-                "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle,
-                nioHTTP1,
+                "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1,
             ],
             swiftSettings: settings),
         // Who may push and play: keys, credentials, hooks, rates, signed URLs.
@@ -104,8 +103,8 @@ let package = Package(
         .target(
             name: "HTTPServer",
             dependencies: [
-                "CZlib", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioHTTP1,
-                nioPosix, nioSSL, lifecycle, crypto,
+                "CZlib", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore,
+                nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
@@ -117,55 +116,48 @@ let package = Package(
         .target(
             name: "Notifications",
             dependencies: [
-                "Access", "HTTPServer", "Listening", "Outbound", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging, nioCore,
-                lifecycle,
-                crypto,
+                "Access", "HTTPServer", "Listening", "Outbound", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging,
+                nioCore, lifecycle, crypto,
             ],
             swiftSettings: settings),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk", crypto,
-                logging,
-                nioCore, nioPosix,
-                lifecycle,
+                "Access", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk",
+                crypto, logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
         // RTMP's port and connections.
         .target(
             name: "RTMPServer",
             dependencies: [
-                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk",
-                logging,
-                nioCore, nioPosix, nioSSL, lifecycle,
+                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Talk", logging, nioCore, nioPosix, nioSSL, lifecycle,
             ],
             swiftSettings: settings),
         // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
         .target(
             name: "Packaging",
             dependencies: [
-                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging,
-                nioCore,
-                nioPosix, lifecycle,
+                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
         // The rooms' talk channels: admission, clocks, mixes as streams.
         .target(
             name: "Talkback",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
-                "Support",
-                "Talk",
-                logging, nioCore,
+                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms",
+                "ServerConfiguration", "Support", "Talk", logging, nioCore,
             ],
             swiftSettings: settings),
         // Streams pulled from other servers and pushed to them.
         .target(
             name: "Forwarding",
             dependencies: [
-                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Upstream",
-                logging, nioCore, lifecycle,
+                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Upstream", logging, nioCore, lifecycle,
             ],
             swiftSettings: settings),
         // Playing over HTTP: FLV, MP4 and HLS.
@@ -173,30 +165,26 @@ let package = Package(
             name: "Playback",
             dependencies: [
                 "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
-                "ServerConfiguration",
-                "Support",
-                hummingbird, httpTypes, logging, nioCore, nioHTTP1,
+                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Listening", "Media", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk", "Talkback",
-                "Upstream",
-                hummingbird, httpTypes, crypto, logging, nioCore,
-                nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Listening", "Media", "Notifications",
+                "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Talk", "Talkback", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore, nioHTTP1,
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
         // Wiring only: makes the services and hands each what it needs.
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound", "Packaging",
-                "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talkback", hummingbird, httpTypes,
-                logging, nioCore,
-                nioPosix, lifecycle,
+                "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
+                "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talkback",
+                hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
@@ -204,10 +192,8 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "Access", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream", logging,
-                httpClient,
-                webSocket, nioCore, nioPosix, nioSSL,
-                nioHTTP1,
+                "Access", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream",
+                logging, httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -215,8 +201,7 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "RTMP", "RoomStore", "Rooms", nioCore, httpClient,
-                nioHTTP1,
+                "RTMP", "RoomStore", "Rooms", nioCore, httpClient, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
@@ -241,14 +226,10 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay", "Media", "RoomStore",
-                "Rooms",
-                "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck",
-                "SignalCheck",
-                "earshot",
-                httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle,
-                nioHTTP1,
+                "EarshotServer", "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications",
+                "Outbound", "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay",
+                "Media", "RoomStore", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck", "SignalCheck", "earshot",
+                httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle, nioHTTP1,
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
                 httpTypes,
             ],
