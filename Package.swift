@@ -237,6 +237,8 @@ let package = Package(
     ]
 )
 
+let whole = package.targets
+
 // EARSHOT_CORE names the only targets to build, with their tests: "Media,Relay" spares a build for one sanitizer all that the others are
 // for. What they depend on is to be named too.
 if let core = Context.environment["EARSHOT_CORE"], !core.isEmpty {
@@ -257,23 +259,33 @@ if let fast = Context.environment["EARSHOT_FAST"], !fast.isEmpty {
 
 // EARSHOT_FUZZ=1 adds the program of the fuzz targets (scripts/fuzz.sh). libFuzzer sees which edges of the targets below an input reaches.
 if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
-    let reached = ["Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream"]
     // As fast as a release, with the checks of a debug build.
     let seen: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug", "-sanitize=address,fuzzer"])]
-    for target in package.targets where reached.contains(target.name) { target.swiftSettings = seen }
-    // Of rooms that need many packages, the decoders alone, which need none of these.
-    let alone: [Target] = [
-        .target(
-            name: "HTTPServer", dependencies: [nioCore], path: "Sources/HTTPServer", sources: ["WebSocketReader.swift"], swiftSettings: seen
-        ),
-        .target(
-            name: "Listening", dependencies: ["Support", nioCore], path: "Sources/Listening", sources: ["ProxyHeader.swift"],
-            swiftSettings: seen),
+    // The last four without their tests, which EARSHOT_CORE would bring and which need more.
+    let reached = [
+        "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer",
     ]
-    package.targets += alone
+    for target in whole where reached.contains(target.name) {
+        target.swiftSettings = seen
+        if !package.targets.contains(where: { $0.name == target.name }) { package.targets.append(target) }
+    }
+    // Keys and credentials, without the hooks that ask other servers.
+    let access = Target.target(
+        name: "Access",
+        dependencies: ["ServerConfiguration", "Rooms", "RTMP", "Support", "Talk", crypto, .product(name: "JWTKit", package: "jwt-kit")],
+        path: "Sources/Access",
+        sources: [
+            "AccessToken.swift", "Admission.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift", "SecretFile.swift",
+            "TalkStreamName.swift", "TxSecret.swift",
+        ], swiftSettings: seen)
+    package.targets.append(access)
     package.targets.append(
         .executableTarget(
-            name: "earshot-fuzz", dependencies: (reached + alone.map(\.name)).map { .byName(name: $0) } + [nioCore], path: "Tests/Fuzz",
-            exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,
+            name: "earshot-fuzz",
+            dependencies: (reached + ["Access"]).map { .byName(name: $0) } + [
+                nioCore, nioEmbedded, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ],
+            path: "Tests/Fuzz", exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]))
 }

@@ -60,27 +60,37 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
     private static func speakHTTP2(
         on channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, _ shared: HTTPServerChannel.Shared
     ) throws -> AsyncStream<HTTPServerChannel.Value> {
-        let (requests, continuation) = AsyncStream.makeStream(of: HTTPServerChannel.Value.self)
-        let sweeper = shared.sweepers.of(channel.eventLoop)
-        let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs, place: place)
-        let bound = NIOLoopBound((connection, sweeper, place), eventLoop: channel.eventLoop)
-        let limits = HTTP2Limits.configuration(shared.limits)
         // NIO's stream sequence ends at the connection's first error and loses the streams it still holds. This sequence ends with the
         // connection, so every channel made is read to its end.
+        let (requests, continuation) = AsyncStream.makeStream(of: HTTPServerChannel.Value.self)
+        try self.addHTTP2(to: channel, since: openedMs, place, shared) { stream in
+            continuation.yield(try NIOAsyncChannel(wrappingChannelSynchronously: stream))
+        }
+        channel.closeFuture.whenComplete { _ in continuation.finish() }
+        return requests
+    }
+
+    /// Adds the handlers of HTTP/2. `opened` gets each request's channel; whoever answers comes behind the handlers there. On the
+    /// channel's loop.
+    static func addHTTP2(
+        to channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, _ shared: HTTPServerChannel.Shared,
+        opened: @escaping (any Channel) throws -> Void
+    ) throws {
+        let sweeper = shared.sweepers.of(channel.eventLoop)
+        let connection = HTTP2ConnectionHandler(sweeper: sweeper, limits: shared.limits, openedMs: openedMs, place: place)
+        let bound = NIOLoopBound((connection, sweeper, place, opened), eventLoop: channel.eventLoop)
         _ = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
-            mode: .server, streamDelegate: nil, frameDelegate: connection, configuration: limits
+            mode: .server, streamDelegate: nil, frameDelegate: connection, configuration: HTTP2Limits.configuration(shared.limits)
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
-                let (connection, sweeper, place) = bound.value
+                let (connection, sweeper, place, opened) = bound.value
                 let handler = HTTP2StreamHandler(sweeper: sweeper, limits: shared.limits, takeovers: shared.takeovers, place: place)
                 try stream.pipeline.syncOperations.addHandlers([HTTP2FramePayloadToHTTPServerCodec(), handler])
                 try connection.opened(stream)
-                continuation.yield(try NIOAsyncChannel(wrappingChannelSynchronously: stream))
+                try opened(stream)
             }
         }
         try channel.pipeline.syncOperations.addHandler(connection)
-        channel.closeFuture.whenComplete { _ in continuation.finish() }
-        return requests
     }
 
     func handle(value: Value, logger: Logger) async {

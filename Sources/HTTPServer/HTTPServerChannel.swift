@@ -43,6 +43,12 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
         /// Sets up HTTP/1.1 on a connection that delivers the client's plain bytes. On its loop.
         func speakHTTP1(on channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws -> Value {
+            try self.addHTTP1(to: channel, since: openedMs, place, isSecure: isSecure)
+            return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
+        }
+
+        /// Adds the handlers of HTTP/1.1; whoever answers comes behind them. On the channel's loop.
+        func addHTTP1(to channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws {
             var decoding = NIOHTTPDecoderLimitConfiguration()
             decoding.maxHeaderFieldSize = self.limits.headBytes
             decoding.maxHeaderListSize = self.limits.headBytes
@@ -57,7 +63,6 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
                 sweeper: self.sweepers.of(channel.eventLoop), limits: self.limits, takeovers: self.takeovers,
                 codec: [types, encoder, decoder], openedMs: openedMs, place: place, isSecure: isSecure)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
-            return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
     }
 

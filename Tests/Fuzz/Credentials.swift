@@ -1,0 +1,101 @@
+import JWTKit
+import RTMP
+import ServerConfiguration
+import Support
+
+@testable import Access
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension FuzzTarget {
+    /// A URL's query and the credentials in it. Secrets are not shown, nothing else is lost, and only the key's owner signs.
+    static let credentials = FuzzTarget("credentials", maxLength: 512) { input in
+        var input = input
+        let beside = String(decoding: input.take(Int(input.byte() & 0x3F)), as: UTF8.self)
+        let query = String(decoding: input.rest, as: UTF8.self)
+        let parameters = QueryParameters(query)
+        let parts = query.split(separator: "&")
+        expect(parameters.pairs.map(\.raw) == parts, "other parts than \(parts)")
+        for text in [SecretParameters.redact(query), SecretParameters.redactOwn(query)] {
+            let shown = QueryParameters(text)
+            expect(shown.pairs.count == parameters.pairs.count, "another number of parameters in \(text)")
+            for (pair, shown) in zip(parameters.pairs, shown.pairs) {
+                let isSecret = pair.value != nil && SecretParameters.checked.contains(pair.name.lowercased())
+                expect(!isSecret || shown.value == "***", "\(text) shows the value of \(pair.name)")
+            }
+        }
+        let rest = CredentialParameters.own(of: query, beside: beside)
+        let left = QueryParameters(rest.query).pairs
+        expect(left.allSatisfy { parameters.pairs.contains($0) }, "parameters that were not there")
+        let taken = parameters.pairs.filter { !left.contains($0) }.map(\.name)
+        expect(taken.allSatisfy { ["txSecret", "txTime", "token", "jwt"].contains($0) }, "\(taken) are no credentials")
+        signedURL(parameters, stream: beside)
+    }
+
+    /// A token's text, or the header and claims of one that is signed by whoever has the key. What is accepted holds now, and opens only what
+    /// its claims name.
+    static let token = FuzzTarget("token", maxLength: 2_048) { input in
+        var input = input
+        let isSigned = input.byte() & 1 == 1
+        let text: String
+        if isSigned {
+            let header = input.byte() & 1 == 1 ? input.take(Int(input.byte())) : Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+            let signedPart = "\(SecretText.base64URL(header)).\(SecretText.base64URL(input.rest))"
+            text = "\(signedPart).\(AccessToken.signature(of: signedPart, key: keys.jwtKey))"
+        } else {
+            text = String(decoding: input.rest, as: UTF8.self)
+        }
+        let token: AccessToken
+        do throws(AdmissionRefusal) {
+            token = try AccessToken(verifying: text, keys: keys, nowSeconds: nowSeconds)
+        } catch {
+            expect(!error.message.isEmpty && !error.message.contains(keys.jwtKey), "\(error.message)")
+            return
+        }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        expect(parts.count == 3 && parts[2] == AccessToken.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey), "a stranger's token")
+        expect(token.exp.value.timeIntervalSince1970 > Double(nowSeconds), "an expired token")
+        for (app, name) in [("live", "cam"), ("live", "cam-2"), ("live", "cam-9"), ("talk", "cam/me"), ("other", "cam")] {
+            guard let address = try? StreamAddress(app: app, name: name) else { fatalError("\(app)/\(name)") }
+            for action in [AdmissionRequest.Action.publish, .play] {
+                guard (try? token.check(action, address)) != nil else { continue }
+                let isNamed = token.stream == "\(app)/\(name)" || (app != "other" && [token.room, token.talk].contains("cam"))
+                expect(isNamed, "\(action) of \(app)/\(name) with \(token)")
+                expect(name != "cam-9" || token.stream == "live/cam-9", "no room has a ninth slot")
+                expect(action == .play || token.act != nil || token.role != nil, "a push that no claim allows")
+            }
+        }
+    }
+}
+
+private let nowSeconds: Int64 = 1_800_000_000
+private let keys = KeyRing(
+    key: "a key of pushes", backupKey: "one more of them", jwtKey: "a key of at least thirty-two bytes", webhookKey: "a key of hooks")
+
+/// Signatures of strangers are refused; one by the key is accepted, for its stream and time alone.
+private func signedURL(_ parameters: QueryParameters, stream: String) {
+    let (secret, time) = (parameters.all("txSecret").first ?? "", parameters.all("txTime").first)
+    let isAccepted: Bool
+    do throws(AdmissionRefusal) {
+        let seconds = try TxSecret.check(secret, txTime: time, streamName: stream, keys: keys.publishKeys, nowSeconds: nowSeconds)
+        expect(seconds > nowSeconds, "expired \(nowSeconds - seconds) s ago")
+        isAccepted = true
+    } catch {
+        expect(!error.message.isEmpty, "a refusal without words")
+        isAccepted = false
+    }
+    guard let time else { return expect(!isAccepted, "accepted without a time") }
+    let signatures = keys.publishKeys.flatMap { key in
+        TxSecret.Hash.allCases.map { TxSecret.signature(key: key, streamName: stream, txTime: time, hash: $0) }
+    }
+    expect(!isAccepted || signatures.contains(secret), "a stranger's signature")
+    for signature in signatures {
+        let seconds = try? TxSecret.check(signature, txTime: time, streamName: stream, keys: keys.publishKeys, nowSeconds: nowSeconds)
+        let expected = TxSecret.seconds(time).flatMap { $0 > nowSeconds ? $0 : nil }
+        expect(seconds == expected, "the key's owner gets \(seconds ?? 0) for \(time)")
+    }
+}
