@@ -38,7 +38,7 @@ fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_S
 mutants: ## change limits, comparisons and branches of the layers of rules and values, one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
 	@exec scripts/mutants.sh $(ARGS)
 
-demo: ## server, test-pattern publisher and a player that reports what it decodes (DEMO_SECONDS=20)
+demo: ## server, test-pattern publisher, a player that reports what it decodes, and the console; ends by itself with DEMO_SECONDS=20
 	@exec scripts/demo.sh
 
 bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 for a look)

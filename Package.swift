@@ -53,8 +53,12 @@ let package = Package(
         .target(name: "Support", dependencies: ["CFileStatus", nioCore], swiftSettings: settings),
         .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
+        // How a stream does, and why: judged from seconds of figures; no clock.
+        .target(name: "Health", dependencies: ["Media"], swiftSettings: settings),
+        // Flight recorders: what a session said and did last; no clock, no socket.
+        .target(name: "Trace", swiftSettings: settings),
         // Floor 1
-        .target(name: "Relay", dependencies: ["Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
+        .target(name: "Relay", dependencies: ["Health", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
         .target(name: "Rooms", dependencies: ["Support", crypto], swiftSettings: settings),
         // The registry of rooms and its store: transactions, statements, SQLite.
@@ -124,8 +128,8 @@ let package = Package(
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talk",
-                crypto, logging, nioCore, nioPosix, lifecycle,
+                "Access", "Health", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Talk", "Trace", crypto, logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
         // RTMP's port and connections.
@@ -133,7 +137,7 @@ let package = Package(
             name: "RTMPServer",
             dependencies: [
                 "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
-                "Talk", logging, nioCore, nioPosix, nioSSL, lifecycle,
+                "Talk", "Trace", logging, nioCore, nioPosix, nioSSL, lifecycle,
             ],
             swiftSettings: settings),
         // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
@@ -152,6 +156,11 @@ let package = Package(
                 "ServerConfiguration", "Support", "Talk", logging, nioCore,
             ],
             swiftSettings: settings),
+        // Figures over time, and the plays and pushes that are over, in a file of their own.
+        .target(
+            name: "Statistics",
+            dependencies: ["Access", "Delivery", "Relay", "RoomStore", "Rooms", "Support", grdb, lifecycle, logging, nioCore],
+            swiftSettings: settings),
         // Streams pulled from other servers and pushed to them.
         .target(
             name: "Forwarding",
@@ -165,25 +174,35 @@ let package = Package(
             name: "Playback",
             dependencies: [
                 "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
+                "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Listening", "Media", "Notifications",
-                "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
-                "Talk", "Talkback", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore, nioHTTP1,
+                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening", "Media",
+                "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
+                nioHTTP1,
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
+        // The console: its page, its files, logging in and out. What it shows comes from the API.
+        .target(name: "CConsoleAssets"),
+        .target(
+            name: "Console",
+            dependencies: [
+                "Access", "CConsoleAssets", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Relay", "RoomStore", "Rooms",
+                "ServerConfiguration", "Support", hummingbird, httpTypes, crypto, logging, nioCore,
+            ],
+            exclude: ["Assets"], swiftSettings: settings),
         // Wiring only: makes the services and hands each what it needs.
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Talkback",
+                "Access", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
+                "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Statistics", "Support", "Talkback",
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -207,31 +226,147 @@ let package = Package(
             path: "Benchmarks/Load", swiftSettings: settings),
         // What budget.sh counts.
         .executableTarget(
-            name: "earshot-budget", dependencies: ["RTMP", "Media", "Relay", "FFmpeg", nioCore, nioEmbedded], path: "Benchmarks/Budget",
+            name: "earshot-budget",
+            dependencies: ["RTMP", "Media", "MediaClips", "Relay", "FFmpeg", "Trace", nioCore, nioEmbedded],
+            path: "Benchmarks/Budget",
             swiftSettings: settings),
-        .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
-        .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
-        .testTarget(
-            name: "RelayTests", dependencies: ["Relay", "Media", nioCore, nioPosix], swiftSettings: settings),
-        .testTarget(name: "FFmpegTests", dependencies: ["FFmpeg", "Media", nioCore], swiftSettings: settings),
         // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
         .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
         // What is heard in a run of samples, for the tests of whatever makes or plays one.
         .target(name: "SignalCheck", path: "Tests/SignalCheck", swiftSettings: settings),
-        .testTarget(name: "TalkTests", dependencies: ["Talk", "SignalCheck"], swiftSettings: settings),
+        // Files of media as a publisher's messages, and the muxers' pieces, for tests and budgets.
+        .target(
+            name: "MediaClips", dependencies: ["FFmpeg", "Media", nioCore], path: "Tests/MediaClips", swiftSettings: settings),
+        // Clocks that the tests of rooms set.
+        .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
+        // What most tests share: waiting, seeds, clients as processes, files of media.
+        .target(
+            name: "TestSupport", dependencies: ["Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
+        // What tests of the services share: logs, JSON, credentials, targets of requests, voices.
+        .target(
+            name: "ServerTestSupport",
+            dependencies: [
+                "Access", "FFmpeg", "Relay", "Support", "TestSupport", crypto, logging, nioCore, nioPosix, nioSSL,
+            ],
+            path: "Tests/ServerTestSupport", swiftSettings: settings),
+        .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
+        .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
+        .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
+        .testTarget(
+            name: "RelayTests", dependencies: ["Health", "Media", "RTMP", "Relay", "TestSupport", nioCore, nioPosix],
+            swiftSettings: settings),
+        .testTarget(
+            name: "FFmpegTests", dependencies: ["FFmpeg", "Media", "MediaClips", "TestSupport", nioCore],
+            swiftSettings: settings),
+        .testTarget(name: "TalkTests", dependencies: ["SignalCheck", "Talk"], swiftSettings: settings),
+        .testTarget(name: "TraceTests", dependencies: ["TestSupport", "Trace"], swiftSettings: settings),
         .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
         .testTarget(
-            name: "UpstreamTests", dependencies: ["Upstream", "Media", "RTMP", "Support", nioCore, nioPosix], swiftSettings: settings),
-        .testTarget(name: "RoomsTests", dependencies: ["RoomStore", "Rooms", "Support", grdb], swiftSettings: settings),
+            name: "UpstreamTests", dependencies: ["Media", "RTMP", "Support", "TestSupport", "Upstream", nioCore, nioPosix],
+            swiftSettings: settings),
+        .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
+        .testTarget(
+            name: "RoomStoreTests", dependencies: ["RoomStore", "RoomTestSupport", "Rooms", "Support", grdb],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ServerConfigurationTests",
+            dependencies: [
+                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", logging, nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "OutboundTests",
+            dependencies: [
+                "Outbound", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", "Upstream", nioCore, nioSSL,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AccessTests",
+            dependencies: [
+                "Access", "Outbound", "RTMP", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport",
+                logging, nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ListeningTests",
+            dependencies: [
+                "Listening", "Relay", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
+                nioPosix,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "HTTPServerTests",
+            dependencies: [
+                "HTTPServer", "Rooms", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioHTTP1,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "NotificationsTests",
+            dependencies: [
+                "Notifications", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging,
+                nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "DeliveryTests",
+            dependencies: ["Delivery", "RTMP", "Relay", "ServerConfiguration", "Support", "TestSupport", "Trace", nioCore],
+            swiftSettings: settings),
+        .testTarget(name: "RTMPServerTests", dependencies: ["Delivery", "RTMPServer", "Support"], swiftSettings: settings),
+        .testTarget(
+            name: "PackagingTests",
+            dependencies: [
+                "Delivery", "FFmpeg", "HLS", "HLSCheck", "HTTPServer", "Media", "Packaging", "Relay", "RoomStore", "Rooms",
+                "ServerConfiguration", "Support", "TestSupport", logging, nioCore, nioEmbedded, nioPosix,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "TalkbackTests",
+            dependencies: [
+                "Access", "Delivery", "FFmpeg", "Media", "RTMP", "Relay", "ServerTestSupport", "SignalCheck", "Talk",
+                "Talkback", "TestSupport", nioCore, nioPosix,
+            ],
+            swiftSettings: settings),
+        .testTarget(name: "ForwardingTests", dependencies: ["Delivery", "Forwarding", "Media", nioCore], swiftSettings: settings),
+        .testTarget(
+            name: "StatisticsTests",
+            dependencies: ["Delivery", "Rooms", "ServerTestSupport", "Statistics", "Support", "TestSupport", grdb, logging],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PlaybackTests",
+            dependencies: [
+                "HTTPServer", "Playback", "ServerConfiguration", "Support", httpTypes, nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ControlAPITests",
+            dependencies: [
+                "ControlAPI", "HTTPServer", "Listening", "Notifications", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioEmbedded,
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "EarshotServer", "Access", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications",
-                "Outbound", "Packaging", "Playback", "RTMPServer", "Talkback", "ServerConfiguration", "Support", "RTMP", "Relay",
-                "Media", "RoomStore", "Rooms", "FFmpeg", "HLS", "Talk", "Upstream", "HLSCheck", "SignalCheck", "earshot",
-                httpClient, nioCore, nioPosix, nioEmbedded, nioSSL, crypto, logging, lifecycle, nioHTTP1,
-                .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                httpTypes,
+                "Delivery", "EarshotServer", "Packaging", "RTMP", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "TestSupport", logging, nioPosix,
+            ],
+            swiftSettings: settings),
+        // The command line, without its process.
+        .testTarget(
+            name: "EarshotCommandTests", dependencies: ["RTMP", "Support", "TestSupport", "earshot"], swiftSettings: settings),
+        // Whole servers with real clients.
+        .testTarget(
+            name: "ConsoleTests", dependencies: ["Access", "Console", "ControlAPI", "HTTPServer", "Rooms", "Support", httpTypes, nioCore],
+            swiftSettings: settings),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
+                "Access", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
+                "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "RTMP", "RTMPServer", "Relay",
+                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
+                "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
+                nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             swiftSettings: settings),
     ]
@@ -283,7 +418,8 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
         .executableTarget(
             name: "earshot-fuzz",
             dependencies: (reached + ["Access"]).map { .byName(name: $0) } + [
-                nioCore, nioEmbedded, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                nioCore, nioEmbedded, nioHTTP1, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
                 .product(name: "JWTKit", package: "jwt-kit"),
             ],
             path: "Tests/Fuzz", exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,

@@ -5,5 +5,5 @@ set -euo pipefail
 . "$(dirname "$0")/../scripts/build-env.sh"
 enter_scratch debug
 swift build --build-tests --scratch-path "$SCRATCH" >&2 9>&-
-EARSHOT_MEASURE=1 swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --filter "EarshotServerTests.$1" 9>&- 2>&1 |
+EARSHOT_MEASURE=1 swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --filter "EndToEndTests.$1" 9>&- 2>&1 |
     tee /dev/stderr | grep '^delay '

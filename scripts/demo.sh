@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# A server, an ffmpeg test pattern that stands for a device, and a player that reports what it decodes.
-# Ends by itself after DEMO_SECONDS (20), or on Ctrl-C. Exits 0 when pictures arrived.
+# A server, an ffmpeg test pattern that stands for a device, and a player that reports what it decodes. After 20 s the player ends, and
+# the picture goes on in the console until Ctrl-C; with DEMO_SECONDS everything ends then by itself. Exits 0 when pictures arrived.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${DEMO_SECONDS:-20}
+ends_itself=${DEMO_SECONDS:-}
 if ! [[ $seconds =~ ^[1-9][0-9]{0,4}$ ]]; then
     echo "demo: DEMO_SECONDS must be a whole number of seconds, not \"$seconds\"" >&2
     exit 2
@@ -68,7 +69,9 @@ if gone "$server" || [[ ! -s $work/health ]]; then
     fail "the server did not start" "$work/server.log"
 fi
 url=$rtmp/live/demo
+console=$(sed -n 's/^ *console //p' "$work/banner")
 echo "demo: server  $rtmp  $http"
+echo "demo: console $console"
 
 # --- The player: decodes everything; showinfo and ashowinfo write a line for each frame of video and audio.
 mkfifo "$work/frames"
@@ -107,15 +110,15 @@ player=$!
 
 # --- The device: 720p30 H.264 baseline and AAC, in real time.
 ffmpeg -nostdin -hide_banner -loglevel warning -progress "$work/pushed" -re \
-    -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440:sample_rate=44100 -t "$seconds" \
+    -f lavfi -i testsrc2=size=1280x720:rate=30 -f lavfi -i sine=frequency=440:sample_rate=44100 ${ends_itself:+-t "$seconds"} \
     -c:v libx264 -profile:v baseline -preset veryfast -tune zerolatency -pix_fmt yuv420p -b:v 1500k -g 60 \
     -c:a aac -b:a 64k -f flv "$url" 2>"$work/publisher.log" &
 publisher=$!
 began=$SECONDS
-echo "demo: device  pushes a test pattern to $url for $seconds s"
+echo "demo: device  pushes a test pattern to $url${ends_itself:+ for $seconds s}"
 
 shown=
-while kill -0 "$publisher" 2>/dev/null && [[ -z $stopped ]]; do
+while kill -0 "$publisher" 2>/dev/null && [[ -z $stopped ]] && [[ -n $ends_itself || $((SECONDS - began)) -lt $seconds ]]; do
     sleep 0.2
     # Late enough for measured rates, early enough for short demos.
     if [[ -z $shown ]] && ((SECONDS - began >= 4 || (SECONDS - began) * 2 >= seconds)); then
@@ -128,9 +131,9 @@ while kill -0 "$publisher" 2>/dev/null && [[ -z $stopped ]]; do
     fi
     if gone "$server"; then fail "the server ended" "$work/server.log"; fi
 done
-stop "$publisher"
+if [[ -n $ends_itself || -n $stopped ]]; then stop "$publisher"; fi
 # The server ends the player's stream when the publisher's clean stop has had its grace (3 s).
-if [[ -z $stopped ]]; then wait_for 10 gone "$player" || true; fi
+if [[ -n $ends_itself && -z $stopped ]]; then wait_for 10 gone "$player" || true; fi
 stop "$player"
 # The reporter ends with the player's output.
 wait "$reporter" || true
@@ -143,3 +146,18 @@ if ((${frames:-0} == 0)); then
     fail "nothing was decoded: $verdict" "$work/player.log"
 fi
 echo "demo: $verdict"
+if [[ -n $ends_itself || -n $stopped ]]; then exit 0; fi
+
+# --- The console, until Ctrl-C. The first address may be too old by now.
+console=$("$bin/earshot" console --server "$http" --data "$work/data" --quiet)
+echo "demo: the picture goes on in the console, until Ctrl-C: $console"
+if [[ -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} ]] && command -v xdg-open >/dev/null; then
+    # Through a file: command lines, and so the code in this address, are for all to see.
+    printf '<!doctype html><meta http-equiv="refresh" content="0; url=%s">\n' "$console" >"$work/console.html"
+    xdg-open "$work/console.html" >/dev/null 2>&1 || true
+fi
+while [[ -z $stopped ]]; do
+    sleep 0.2
+    if gone "$server"; then fail "the server ended" "$work/server.log"; fi
+    if gone "$publisher"; then fail "the device ended" "$work/publisher.log"; fi
+done

@@ -279,7 +279,7 @@ class Checker:
         routes = set()
         for path in tracked(f"{ROUTES}/*Routes.swift"):
             source = pathlib.Path(path).read_text(encoding="utf-8")
-            routes.update(re.findall(r'APIRoute\(\s*(?:raw: |file: |storing: )?(?:\.\w+,\s*)?"(/[^"\s]*)"', source))
+            routes.update(re.findall(r'APIRoute\(\s*(?:raw: |file: |storing: |table: )?(?:\.\w+,\s*)?"(/[^"\s]*)"', source))
             # One declaration for several calls: .room("close", …) of "/rooms/{roomId}/\(action)".
             for pattern in [route for route in routes if r"\(action)" in route]:
                 routes.discard(pattern)

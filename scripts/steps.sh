@@ -3,6 +3,7 @@
 
 RESULTS=$(mktemp -d)
 trap 'rm -rf "$RESULTS"' EXIT
+: >"$RESULTS/failures"
 declare -a FAILED=()
 
 # step NAME COMMAND…: what comes after it makes no sense without it.
@@ -13,14 +14,19 @@ step() {
 
 # attempt NAME COMMAND…: the next ones run all the same, so that one run shows everything that fails. `finish` tells.
 attempt() {
-    local name=$1 start=$SECONDS
+    local name=$1 start=$SECONDS known
     shift
     say "$name"
-    if "$@"; then
+    known=$(wc -l <"$RESULTS/failures")
+    if "$@" 2>&1 | tee "$RESULTS/step"; then
         say "$name: $((SECONDS - start)) s"
     else
         say "$name: failed after $((SECONDS - start)) s"
         FAILED+=("$name")
+        # run_tests tells its failures itself. Of others these are the lines that say what failed; without such, the last ones.
+        if (($(wc -l <"$RESULTS/failures") == known)); then
+            { echo "$name:"; { failures "$RESULTS/step" | grep . || tail -n 20 "$RESULTS/step"; } | cut -c 1-1000; } >>"$RESULTS/failures"
+        fi
     fi
 }
 
@@ -37,14 +43,16 @@ finish() {
     exit 0
 }
 
+# failures FILE: the lines that say what was expected, without the thousands around them.
+failures() { grep -A 3 '^✘ Test .* recorded an issue\|^FAILED \|^.*error: ' "$1" | tail -n 80 || true; }
+
 # run_tests FLAGS OF swift test: what is built in $SCRATCH. A test that fails fails the run: none is asked a second time.
 # Hundreds of servers and clients at once would only wait for one another; a few more than the cores keep these busy.
 run_tests() {
     local code=0
     swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --experimental-maximum-parallelization-width "${TEST_WIDTH:-6}" "$@" \
         9>&- 2>&1 | tee "$RESULTS/log" || code=$?
-    # The lines that say what was expected, without the thousands around them.
-    grep -A 3 '^✘ Test .* recorded an issue\|^.*error: ' "$RESULTS/log" | cut -c 1-600 | tail -n 80 >>"$RESULTS/failures" || true
+    failures "$RESULTS/log" | cut -c 1-600 >>"$RESULTS/failures"
     ((code == 0)) || return "$code"
     if ! grep -q 'Test run with [1-9]' "$RESULTS/log"; then
         say "no test ran: $*" |& tee -a "$RESULTS/failures" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
-# Without, also the loaded server alone, histories of calls, a short torture, what documents name, real players, the parts under the
+# Without, also the loaded server alone, histories of calls, a short torture, the console in a browser, what documents name, real players, the parts under the
 # sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,14 +18,15 @@ if (($#)); then
     finish
 fi
 # Apart: what computes for seconds on the threads that tests share would keep the servers, and the links to them, from answering.
-attempt "tests of the parts" run_tests --skip EarshotServerTests --skip UpstreamTests
+attempt "tests of the parts" run_tests --skip EndToEndTests --skip UpstreamTests
 attempt "tests of the links" run_tests --filter UpstreamTests
-attempt "tests of the server" run_tests --filter EarshotServerTests --skip LoadedServer
+attempt "tests of the server" run_tests --filter EndToEndTests --skip LoadedServer
 # These load both cores.
 attempt "loaded server" run_tests --filter LoadedServerTests
 attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
 attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
+attempt console python3 Tests/Console --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address

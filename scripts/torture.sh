@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Torture of a release build (Tests/Torture/README.md): torture.sh [ARGUMENTS OF THE SUITE]. EARSHOT_BIN and LOAD_BIN name other binaries.
-# The long form goes on with 100,000 calls of the API and their checker (Tests/Histories), and the server's tests under both sanitizers;
-# --kind, --ci and --share leave these out.
+# The long form goes on with 100,000 calls of the API and their checker (Tests/Histories), and the tests of services and whole servers under
+# both sanitizers; --kind, --ci and --share leave these out.
 set -euo pipefail
 . "$(dirname "$0")/build-env.sh"
 scripts/packages.sh test

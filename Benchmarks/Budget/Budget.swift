@@ -4,6 +4,7 @@ import NIOEmbedded
 import RTMP
 import Relay
 import Synchronization
+import Trace
 
 #if canImport(Glibc)
 import Glibc
@@ -107,12 +108,15 @@ private struct Publisher {
     private let encoder = ChunkEncoder(chunkSize: Publisher.chunkSize)
     private var unwrapper = TimestampUnwrapper()
     private let body: ByteBuffer
+    /// The connection's flight recorder.
+    private let trace = SessionTrace(TraceStore(), nowMs: 0)
 
     init(bytes: Int) {
         self.body = ByteBuffer(repeating: 0x55, count: bytes)
         var first = ByteBuffer()
         ChunkEncoder().encode(ControlMessage.setChunkSize(UInt32(Self.chunkSize)).message, chunkStream: 2, into: &first)
         self.decoder.append(first)
+        self.trace?.becomePublisher()
     }
 
     mutating func read(_ number: Int, isKeyframe: Bool, ms: Int64) throws -> [Frame] {
@@ -122,10 +126,15 @@ private struct Publisher {
         let message = Message(type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: ms), payload: payload)
         self.encoder.encode(message, chunkStream: 6, into: &bytes)
         self.decoder.append(bytes)
+        self.trace?.recorder?.begin(nowMs: ms)
         var frames: [Frame] = []
         while let message = try self.decoder.nextMessage() {
             guard let kind = Frame.Kind(rawValue: message.type.rawValue) else { continue }
-            frames.append(try Frame(kind: kind, timestamp: self.unwrapper.unwrap(message.timestamp), payload: message.payload))
+            let frame = try Frame(kind: kind, timestamp: self.unwrapper.unwrap(message.timestamp), payload: message.payload)
+            self.trace?.recorder?.add(
+                type: kind.rawValue, timestamp: message.timestamp, length: message.payload.readableBytes, streamID: message.streamID,
+                flags: TracedHeader.Flags(tag: frame.tag.flags.rawValue))
+            frames.append(frame)
         }
         return frames
     }

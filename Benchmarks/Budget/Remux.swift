@@ -1,5 +1,6 @@
 import FFmpeg
 import Media
+import MediaClips
 
 /// The cost of a stream in another container. Sends an FLV file's samples through the muxer of HLS and recordings, `rounds` times.
 ///

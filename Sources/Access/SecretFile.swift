@@ -1,3 +1,4 @@
+internal import Crypto
 import Support
 
 #if canImport(Glibc)
@@ -17,11 +18,30 @@ struct SecretFile {
 
     /// Bytes; far more than such a file needs.
     private static let limit = 64 << 10
+    private static let keyBytes = 32
 
     init(_ name: String, in directory: String, advice: String) {
         self.directory = directory
         self.path = directory.hasSuffix("/") ? "\(directory)\(name)" : "\(directory)/\(name)"
         self.advice = advice
+    }
+
+    /// The key of 32 bytes that the file holds; creates one when there is none. Throws ``KeyFileError``.
+    static func key(_ name: String, in directory: String, advice: String) throws -> [UInt8] {
+        let file = SecretFile(name, in: directory, advice: advice)
+        if let key = try file.key() { return key }
+        try DataDirectory.prepare(directory)
+        try file.make(SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
+        guard let key = try file.key() else { throw KeyFileError("\(file.path) vanished while it was read; start again") }
+        return key
+    }
+
+    private func key() throws(KeyFileError) -> [UInt8]? {
+        guard let bytes = try self.read() else { return nil }
+        guard bytes.count == Self.keyBytes else {
+            throw KeyFileError("\(self.path) has \(bytes.count) bytes, expected \(Self.keyBytes); \(self.advice)")
+        }
+        return bytes
     }
 
     /// Nil when there is no file.

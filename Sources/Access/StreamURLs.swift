@@ -55,6 +55,9 @@ package struct StreamURLs: Sendable {
         package let token: String
         package let publish: String
         package let play: String
+        package let flv: String
+        /// Fragmented MP4 without an end.
+        package let mp4: String
         /// Milliseconds since 1970.
         package let expiresAt: Int64
     }
@@ -108,9 +111,12 @@ package struct StreamURLs: Sendable {
         do { token = try claims.signed(with: self.keys) } catch {
             throw FieldError("token", "jwt", "cannot be created: the setting credentials.jwtKey is too short")
         }
-        let base = "\(self.address.rtmp)/\(TalkStreamName.prefix(of: room))"
+        let voice = "/\(TalkStreamName.path(room, .voice(user)))"
+        let mix = "/\(TalkStreamName.path(room, .mixWithout(user)))"
+        let (rtmp, http, query) = (self.address.rtmp, self.address.http, "?token=\(token)")
         return Talk(
-            token: token, publish: "\(base)\(user)?token=\(token)", play: "\(base)mix-\(user)?token=\(token)", expiresAt: expires * 1_000)
+            token: token, publish: rtmp + voice + query, play: rtmp + mix + query, flv: "\(http)\(mix).flv\(query)",
+            mp4: "\(http)\(mix).mp4\(query)", expiresAt: expires * 1_000)
     }
 
     private static func expiry(_ lifetimeSeconds: Int64, _ nowMs: Int64) throws(FieldError) -> Int64 {

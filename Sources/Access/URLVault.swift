@@ -15,7 +15,6 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     /// Prefix of sealed text; no address begins so.
     private static let mark = "sealed1:"
-    private static let keyBytes = 32
     package static let fileName = "relay.key"
     private static let advice = "restore it from a backup, or remove it and create the relay tasks again"
 
@@ -23,23 +22,7 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     /// Reads the key, or creates one when there is none. Blocks. Throws ``KeyFileError``.
     package init(directory: String) throws {
-        let file = SecretFile(Self.fileName, in: directory, advice: Self.advice)
-        if let key = try Self.key(file) {
-            self.key = key
-            return
-        }
-        try DataDirectory.prepare(directory)
-        try file.make(SymmetricKey(size: .bits256).withUnsafeBytes { Array($0) })
-        guard let key = try Self.key(file) else { throw KeyFileError("\(file.path) vanished while it was read; start again") }
-        self.key = key
-    }
-
-    private static func key(_ file: SecretFile) throws(KeyFileError) -> SymmetricKey? {
-        guard let bytes = try file.read() else { return nil }
-        guard bytes.count == Self.keyBytes else {
-            throw KeyFileError("\(file.path) has \(bytes.count) bytes, expected \(Self.keyBytes); \(Self.advice)")
-        }
-        return SymmetricKey(data: bytes)
+        self.key = SymmetricKey(data: try SecretFile.key(Self.fileName, in: directory, advice: Self.advice))
     }
 
     package static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }

@@ -5,10 +5,11 @@ import HTTPTypes
 package import Hummingbird
 import Listening
 import Logging
-import NIOCore
+package import NIOCore
 import RTMP
+import RoomStore
 import Rooms
-import ServerConfiguration
+package import ServerConfiguration
 import Support
 
 /// Serves the calls of the API: authorizes, reads input, runs the handler, answers. Any thread.
@@ -21,14 +22,17 @@ package final class APIService: Sendable {
     private let authentication: Authentication
     private let idempotency: Idempotency
     private let crossOrigin: CrossOrigin
+    private let auditor: Auditor
 
-    package init(services: APIServices) {
+    /// `sessions`: browsers' logins, which stand for a token.
+    package init(services: APIServices, sessions: (any BrowserSessions)? = nil) {
         self.services = services
         self.table = APITable(APIRoute.all)
         self.limits = RateLimits(rate: services.config.api.rateLimit)
-        self.authentication = Authentication(registry: services.rooms, limits: self.limits)
+        self.authentication = Authentication(registry: services.rooms, limits: self.limits, sessions: sessions)
         self.idempotency = Idempotency(registry: services.rooms, log: services.log)
         self.crossOrigin = CrossOrigin(services.config.api.allowOrigins)
+        self.auditor = Auditor(services.rooms, services.connections.counters, log: services.log)
     }
 
     /// Always returns a response: errors become answers.
@@ -67,29 +71,52 @@ package final class APIService: Sendable {
             throw Self.noSuchMethod(request, methods)
         }
         let client = self.services.clients.client(peer: self.services.clients.peer(of: context.channel), request.headers)
-        try Self.checkAddress(client, self.services.config.access)
-        if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
-        let (route, members) = try self.route(request)
-        guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
-        let token = try await self.authentication.token(request.headers, from: client)
-        try self.checkRate(token, &headers)
-        guard token.role >= role else {
-            let message = "This call needs a token with role \(role.rawValue); this token has role \(token.role.rawValue)."
-            var error = APIError(.forbidden, .forbidden, message)
-            error.rule = "role \(role.rawValue)"
+        // An address that may not call learns nothing of the paths.
+        guard case .route(let route, let members) = self.table.match(request.method, path.dropFirst(Self.prefix.count)) else {
+            try Self.checkAddress(client, self.services.config.access)
+            if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
+            throw self.noRoute(request)
+        }
+        let audited = Auditor.begin(route, members, client, requestID: context.id)
+        var caller: APIToken?
+        do {
+            let answer = try await AuditedCall.$current.withValue(audited) {
+                try Self.checkAddress(client, self.services.config.access)
+                guard let role = route.role else { return try await self.carryOut(route, request, body, context, nil, members) }
+                let token = try await self.authentication.token(request.head, from: client)
+                caller = token
+                audited?.update { line in
+                    line.tokenID = token.id
+                    line.token = token.name
+                    line.status = route.success.status.code
+                }
+                try self.checkRate(token, &headers)
+                try Self.checkRole(token, role)
+                return try await self.carryOut(route, request, body, context, token, members)
+            }
+            self.auditor.succeeded(audited, route)
+            return answer
+        } catch {
+            await self.auditor.failed(audited, route, APIError(any: error), caller, request.headers, client)
             throw error
         }
-        return try await self.carryOut(route, request, body, context, token, members)
     }
 
-    private func route(_ request: Request) throws(APIError) -> (APIRoute, [JSONValue.Member]) {
+    private static func checkRole(_ token: APIToken, _ role: TokenRole) throws(APIError) {
+        guard token.role < role else { return }
+        let message = "This call needs a token with role \(role.rawValue); this token has role \(token.role.rawValue)."
+        var error = APIError(.forbidden, .forbidden, message)
+        error.rule = "role \(role.rawValue)"
+        throw error
+    }
+
+    /// The error for a request that is no call.
+    private func noRoute(_ request: Request) -> APIError {
         let path = request.uri.path
-        switch self.table.match(request.method, path.dropFirst(Self.prefix.count)) {
-        case .route(let route, let members): return (route, members)
-        case .noSuchPath: throw Self.noSuchCall(request)
-        case .badEncoding: throw APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
-        case .noSuchMethod(let known):
-            throw Self.noSuchMethod(request, APITable.withHead(known))
+        return switch self.table.match(request.method, path.dropFirst(Self.prefix.count)) {
+        case .route, .noSuchPath: Self.noSuchCall(request)
+        case .badEncoding: APIError(FieldError("path", path, "expected percent-encoded UTF-8"))
+        case .noSuchMethod(let known): Self.noSuchMethod(request, APITable.withHead(known))
         }
     }
 
@@ -118,9 +145,11 @@ package final class APIService: Sendable {
         _ route: APIRoute, _ request: Request, _ body: BodyReader, _ context: APIContext, _ token: APIToken?, _ members: [JSONValue.Member]
     ) async throws -> APIAnswer {
         var values = try RequestReader.path(members, route.pathForm)
+        try await route.checkReach(APICall(services: self.services, token: token, values: values, host: nil))
         values.add(try RequestReader.query(request.uri.query, route.query))
         let bytes = try await body.collect()
         if let form = route.body { values.add(try RequestReader.body(bytes, request.headers, form)) }
+        AuditedCall.current?.update { Auditor.addThings(to: &$0, from: values) }
         let conditions = try Conditions(request.headers, of: route)
         if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
             throw APIError(FieldError(header, "", "this call does not support conditions; expected no \(header)"))
@@ -144,6 +173,7 @@ package final class APIService: Sendable {
         switch try await self.idempotency.answer(key, route, call, requestID: context.id) {
         case .fresh(let data): return Self.answer(route, data, route.isVersioned ? RoomTag(data) : nil, context)
         case .stored(let stored):
+            AuditedCall.current?.discard()
             var answer = APIAnswer(.init(code: stored.status), type: "application/json", ByteBuffer(string: stored.body))
             // This server wrote the body, so it parses.
             if let body = try? JSONParser.parse(stored.body.utf8, deepest: JSONParser.deepestAnswer), let data = body["data"] {
@@ -169,7 +199,7 @@ package final class APIService: Sendable {
     // MARK: Checks
 
     /// Throws 403 unless `access.apiFrom` contains the client. `client` is nil when an untrusted proxy forwarded the request.
-    static func checkAddress(_ client: SocketAddress?, _ access: ServerConfig.Access) throws(APIError) {
+    package static func checkAddress(_ client: SocketAddress?, _ access: ServerConfig.Access) throws(APIError) {
         guard let client else {
             throw APIError(
                 .forbidden, .forbidden,

@@ -8,6 +8,7 @@ package import Packaging
 package import RoomStore
 import Rooms
 package import ServerConfiguration
+package import Statistics
 package import Talkback
 
 /// What the calls of the API need of the server. Any thread.
@@ -25,13 +26,16 @@ package final class APIServices: Sendable {
     let talk: Talkback
     let events: EventHub
     let webhookLog: WebhookLog
+    /// Nil: the setting turns them off.
+    let statistics: Statistics?
+    let webhookTester: WebhookTester
     /// Tickets for the event feed, which take the place of tokens in URLs.
     package let tickets = EventTickets()
 
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
-        talk: Talkback, events: EventHub, webhookLog: WebhookLog
+        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester
     ) {
         self.config = config
         self.keys = keys
@@ -46,6 +50,8 @@ package final class APIServices: Sendable {
         self.talk = talk
         self.events = events
         self.webhookLog = webhookLog
+        self.statistics = statistics
+        self.webhookTester = webhookTester
     }
 
     var clients: ClientAddresses { self.connections.clients }

@@ -1,4 +1,5 @@
 import Access
+import Console
 import ControlAPI
 import Delivery
 import Forwarding
@@ -16,6 +17,7 @@ import RoomStore
 import Rooms
 package import ServerConfiguration
 package import ServiceLifecycle
+import Statistics
 package import Support
 import Synchronization
 import UnixSignals
@@ -39,6 +41,10 @@ package final class Server: Sendable {
     private let http: [HTTPService]
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
+    private let consoleLogin: ConsoleLogin?
+
+    /// A one-time code for the console, good for five minutes on this machine; nil without a console or a valid admin token.
+    package func consoleCode() async -> String? { try? await self.consoleLogin?.firstCode() }
 
     /// The file with the first token, once bound; nil when there is none (any more).
     package var tokenFile: String? { self.firstToken.withLock { $0 } }
@@ -51,7 +57,9 @@ package final class Server: Sendable {
         var settings = RoomRegistry.Settings()
         settings.policy = config.rooms.policy
         settings.historyMs = config.rooms.historyMs
+        settings.audit = config.api.audit
         settings.webhooks = config.webhooks.targets
+        settings.notifies = { $0.takes($1) }
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
         let rooms = try RoomRegistry(
@@ -72,15 +80,18 @@ package final class Server: Sendable {
         }
         self.listeners = listeners
         let (connections, playback) = (parts.connections, parts.playback)
-        let sweepers = LoopSweepers(group)
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config.limits),
-            takeovers: [EventsEndpoint(services: parts.api, sweepers: sweepers), LiveEndpoint(services: playback)],
-            sweepers: sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
+            takeovers: [EventsEndpoint(services: parts.api, sweepers: parts.sweepers), LiveEndpoint(services: playback)],
+            sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
         // One for all ports, so that a token's rate limit counts across them.
-        let responder = APIRouter(readiness: parts.readiness, playback: playback, service: APIService(services: parts.api)).router()
-            .buildResponder()
+        let login = config.console.isEnabled ? try Self.consoleLogin(config, parts) : nil
+        self.consoleLogin = login
+        let responder = APIRouter(
+            readiness: parts.readiness, playback: playback, service: APIService(services: parts.api, sessions: login?.sessions),
+            console: login.map(ConsoleService.init(login:))
+        ).router().buildResponder()
         var http = [
             HTTPService(
                 responder: responder, address: config.http.listen, shared: shared, placement: parts.streams.placement,
@@ -100,6 +111,15 @@ package final class Server: Sendable {
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
     }
 
+    private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts) throws -> ConsoleLogin {
+        let key = try SessionKey(directory: config.data.directory)
+        let address = config.urls.http.flatMap { PublicAddress.host($0.split(separator: "/").dropFirst().first.map(String.init) ?? "") }
+        let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
+        return ConsoleLogin(
+            sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit), parts.connections, config.access,
+            parts.memory.ledger)
+    }
+
     /// Opens the ports. Throws ``ListenError``.
     package func bind() async throws -> BoundAddresses {
         // An early SIGHUP must not end the process before the reload service listens.
@@ -112,6 +132,7 @@ package final class Server: Sendable {
         }
         try await self.parts.rooms.start()
         try await self.parts.recordings.start()
+        await self.parts.statistics?.start()
         let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
         self.firstToken.withLock { $0 = tokenFile }
         self.parts.streams.start()
@@ -135,7 +156,10 @@ package final class Server: Sendable {
             SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
         ]
-        return first + self.listeners + self.http
+        let statistics: [any Service] =
+            parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
+        // Before the links and connections: it stops when all of them have reported.
+        return statistics + first + self.listeners + self.http
             + [ReloadService(certificate: self.certificate, log: self.log), DrainService(parts: parts)]
     }
 

@@ -12,6 +12,8 @@ package import RTMPServer
 package import RoomStore
 import Rooms
 package import ServerConfiguration
+package import Statistics
+import Support
 package import Talkback
 
 /// The services of one server, each made with what it needs. Any thread.
@@ -37,9 +39,13 @@ package final class ServerParts: Sendable {
     package let relayTasks: RelayTasks
     package let snapshots = SnapshotMaker()
     package let storeWatch: StoreWatch
+    /// Nil: the setting turns them off.
+    package let statistics: Statistics?
     package let api: APIServices
     package let rtmp: RTMPServices
     let playback: PlaybackServices
+    /// For everything that has deadlines on an event loop.
+    let sweepers: LoopSweepers
     let readiness: Readiness
     package let log: Logger
 
@@ -49,9 +55,11 @@ package final class ServerParts: Sendable {
         self.rooms = rooms
         self.log = log
         let memory = MemoryBudget(config.limits)
-        let streams = LiveStreams(config, group: group, ledger: memory.ledger, log: log)
+        let sweepers = LoopSweepers(group)
+        let streams = LiveStreams(config, group: group, sweepers: sweepers, ledger: memory.ledger, log: log)
         let sessions = HLSSessions()
-        let connections = Connections(config, pressures: streams.pressures, group: group, log: log)
+        let connections = Connections(config, pressures: streams.pressures, sweepers: sweepers, log: log)
+        self.sweepers = sweepers
         self.memory = memory
         self.streams = streams
         self.connections = connections
@@ -65,14 +73,29 @@ package final class ServerParts: Sendable {
         self.remuxers = RemuxTable(config, rooms, streams, memory.ledger, log: log) { [sessions] in sessions.play($0) }
         self.relayTasks = RelayTasks(config, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
+        self.statistics = Self.statistics(config, rooms, log)
         self.api = APIServices(
             config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,
-            webhookLog: self.webhookLog)
+            webhookLog: self.webhookLog, statistics: self.statistics,
+            webhookTester: WebhookTester(
+                config.webhooks,
+                sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
+                outbound: self.outbound))
         self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
-        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, sessions)
+        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)
         self.follow()
+    }
+
+    private static func statistics(_ config: ServerConfig, _ rooms: RoomRegistry, _ log: Logger) -> Statistics? {
+        guard config.stats.enabled else { return nil }
+        var settings = StatisticsSettings()
+        settings.keepMs = config.stats.keepMs
+        settings.maxRows = config.stats.maxRows
+        // The store of rooms needs what is left of the disk.
+        settings.hasRoom = { [weak rooms] in rooms.map { !$0.storeStatus.isShortOfDisk } ?? true }
+        return Statistics(directory: config.data.directory, settings: settings, log: log)
     }
 
     /// Says who follows what. Weak where the follower holds what it follows.
@@ -80,6 +103,10 @@ package final class ServerParts: Sendable {
         self.streams.whenPublished { [weak recordings = self.recordings] in recordings?.publishBegan($0, $1) }
         self.streams.whenPublished { [weak relayTasks = self.relayTasks] stream, _ in relayTasks?.publishBegan(stream) }
         self.streams.whenPublished { [weak remuxers = self.remuxers] stream, _ in remuxers?.publishBegan(stream) }
+        if let statistics = self.statistics {
+            self.streams.observeSessions(statistics)
+            self.streams.whenPublished { [weak statistics] _, grant in statistics?.published(grant.path.description, room: grant.roomID) }
+        }
         self.streams.whenWanted { [weak relayTasks = self.relayTasks] in relayTasks?.wanted($0) ?? false }
         self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
         self.memory.whenShort { [streams = self.streams] in await streams.sweep() }

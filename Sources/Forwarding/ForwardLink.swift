@@ -89,6 +89,7 @@ package final class ForwardLink: Sendable {
     package var heldFor: String? { self.state.withLock { $0.hold?.words } }
 
     var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
+    var received: (path: String, bytes: UInt64)? { self.state.withLock { $0.publisher }?.received }
 
     /// On the link's thread.
     private func changed(to state: UpstreamState) {

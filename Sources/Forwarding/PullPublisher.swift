@@ -20,18 +20,30 @@ final class PullPublisher: RoomPublisher {
     private let stream: Relay.Stream
     private let state: Mutex<State>
     private let onEnd: @Sendable (PushEnd) -> Void
+    private let session: UInt64
+    /// The other server.
+    private let address: String
+    /// When the push began, by the steady clock.
+    private let sinceMs = LoopSweeper.nowMs
 
     private struct State {
         var token: StreamState.Token?
+        /// Bytes of media so far.
+        var bytes: UInt64 = 0
         var isOver = false
     }
 
-    private init(_ admission: RoomAdmission, _ grant: PushGrant, _ stream: Relay.Stream, onEnd: @escaping @Sendable (PushEnd) -> Void) {
+    private init(
+        _ admission: RoomAdmission, _ grant: PushGrant, _ stream: Relay.Stream, session: UInt64, address: String,
+        onEnd: @escaping @Sendable (PushEnd) -> Void
+    ) {
         self.admission = admission
         self.rooms = admission.rooms
         self.grant = grant
         self.sequence = grant.sequence
         self.stream = stream
+        self.session = session
+        self.address = address
         self.state = Mutex(State())
         self.onEnd = onEnd
     }
@@ -61,7 +73,7 @@ final class PullPublisher: RoomPublisher {
         let stream = await withCheckedContinuation { done in
             loop.relay.run { relay in done.resume(returning: streams.registry.acquire(grant.path.description, on: relay)) }
         }
-        let publisher = PullPublisher(admission, grant, stream, onEnd: onEnd)
+        let publisher = PullPublisher(admission, grant, stream, session: push.session, address: address, onEnd: onEnd)
         // Before the claim: it may end at once, and with it players learn the way.
         admission.pushes.add(grant)
         streams.origins.cameIn(grant.path.description, way, owner: publisher.owner)
@@ -92,21 +104,42 @@ final class PullPublisher: RoomPublisher {
     var owner: String { "push \(self.sequence)" }
 
     func publish(_ frame: Frame) {
-        guard let token = self.state.withLock({ $0.isOver ? nil : $0.token }) else { return }
+        let bytes = UInt64(frame.payload.readableBytes)
+        let token = self.state.withLock { state -> StreamState.Token? in
+            guard !state.isOver, let token = state.token else { return nil }
+            state.bytes &+= bytes
+            return token
+        }
+        guard let token else { return }
         RelayLoop.publish([frame], to: self.stream, token: token)
     }
 
     /// Ends the push because the link is over.
     func leave(_ end: PushEnd) {
         guard let token = self.finish() else { return }
+        self.report(token, end)
         RelayLoop.leave(self.stream, token: token, clean: end == .clientStopped)
         self.letGo(end)
     }
 
-    func end(_ token: StreamState.Token, _ end: PushEnd) {
+    func end(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
         guard self.finish() != nil else { return }
+        self.report(token, end)
         self.letGo(end)
         self.onEnd(end)
+    }
+
+    /// The stream's path, and the bytes that it got from this push so far; nil once the push is over.
+    var received: (path: String, bytes: UInt64)? {
+        self.state.withLock { $0.isOver ? nil : $0.bytes }.map { (self.stream.path, $0) }
+    }
+
+    private func report(_ token: StreamState.Token, _ end: PushEnd) {
+        self.admission.streams.pushEnded(self.stream, token, seen: nil) {
+            FinishedPush(
+                path: self.stream.path, room: self.grant.roomID.rawValue, session: self.session, user: nil, address: self.address,
+                source: .pull, client: nil, durationMs: LoopSweeper.nowMs - self.sinceMs, bytes: self.state.withLock { $0.bytes }, end: end)
+        }
     }
 
     /// Returns the token, but only once.

@@ -37,6 +37,11 @@ package final class RelayTasks: Sendable {
     /// Number of links that publish a stream here now.
     package var publishing: Int { self.all.count { $0.isPublishing } }
 
+    /// Bytes that each stream got from the link that publishes it now.
+    package var received: [(path: String, bytes: UInt64)] {
+        self.all.compactMap(\.received)
+    }
+
     /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
     private func vault() async throws -> URLVault {
         if let vault = self.vaults.withLock({ $0 }) { return vault }
@@ -114,11 +119,7 @@ package final class RelayTasks: Sendable {
 
     /// Stops all links, and lets go of them: each holds the tasks.
     func stopAll() {
-        let all = self.rows.withLock { rows in
-            defer { rows = [:] }
-            return Array(rows.values)
-        }
-        for link in all { link.delete("server_shutdown") }
+        for link in self.rows.exchange([:]).values { link.delete("server_shutdown") }
     }
 }
 

@@ -2,6 +2,7 @@ import HTTPTypes
 package import Hummingbird
 import NIOCore
 import NIOPosix
+import Support
 
 #if canImport(Glibc)
 import Glibc
@@ -48,10 +49,9 @@ package struct FileDownload: Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         self.file = OpenFile(descriptor)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        self.size = min(Int64(status.st_size), limit ?? .max)
-        self.etag = "\"\(id)-\(self.size)-\(status.st_ino)\""
+        guard let status = FileStatus(descriptor: descriptor), status.isRegular else { return nil }
+        self.size = min(status.size, limit ?? .max)
+        self.etag = "\"\(id)-\(self.size)-\(status.inode)\""
         self.name = name
     }
 

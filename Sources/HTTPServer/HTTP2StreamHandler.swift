@@ -196,7 +196,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             switch self.unwrapOutboundIn(data) {
             case .head(let head):
                 self.hasBegunAnswer = true
-                context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: promise)
+                context.write(self.wrapOutboundOut(.head(head.forHTTP2)), promise: promise)
             case .body:
                 self.deadlineMs = LoopSweeper.nowMs + self.limits.requestMs
                 context.write(data, promise: promise)
@@ -220,7 +220,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         self.mode = .answered
         self.hasBegunAnswer = true
         guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
-        context.write(self.wrapOutboundOut(.head(head.withoutConnectionFields)), promise: nil)
+        context.write(self.wrapOutboundOut(.head(head.forHTTP2)), promise: nil)
         context.write(self.wrapOutboundOut(.body(ByteBuffer(string: answer.body))), promise: nil)
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         self.answerEnded()
@@ -256,7 +256,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             let isChunked = head.list("transfer-encoding", contains: "chunked")
             let answer = try HTTPResponse(head)
             self.mode = .taken
-            context.writeAndFlush(self.wrapOutboundOut(.head(answer.withoutConnectionFields)), promise: nil)
+            context.writeAndFlush(self.wrapOutboundOut(.head(answer.forHTTP2)), promise: nil)
             // Add them one after the other: handlers write as soon as they are added.
             let writer = HTTP2BodyWriter(isChunked: isChunked)
             try context.pipeline.syncOperations.addHandler(writer, position: .after(self))
@@ -269,12 +269,21 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
 extension HTTPResponse {
     /// The head without connection-specific fields, which HTTP/2 forbids (RFC 9113 §8.2.2).
-    fileprivate var withoutConnectionFields: HTTPResponse {
+    ///
+    /// The client chooses the size of NIO's table of sent fields (RFC 7541 §4.2), and NIO searches the whole table for each field. Only fields
+    /// with few distinct values join it, so it stays small.
+    fileprivate var forHTTP2: HTTPResponse {
         var head = self
         for name in Self.connectionFields where head.headerFields.contains(name) { head.headerFields[name] = nil }
+        for index in head.headerFields.indices where !Self.repeatedFields.contains(head.headerFields[index].name) {
+            head.headerFields[index].indexingStrategy = .avoid
+        }
         return head
     }
 
+    private static let repeatedFields: Set<HTTPField.Name> = [
+        .acceptRanges, .cacheControl, .contentEncoding, .contentType, .server, .vary,
+    ]
     private static let connectionFields: [HTTPField.Name] =
         [.connection, .transferEncoding, .upgrade] + ["Keep-Alive", "Proxy-Connection"].compactMap { HTTPField.Name($0) }
 }

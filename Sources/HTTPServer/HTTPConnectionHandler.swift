@@ -42,6 +42,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var context: ChannelHandlerContext?
     /// The connection closes after this answer. NIO's decoder stops for good at a request for an upgrade, granted or not.
     private var closesAfterAnswer = false
+    /// The answer being written says that the connection closes, so no later request is served (RFC 9112 §9.6).
+    private var hasAnnouncedClose = false
+    /// Ignores all further input.
+    private var dropsInput = false
     private var isReadHeld = false
     /// The head of the answer to the oldest request is written.
     private var hasBegunAnswer = false
@@ -107,8 +111,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.mode {
-        case .http where self.refusal != nil:
-            // Ignore everything after a request that ends the connection.
+        case .http where self.dropsInput:
             break
         case .http:
             switch self.unwrapInboundIn(data) {
@@ -135,6 +138,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        if self.hasAnnouncedClose {
+            self.dropsInput = true
+            return
+        }
         if self.state.inProgress == 0 { self.place.work() }
         do throws(APIError) {
             if let refusal = Self.refusal(of: head, self.place.refusal) { throw refusal }
@@ -142,6 +149,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         } catch {
             guard self.state.inProgress > 0 else { return self.answer(error, context) }
             self.refusal = error
+            self.dropsInput = true
             return
         }
         self.closesAfterAnswer = self.closesAfterAnswer || self.place.refusal != nil
@@ -152,8 +160,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
         var head = head
         self.isOld = head.isOld
-        if self.isOld || head.headers.contains(name: "upgrade") || head.method == .CONNECT {
-            // An ordinary request whose upgrade offer is ignored (RFC 9110 §7.8), as from curl --http2; or HTTP/1.0 (ab, curl -0).
+        // RFC 9112 §9.6: the client's last request. Hummingbird recognizes only the exact value "close".
+        let isLast = head.list("connection", contains: "close")
+        if isLast || self.isOld || head.headers.contains(name: "upgrade") || head.method == .CONNECT {
+            // Otherwise an ordinary request whose upgrade offer is ignored (RFC 9110 §7.8), as from curl --http2; or HTTP/1.0 (ab, curl -0).
             self.closesAfterAnswer = true
             head.headers.remove(name: "upgrade")
             head.headers.replaceOrAdd(name: "connection", value: "close")
@@ -222,7 +232,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 if self.isOld { head.version = .http1_0 }
                 // Do not wait for the rest of the request.
                 if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
-                if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
+                if head.list("connection", contains: "close") {
+                    self.closesAfterAnswer = true
+                    self.hasAnnouncedClose = true
+                }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
             case .head:
                 self.hasBegunAnswer = true

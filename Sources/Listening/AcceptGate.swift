@@ -79,7 +79,6 @@ package final class AcceptGate: Sendable {
     package static let patienceMs: Int64 = 2_000
     /// Delay before the next attempt when no descriptor is free.
     private static let pause = TimeAmount.milliseconds(50)
-    private static let TCP_INFO: CInt = 11
     /// Most waiting connections closed in one go.
     private static let mostTurnedAway = 256
 
@@ -277,7 +276,7 @@ package final class AcceptGate: Sendable {
             var words: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0, 0)
             var size = socklen_t(MemoryLayout.size(ofValue: words))
             let isKnown = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { listener in
-                getsockopt(listener, CInt(IPPROTO_TCP), AcceptGate.TCP_INFO, &words, &size) == 0
+                getsockopt(listener, CInt(IPPROTO_TCP), LinuxSocket.info, &words, &size) == 0
             }
             return isKnown == true && Int(size) == MemoryLayout.size(ofValue: words) ? Int(words.6) : 0
         }

@@ -1,5 +1,6 @@
 import NIOCore
 package import Relay
+import Support
 import Synchronization
 
 /// Limits how many connections are admitted at a time while the loops are late. Any thread.
@@ -37,10 +38,7 @@ package final class AcceptPace: Sendable {
     /// Called when the connection plays, publishes or has closed.
     package func settled(_ connection: ObjectIdentifier) {
         guard self.opening.withLock({ $0.removeValue(forKey: connection) }) != nil else { return }
-        for resume in self.waiting.withLock({ waiting in
-            defer { waiting = [] }
-            return waiting
-        }) { resume() }
+        for resume in self.waiting.exchange([]) { resume() }
     }
 
     /// If all loops are overloaded, calls `resume` once when a connection has settled. Returns whether it will.

@@ -25,6 +25,8 @@ package final class Counters: Sendable {
         /// Failed delivery attempts.
         package var webhookAttemptsFailed: UInt64 = 0
         package var webhooksGivenUp: UInt64 = 0
+        /// Failed calls of the API without a line in the audit trail, because too many failed.
+        package var auditLinesHeld: UInt64 = 0
     }
 
     private let values = Mutex(Values())

@@ -105,6 +105,10 @@ package struct HLSEndpoint: Sendable {
 
     private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
         let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
+        // A listener's place in its channel is a connection's, and HLS has none.
+        guard !TalkStreamName.isTalk(path.address) else {
+            throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over HLS.")
+        }
         let play = try await self.services.admit(path.address, from: remote)
         let streamPath = path.address.path
         if request.method == .get { try await self.services.waitForPublisher(play) }
@@ -122,6 +126,7 @@ package struct HLSEndpoint: Sendable {
             throw error
         }
         _ = session.touch()
+        session.trace(request.method.rawValue, request.uri.string, 200)
         return Self.multivariantPlaylist(text)
     }
 
@@ -173,6 +178,7 @@ package struct HLSEndpoint: Sendable {
             loop.add(session)
             services.sessions.add(session)
             services.connections.counters.update { $0.playsStarted += 1 }
+            services.streams.playBegan(stream)
             if let held = services.connections.roleFlood.pass(nowMs: home.nowMs) {
                 var metadata = session.metadata
                 if held > 0 { metadata["linesHeldBack"] = "\(held)" }
@@ -211,12 +217,25 @@ package struct HLSEndpoint: Sendable {
         guard live.address.path == session.path, session.touch() else {
             throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
+        do throws(APIError) {
+            let response = try await self.file(request, query, folder, of: session)
+            session.trace(request.method.rawValue, request.uri.string, response.status.code)
+            return response
+        } catch {
+            session.trace(request.method.rawValue, request.uri.string, error.status.code)
+            throw error
+        }
+    }
+
+    private func file(
+        _ request: Request, _ query: QueryParameters, _ folder: Substring, of session: HLSSession
+    ) async throws(APIError) -> Response {
         if let why = self.services.rooms.playRefusal(session.path) {
             await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
             throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
         }
         guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
-        let name = String(path[folder.endIndex...].dropFirst())
+        let name = String(request.uri.path[folder.endIndex...].dropFirst())
         let response =
             name == Self.mediaName ? try await self.media(remuxer, query, session) : try await self.resource(remuxer, name, request)
         _ = session.touch(bytes: response.body.contentLength ?? 0)

@@ -7,6 +7,7 @@ import RTMP
 import Relay
 package import Support
 import Synchronization
+package import Trace
 
 /// A viewer over HLS: requests that carry its token, without a connection. It has gone when it falls silent. Counts as a viewer of its
 /// stream, and is listed and ended as one.
@@ -27,6 +28,8 @@ package final class HLSSession: LiveConnection, Sendable {
     private let loop: LoopContext
     private let openedMs: Int64
     private let state: Mutex<State>
+    /// Its flight recorder. On the loop.
+    private let recorder: NIOLoopBoundBox<SessionTrace?>
 
     private struct State {
         var lastSeenMs: Int64
@@ -58,6 +61,7 @@ package final class HLSSession: LiveConnection, Sendable {
         self.loop = loop
         self.openedMs = loop.relay.nowMs
         self.state = Mutex(State(lastSeenMs: loop.relay.nowMs))
+        self.recorder = NIOLoopBoundBox(nil, eventLoop: loop.relay.eventLoop)
     }
 
     /// Records a request of the player; returns false if the session is over. Any thread.
@@ -79,6 +83,7 @@ package final class HLSSession: LiveConnection, Sendable {
     // MARK: LiveConnection
 
     package func sweep(nowMs: Int64) {
+        if self.recorder.value?.isQuiet(nowMs: nowMs) == true { self.recorder.value = nil }
         if self.state.withLock({ nowMs - $0.lastSeenMs >= Self.silenceMs }) { self.close(.clientClosed, detail: nil) }
     }
 
@@ -99,9 +104,12 @@ package final class HLSSession: LiveConnection, Sendable {
         self.loop.remove(self)
         self.connections.admission.leave(self.remote)
         self.stream.leaveViewer()
+        self.report(reason)
         self.streams.registry.release(self.stream)
         self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         self.play.grant.end(reason)
+        // A session without a connection ends abnormally in no way that a trace could explain.
+        self.recorder.value = nil
         guard let held = self.connections.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata
@@ -114,11 +122,38 @@ package final class HLSSession: LiveConnection, Sendable {
         self.connections.log.info("HLS session closed", metadata: metadata)
     }
 
+    private func report(_ reason: CloseReason) {
+        self.streams.playEnded(self.stream) {
+            FinishedPlay(
+                path: self.path, room: self.play.pass.room, session: self.id, user: self.play.pass.user, address: self.remote,
+                transport: .hls, client: self.client, durationMs: self.loop.relay.nowMs - self.openedMs,
+                bytes: self.state.withLock { $0.bytesOut }, reason: reason)
+        }
+    }
+
+    package func count(into figures: inout LoopFigures) {
+        figures.connected(by: .hls)
+        figures.sent(self.state.withLock { $0.bytesOut }, of: self.stream)
+    }
+
     package var metadata: Logger.Metadata {
         [
             "conn": "\(self.id)", "remote": "\(self.remote)", "role": "play", "transport": "hls", "app": "\(self.play.request.address.app)",
             "stream": "\(self.play.request.address.name)",
         ]
+    }
+
+    package var trace: SessionTrace? { self.recorder.value }
+
+    /// Records a request and its answer. Any thread.
+    func trace(_ method: String, _ uri: String, _ status: Int) {
+        self.loop.relay.eventLoop.execute {
+            guard !self.state.withLock({ $0.isOver }) else { return }
+            let nowMs = self.loop.relay.nowMs
+            if self.recorder.value == nil { self.recorder.value = self.connections.traces.begin(nowMs: nowMs) }
+            guard let trace = self.recorder.value, !trace.isFull(nowMs: nowMs) else { return }
+            trace.add(TraceEntry(atMs: nowMs, .received, .request, method, "\(TraceRedaction.address(uri)), \(status)"))
+        }
     }
 
     package var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }

@@ -15,10 +15,6 @@ import Synchronization
 extension PlaybackServices {
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
     func admit(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
-        // A talk listener needs a place in its channel, which viewers over HTTP do not take.
-        guard !TalkStreamName.isTalk(address) else {
-            throw APIError(.notFound, .notFound, "Talk is played over RTMP; there is no \(address.path) over HTTP.")
-        }
         let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
         var answer = self.admission.rules.check(request, nowSeconds: WallClock.seconds)
         if case .success(let pass) = answer, self.admission.mustWaitToPlay(request, pass) {
@@ -45,7 +41,7 @@ extension PlaybackServices {
 
     private static let fetchLimit = Duration.seconds(8)
 
-    private func waitUntilLive(_ path: String) async {
+    func waitUntilLive(_ path: String) async {
         let end = ContinuousClock.now + Self.fetchLimit
         while ContinuousClock.now < end {
             let isLive = await self.streams.onHome(of: path) { home, stream in
@@ -74,6 +70,7 @@ extension APIError {
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)
+        case .noRoom: self.init(.notFound, .notFound, refusal.message)
         default: self.init(.forbidden, .forbidden, refusal.message)
         }
         self.rule = refusal.reason.rawValue

@@ -14,7 +14,8 @@ import ServerConfiguration
 /// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the
 /// stream.
 ///
-/// Admission works as over RTMP: by the query's credential, the address and the hook.
+/// Admission works as over RTMP: by the query's credential, the address and the hook. So it does for the mixes and voices of a talk channel:
+/// `GET /talk/room/mix.mp4`.
 package struct LiveEndpoint: HTTPTakeover {
     private let services: PlaybackServices
     private let pages: PageRules
@@ -66,9 +67,8 @@ package struct LiveEndpoint: HTTPTakeover {
                 .httpVersionNotSupported, .invalid, "Live streams are sent in chunks, which HTTP/1.0 does not support; use HTTP/1.1.")
         }
         try await self.services.waitForPlace(on: request.channel.eventLoop)
-        let play = try await self.services.admit(path.address, from: self.services.clients.client(of: request))
-        try await self.services.waitForPublisher(play)
-        let kinds = try await self.services.liveKinds(path.address.path)
+        let play = try await self.admit(path.address, request)
+        let stream = play.request.address.path
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         let preface: ByteBuffer
@@ -76,39 +76,55 @@ package struct LiveEndpoint: HTTPTakeover {
         if format == .flv {
             packaging = isWebSocket ? .flvOverWebSocket : .flvOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssFLV : .wsFLV) : (request.isSecure ? .httpsFLV : .httpFLV)
+            let kinds = play.listener == nil ? try await self.services.liveKinds(stream) : (audio: true, video: false)
             let header = FLVHeader.bytes(audio: kinds.audio, video: kinds.video)
             preface = isWebSocket ? WebSocketWriter.binary(header) : header
             type = "video/x-flv"
         } else {
-            type = try await self.mimeType(path.address.path)
+            type = try await self.mimeType(stream)
             packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
             // WebSockets get the type in the stream; HTTP gets it in the answer's head.
             preface = ByteBuffer()
         }
         let viewer = LiveViewer.Play(
-            request: play.request, grant: play.grant, packaging: packaging, transport: transport, preface: preface,
+            request: play.request, grant: play.grant, listener: play.listener, packaging: packaging, transport: transport, preface: preface,
             client: head.headers.first(name: "user-agent"))
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
         let services = self.services
         return .take(answer) { [LiveViewer(viewer, services: services, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
     }
 
+    /// Admits the viewer or listener, and waits until the stream can be played.
+    private func admit(_ address: StreamAddress, _ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPPlay {
+        let client = self.services.clients.client(of: request)
+        if TalkStreamName.isTalk(address) {
+            let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
+            try await self.services.waitForTalk(play)
+            return play
+        }
+        let play = try await self.services.admit(address, from: client)
+        try await self.services.waitForPublisher(play)
+        return play
+    }
+
     /// Starts remuxing the stream and waits until its media type is known.
     private func mimeType(_ path: String) async throws(APIError) -> String {
-        let remuxer: StreamRemuxer?
-        do throws(HLSError) {
-            remuxer = try await self.services.remuxers.use(path)
-        } catch {
-            throw APIError(.internalServerError, .internal, "\(error)")
+        // Twice: a mix that has just ended with its last listener may have begun again, which its remuxer does not know yet.
+        for _ in 0..<2 {
+            let remuxer: StreamRemuxer?
+            do throws(HLSError) {
+                remuxer = try await self.services.remuxers.use(path)
+            } catch {
+                throw APIError(.internalServerError, .internal, "\(error)")
+            }
+            guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
+            if let type = await remuxer.openPieces(waitMs: Int(self.services.config.http.firstWaitMs)) { return type }
+            guard remuxer.isOver else { break }
         }
-        guard let remuxer, !remuxer.isOver else { throw .notFound("live stream", path) }
-        guard let type = await remuxer.openPieces(waitMs: Int(self.services.config.http.firstWaitMs)) else {
-            var error = APIError.unavailable("\(path) has no media yet that MP4 can carry; try again in a moment.")
-            error.headers[.retryAfter] = "1"
-            throw error
-        }
-        return type
+        var error = APIError.unavailable("\(path) has no media yet that MP4 can carry; try again in a moment.")
+        error.headers[.retryAfter] = "1"
+        throw error
     }
 
     private func answer(type: String, _ access: [(HTTPField.Name, String)]) -> HTTPResponseHead {

@@ -9,6 +9,7 @@ import RTMP
 import Relay
 import ServerConfiguration
 import Support
+import Trace
 
 /// A viewer of one stream over HTTP or WebSocket, until either side ends. Loop-bound; joins the pipeline once the answer's head is written.
 ///
@@ -21,6 +22,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     struct Play: Sendable {
         let request: AdmissionRequest
         let grant: PlayGrant
+        /// What its talk channel ends; nil for a stream's viewer.
+        let listener: TalkListener?
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
         /// Bytes sent before the first message; over a WebSocket, whole messages.
@@ -33,13 +36,13 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     }
 
     let id: UInt64
-    private let play: Play
-    private let services: PlaybackServices
+    let play: Play
+    let services: PlaybackServices
     private let isSecure: Bool
     /// Whether the channel is a stream of an HTTP/2 connection. The parent channel then owns the socket.
     private let isMultiplexed: Bool
     private(set) var context: ChannelHandlerContext?
-    private var loop: LoopContext?
+    private(set) var loop: LoopContext?
     private(set) var writer: SocketWriter?
     private var viewer: Viewer?
     /// The publisher's stream, even if the viewer plays pieces remuxed from it.
@@ -52,6 +55,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var bytesReceived: UInt64 = 0
     private var openedMs: Int64 = 0
     private var lastPingMs: Int64 = 0
+    /// Its flight recorder, from the request until it has been quiet for a while.
+    var trace: SessionTrace?
     /// Whether the viewer is counted against the limits of connections.
     private var isAdmitted = false
 
@@ -66,7 +71,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.isMultiplexed = isMultiplexed
     }
 
-    private var log: Logger {
+    var log: Logger {
         var log = self.services.log
         log[metadataKey: "conn"] = "\(self.id)"
         log[metadataKey: "remote"] = "\(self.remote)"
@@ -79,11 +84,6 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     // MARK: Life
 
-    /// Linux's TCP_NOTSENT_LOWAT and TCP_USER_TIMEOUT, set as by RTMP's listener.
-    private static let socketOptions: [(ChannelOptions.Types.SocketOption, Int)] = [
-        (.init(level: .tcp, name: .init(rawValue: 25)), 128 << 10), (.init(level: .tcp, name: .init(rawValue: 18)), 15_000),
-    ]
-
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         self.remote = self.services.clients.peer(of: context.channel)?.hostAndPort ?? "unknown"
@@ -94,7 +94,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.loop = loop
         // On systems without these options, slow viewers are found later.
         let socket = self.isMultiplexed ? context.channel.parent : context.channel
-        for (option, value) in Self.socketOptions { try? socket?.syncOptions?.setOption(option, value: value) }
+        try? socket?.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: ViewerSocket.notSentBytes)
+        try? socket?.syncOptions?.setOption(.tcpOption(.tcpUserTimeout), value: ViewerSocket.timeoutMs)
         var descriptor: CInt?
         if !self.isSecure {
             descriptor = try? context.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
@@ -111,6 +112,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         }
         self.isAdmitted = true
         loop.add(self)
+        self.traceRequest()
         self.begin(loop, writer)
     }
 
@@ -119,6 +121,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
         let path = self.play.request.address.path
         guard !self.services.streams.draining else { return self.close(.serverShutdown, detail: nil) }
+        if let end = self.play.listener?.begin(self) { return self.close(end.reason, detail: end.what) }
         let limit = self.services.config.limits.viewersPerStream
         let stream = self.services.streams.registry.acquire(path, on: loop.relay)
         guard stream.enterViewer(limit: limit) else {
@@ -130,6 +133,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         if let held = self.services.connections.roleFlood.pass(nowMs: loop.relay.nowMs) {
             self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
         }
+        self.services.streams.playBegan(stream)
         self.stream = stream
         var played = stream
         if self.play.isOfPieces {
@@ -139,6 +143,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.send(self.play.preface)
         let viewer = Viewer(stream: played, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
         self.viewer = viewer
+        self.record(.here, .state, "admitted", "plays \(path)")
         loop.relay.attach(viewer)
     }
 
@@ -179,6 +184,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         if self.isAdmitted { self.services.connections.admission.leave(self.addressKey) }
         let reason = self.closeReason ?? .clientClosed
         self.services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
+        defer { self.endTrace(reason, loop) }
         guard let held = self.services.connections.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
@@ -199,9 +205,21 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         }
         if let stream = self.stream {
             stream.leaveViewer()
+            self.report(viewer, of: stream, endedAtMs: loop.relay.nowMs)
             self.services.streams.registry.release(stream)
         }
         self.play.grant.end(self.closeReason ?? .clientClosed)
+    }
+
+    private func report(_ viewer: Viewer, of stream: Relay.Stream, endedAtMs: Int64) {
+        self.services.streams.playEnded(stream) {
+            let pass = self.play.grant.pass
+            return FinishedPlay(
+                path: stream.path, room: pass.room, session: self.id, user: pass.user, address: self.addressKey,
+                transport: self.play.transport, client: self.play.client.map { String($0.prefix(Self.longestClient)) },
+                durationMs: endedAtMs - viewer.joinedMs, bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed,
+                skippedFrames: viewer.gate.skippedFrames, longestBehindMs: viewer.longestBehindMs)
+        }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -238,10 +256,14 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             while self.closeReason == nil, let input = try self.reader.next() {
                 switch input {
                 case .ping(let payload):
+                    self.record(.received, .frame, "ping", lasts: false)
                     self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.pong(payload)) }
                     self.writer?.flush()
-                case .close: self.close(.clientClosed, detail: nil)
-                case .text, .binary, .pong: break
+                case .close:
+                    self.record(.received, .frame, "close")
+                    self.close(.clientClosed, detail: nil)
+                case .pong: self.record(.received, .frame, "pong", lasts: false)
+                case .text, .binary: break
                 }
             }
             guard self.closeReason == nil, let nowMs = self.loop?.relay.nowMs else { return }
@@ -256,8 +278,10 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     // MARK: Deadlines and closing
 
     func sweep(nowMs: Int64) {
+        if self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
         guard self.play.isWebSocket, self.closeReason == nil, nowMs - self.lastPingMs >= Self.pingMs else { return }
         self.lastPingMs = nowMs
+        self.record(.sent, .frame, "ping", lasts: false)
         self.writer?.writeControl { $0.writeImmutableBuffer(WebSocketWriter.ping()) }
         self.writer?.flush()
     }
@@ -269,6 +293,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard self.closeReason == nil else { return }
         self.closeReason = reason
         self.closeDetail = detail
+        self.record(.here, .state, "closed", detail.map { "\(reason.rawValue): \($0)" } ?? reason.rawValue)
         self.endPlay()
         if reason != .tooSlow {
             self.writer?.writeControl { buffer in
@@ -310,6 +335,11 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
 
+    func count(into figures: inout LoopFigures) {
+        figures.connected(by: self.play.transport)
+        if let viewer = self.viewer, let stream = self.stream { figures.sent(viewer.bytesSent, of: stream) }
+    }
+
     func snapshot() -> SessionSnapshot {
         let nowMs = self.loop?.relay.nowMs ?? self.openedMs
         let viewer = self.viewer.flatMap { viewer in self.loop.map { $0.relay.snapshot(of: viewer) } }
@@ -319,31 +349,4 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
             viewers: viewer.map { [$0] } ?? [])
     }
-}
-
-extension LiveViewer: ViewerSink {
-    var isReady: Bool { self.writer?.isReady == true }
-    package var line: DirectLine? { self.writer?.line }
-
-    package func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int { self.writer?.write(vectors, bytes: bytes) ?? 0 }
-
-    func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
-        self.writer?.finish(message, header: header, from: offset)
-    }
-
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
-        // The only notice that a player over HTTP understands is the end.
-        if notice == .left { self.close(self.services.admission.endOfPlay(self.play.request.address.path), detail: nil) }
-        // A body keeps the one type named in its head, so the player must ask again.
-        if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
-    }
-
-    func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
-        self.close(.tooSlow, detail: "\(ms) ms behind live; the limit is \(self.services.config.relay.maxBehindMs) ms (relay.maxBehind)")
-    }
-
-    func shed(_ viewer: Viewer) { self.close(.overloaded, detail: "the event loop has more viewers than it can serve") }
-
-    func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }
-    func setLowWater(_ bytes: Int) { self.writer?.setLowWater(bytes) }
 }

@@ -13,17 +13,19 @@ package final class PlaybackServices: Sendable {
     let connections: Connections
     let admission: RoomAdmission
     let remuxers: RemuxTable
+    let talk: any TalkGateway
     package let sessions: HLSSessions
 
     package init(
         _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ remuxers: RemuxTable,
-        _ sessions: HLSSessions
+        _ talk: any TalkGateway, _ sessions: HLSSessions
     ) {
         self.config = config
         self.streams = streams
         self.connections = connections
         self.admission = admission
         self.remuxers = remuxers
+        self.talk = talk
         self.sessions = sessions
     }
 

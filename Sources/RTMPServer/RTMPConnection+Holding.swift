@@ -71,6 +71,7 @@ extension RTMPConnection {
         guard !self.isPublisher else { return }
         self.isPublisher = true
         self.decoder.publishAccepted()
+        self.tracePublisher()
         do {
             try self.context?.channel.syncOptions?.setOption(.recvAllocator, value: RTMPListener.largeReads)
         } catch {

@@ -106,9 +106,11 @@ extension RTMPConnection {
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }
         self.services.connections.counters.update { $0.playsStarted += 1 }
+        self.services.streams.playBegan(stream)
         self.services.streams.origins.plays(address.path, for: marks, owner: self.owner(streamID))
         self.services.streams.wanted(address.path)
         self.noteRole("play", address, "Play started")
+        self.traceState("admitted", "plays \(address.path)")
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
         self.performRequests()
         let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
@@ -128,11 +130,23 @@ extension RTMPConnection {
         let play = self.plays.remove(at: index)
         self.loop.relay.detach(play.viewer)
         play.stream.leaveViewer()
+        self.report(play)
         if self.isLink { self.services.streams.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
         if play.viewer.stream !== play.stream { self.services.talk.registry(of: .opus).release(play.viewer.stream) }
         self.services.streams.registry.release(play.stream)
         play.listening?.end()
         self.services.rules.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
+    }
+
+    private func report(_ play: Play) {
+        let viewer = play.viewer
+        self.services.streams.playEnded(play.stream) {
+            FinishedPlay(
+                path: play.stream.path, room: play.pass.room, session: self.id, user: play.pass.user, address: self.addressKey,
+                transport: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion, durationMs: self.nowMs - viewer.joinedMs,
+                bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed, skippedFrames: viewer.gate.skippedFrames,
+                longestBehindMs: viewer.longestBehindMs)
+        }
     }
 
     // MARK: Links of other servers

@@ -110,6 +110,7 @@ extension RTMPConnection {
             self.services.connections.counters.update { $0.publishesStarted += 1 }
             publishing.admission.session.began(stream)
             self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
+            self.traceState("admitted", "publishes \(address.path)")
             self.session.acceptPublish(streamID)
             self.performRequests()
         case .failure(let refusal):
@@ -142,8 +143,8 @@ extension RTMPConnection {
         publishing.admission.session.pauseAnnounced()
     }
 
-    /// Ends a publisher that the stream or the API has released.
-    func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd) {
+    /// Ends a publisher that the stream or the API has released. The log names the caller; the device does not get the name.
+    func publishEnded(_ streamID: UInt32, _ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token == token }) else { return }
         let (reason, what): (CloseReason, String) =
             switch end {
@@ -156,7 +157,7 @@ extension RTMPConnection {
         if publishing.admission.session.endsAlone { return self.endRole(streamID, reason, what) }
         self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, what))
         self.performRequests()
-        self.close(reason, detail: what)
+        self.close(reason, detail: actor.map { "\(what) By \($0.name)." } ?? what)
     }
 
     /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device its keyframes.
@@ -172,18 +173,42 @@ extension RTMPConnection {
             ])
     }
 
+    /// Sends the publisher what its uplink carried, if `rtmp.adviseUplink` says so.
+    func adviseUplink(_ streamID: UInt32, bitsPerSecond: Int) {
+        guard self.services.config.rtmp.adviseUplink, !self.isEnding else { return }
+        self.session.adviseUplink(streamID, bitsPerSecond: bitsPerSecond)
+        self.performRequests()
+        self.writer?.flush()
+    }
+
     /// `end`: the reason, if it is not the connection's close reason.
     func endPublish(_ streamID: UInt32, clean: Bool, _ end: PushEnd? = nil) {
         guard let index = self.publishings.firstIndex(where: { $0.streamID == streamID }) else { return }
         self.publishBatch()
         let publishing = self.publishings.remove(at: index)
-        if let token = publishing.token { RelayLoop.leave(publishing.stream, token: token, clean: clean) }
+        let end = end ?? (clean ? .clientStopped : self.closeReason.pushEnd)
+        if let token = publishing.token {
+            self.report(publishing, token, end)
+            RelayLoop.leave(publishing.stream, token: token, clean: clean)
+        }
         self.services.streams.origins.left(publishing.stream.path, owner: self.owner(streamID))
-        publishing.admission.session.ended(end ?? (clean ? .clientStopped : self.closeReason.pushEnd))
+        publishing.admission.session.ended(end)
         self.services.streams.registry.release(publishing.stream)
         self.services.connections.admission.leavePublisher()
         if publishing.token != nil {
             self.services.rules.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
+        }
+    }
+}
+
+extension RTMPConnection {
+    private func report(_ publishing: Publishing, _ token: StreamState.Token, _ end: PushEnd) {
+        let admission = publishing.admission
+        self.services.streams.pushEnded(publishing.stream, token, seen: admission.session.firstMedia) {
+            FinishedPush(
+                path: publishing.stream.path, room: admission.session.roomID?.rawValue, session: self.id, user: admission.pass.user,
+                address: self.addressKey, source: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion,
+                durationMs: self.nowMs - publishing.sinceMs, bytes: publishing.bytes, end: end)
         }
     }
 }

@@ -1,9 +1,11 @@
 import Delivery
+import Listening
 package import Media
 package import NIOCore
 import RTMP
 import Relay
 import Support
+import Trace
 
 /// Turns the socket's bytes into messages, and hands media to its stream.
 extension RTMPConnection {
@@ -40,7 +42,7 @@ extension RTMPConnection {
         guard self.hasSpoken || !self.plays.isEmpty, !self.publishings.isEmpty else { return }
         self.hasSpoken = false
         // Linux applies this once. Without the option, everything works but later.
-        try? self.context?.channel.syncOptions?.setOption(.tcpOption(RTMPListener.quickAcknowledgement), value: 1)
+        try? self.context?.channel.syncOptions?.setOption(.tcpOption(.tcpQuickAcknowledgement), value: 1)
     }
 
     private func shakeHands(_ bytes: inout ByteBuffer) throws(RTMPError) {
@@ -52,6 +54,7 @@ extension RTMPConnection {
     }
 
     private func readMessages() throws(RTMPError) {
+        if let recorder = self.mediaTrace { recorder.begin(nowMs: self.nowMs) }
         var left = Self.messagesPerTurn
         while left > 0, !self.input.isDeciding, !self.isEnding, let message = try self.decoder.nextMessage() {
             left -= 1
@@ -98,9 +101,11 @@ extension RTMPConnection {
             if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
                 self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
             } else {
+                self.trace(message, .received)
                 try self.session.receive(message)
             }
         case .aggregate:
+            self.trace(message, .received)
             var aggregate = Aggregate(message)
             var count = 0
             while let inner = try aggregate.next() {
@@ -110,6 +115,7 @@ extension RTMPConnection {
                 try self.receive(inner)
             }
         default:
+            self.trace(message, .received)
             try self.session.receive(message)
             self.performRequests()
         }
@@ -121,13 +127,20 @@ extension RTMPConnection {
         if self.batchFor !== publishing { self.publishBatch() }
         do throws(MediaError) {
             let frame = try Frame(kind: kind, timestamp: publishing.unwrapper.peek(timestamp), payload: payload)
+            let flags = TracedHeader.Flags(tag: frame.tag.flags.rawValue)
+            self.traceMedia(kind, timestamp, payload.readableBytes, publishing.streamID, flags)
             if frame.tag.flags.contains(.coded) { _ = publishing.unwrapper.unwrap(timestamp) }
             // Empty messages are keep-alives, not media.
-            if kind != .data, payload.readableBytes > 0 { publishing.hasMedia = true }
+            if !publishing.hasMedia, kind != .data, payload.readableBytes > 0 {
+                publishing.hasMedia = true
+                self.traceState("firstMedia", publishing.stream.path)
+            }
             guard publishing.isWelcome(frame) else { return }
+            publishing.bytes &+= UInt64(payload.readableBytes)
             self.batchFor = publishing
             self.batch.append(frame)
         } catch {
+            self.traceMedia(kind, timestamp, payload.readableBytes, publishing.streamID, .unreadable)
             self.close(.malformedMedia, detail: "\(error)")
         }
     }

@@ -8,6 +8,7 @@ package import Relay
 import Rooms
 import ServerConfiguration
 import Support
+import Trace
 
 /// Performs the session's requests. Publishing and playing are in files of their own.
 extension RTMPConnection {
@@ -32,6 +33,7 @@ extension RTMPConnection {
                     RelayLoop.clearMetadata(of: publishing.stream, token: token)
                 }
             case .pause(let streamID, let paused):
+                self.traceState(paused ? "paused" : "resumed")
                 self.change(streamID) { $0.setPaused($1, paused) }
                 if paused { self.announcePause(streamID) }
             case .receiveAudio(let streamID, let wanted): self.change(streamID) { $0.setAudio($1, wanted) }
@@ -47,6 +49,7 @@ extension RTMPConnection {
         let chunkStream: UInt32 = message.type.rawValue <= 6 ? 2 : (message.streamID == 0 ? 3 : 5)
         let encoder = self.encoder
         self.hasSpoken = true
+        self.trace(message, .sent)
         self.writer?.writeControl { encoder.encode(message, chunkStream: chunkStream, into: &$0) }
     }
 
@@ -69,6 +72,7 @@ extension RTMPConnection {
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
         self.connect = request
+        if request.announcesPublish { self.trace?.expectPublisher() }
         // Publishers do not wait behind viewers.
         guard !request.announcesPublish, !self.loop.joins.isOpen else { return self.session.acceptConnect() }
         self.input.isDeciding = true
@@ -141,7 +145,12 @@ extension RTMPConnection: ViewerSink {
         self.writer?.flush()
     }
 
+    package func skipped(_ viewer: Viewer, behindMs: Int64) {
+        self.traceState("skipped", "to a keyframe, \(behindMs) ms behind live on \(viewer.stream.path)")
+    }
+
     package func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
+        self.traceState("behind", "\(ms) ms")
         self.close(
             .tooSlow,
             detail:

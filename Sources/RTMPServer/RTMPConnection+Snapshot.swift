@@ -11,4 +11,10 @@ extension RTMPConnection {
             seconds: (self.nowMs - self.openedMs) / 1_000, publishing: self.publishings.map(\.stream.path),
             viewers: self.plays.map { self.loop.relay.snapshot(of: $0.viewer) })
     }
+
+    package func count(into figures: inout LoopFigures) {
+        figures.connected(by: self.isTLS ? .rtmps : .rtmp)
+        for publishing in self.publishings where publishing.token != nil { figures.received(publishing.bytes, of: publishing.stream) }
+        for play in self.plays { figures.sent(play.viewer.bytesSent, of: play.stream) }
+    }
 }

@@ -9,6 +9,7 @@ import Relay
 import Rooms
 import ServerConfiguration
 package import Support
+package import Trace
 
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline, behind TLS if there is any.
 ///
@@ -28,6 +29,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         var token: StreamState.Token?
         var unwrapper = TimestampUnwrapper()
         var hasMedia = false
+        /// Bytes of media that the stream accepted.
+        var bytes: UInt64 = 0
         /// Time of its last announced pause.
         var pausedMs: Int64?
         /// The name under which the push's credential lets the device speak in the talk channel.
@@ -95,6 +98,11 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     private var lastPingMs: Int64
     private var receivedAtPing: UInt64 = 0
     var bytesReceived: UInt64 = 0
+    /// Its flight recorder, from the first thing that happens until it has been quiet for a while.
+    package var trace: SessionTrace? { didSet { self.mediaTrace = self.trace?.recorder } }
+    /// Where headers of media go: into `trace`, which lives as long. Unchecked, since it is read for each message and nothing is called
+    /// during that.
+    @exclusivity(unchecked) var mediaTrace: HeaderRecorder?
     /// Frames of this read turn, all for one stream.
     var batch: [Frame] = []
     var batchFor: Publishing?
@@ -201,7 +209,9 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         for action in self.lifecycle.ended() {
             switch action {
             case .giveBackPlace: self.services.connections.admission.leave(self.addressKey)
-            case .log(let end): self.logClose(end)
+            case .log(let end):
+                self.logClose(end)
+                self.endTrace(end.reason)
             }
         }
     }
@@ -234,6 +244,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     /// Checks the deadlines, every 250 ms.
     package func sweep(nowMs: Int64) {
         guard !self.isEnding else { return }
+        if self.publishings.isEmpty, self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
         let limits = self.services.config.limits
         if self.handshake != nil {
             if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
@@ -283,19 +294,28 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             case .notRTMP, .unsupportedVersion: .notRTMP
             default: .protocolError
             }
-        self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)")
+        // A command before connect may have any name, a secret one even.
+        let traced = if case .unexpectedCommand = error { "a command before connect" } else { "\(error)" }
+        self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)", traced: traced)
     }
 
     /// Records the close reason; the first one stands.
-    private func note(_ reason: CloseReason, detail: String?) {
-        if self.lifecycle.note(reason, detail) { self.writer?.isEnding = true }
+    private func note(_ reason: CloseReason, detail: String?) { self.note(reason, detail: detail, traced: detail) }
+
+    /// `traced`: the detail for the trace.
+    private func note(_ reason: CloseReason, detail: String?, traced: String?) {
+        guard self.lifecycle.note(reason, detail) else { return }
+        self.writer?.isEnding = true
+        self.traceClose(reason, traced)
     }
 
     /// Sends the pending output, then closes. Input that still arrives is ignored.
-    package func close(_ reason: CloseReason, detail: String? = nil) {
+    package func close(_ reason: CloseReason, detail: String? = nil) { self.close(reason, detail: detail, traced: detail) }
+
+    private func close(_ reason: CloseReason, detail: String?, traced: String?) {
         guard !self.isEnding else { return }
         self.publishBatch()
-        self.note(reason, detail: detail)
+        self.note(reason, detail: detail, traced: traced)
         self.endRoles(clean: false)
         self.writer?.flush()
         self.closeWhenSent()

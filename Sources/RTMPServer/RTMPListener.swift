@@ -60,8 +60,8 @@ package final class RTMPListener: Service, Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
-            .childChannelOption(.tcpOption(Self.userTimeout), value: 15_000)
-            .childChannelOption(.tcpOption(Self.notSentLowWater), value: 128 << 10)
+            .childChannelOption(.tcpOption(.tcpUserTimeout), value: ViewerSocket.timeoutMs)
+            .childChannelOption(.tcpOption(.tcpNotSentLowWater), value: ViewerSocket.notSentBytes)
             .childChannelOption(.maxMessagesPerRead, value: 4)
             .childChannelOption(.recvAllocator, value: Self.smallReads)
             .childChannelInitializer { channel in
@@ -84,11 +84,4 @@ package final class RTMPListener: Service, Sendable {
     static let smallReadBytes = 8 << 10
     /// Read sizes of publishers.
     static let largeReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 16 << 10, maximum: 64 << 10)
-
-    /// TCP_USER_TIMEOUT (RFC 5482): milliseconds that sent data may stay unacknowledged before the kernel gives the peer up.
-    private static let userTimeout = NIOBSDSocket.Option(rawValue: 18)
-    /// TCP_QUICKACK (tcp(7)): acknowledges received data now.
-    static let quickAcknowledgement = NIOBSDSocket.Option(rawValue: 12)
-    /// TCP_NOTSENT_LOWAT. Without it the kernel buffers up to 4 MB before the server notices that a viewer has stopped reading.
-    private static let notSentLowWater = NIOBSDSocket.Option(rawValue: 25)
 }

@@ -21,7 +21,11 @@ struct RTMPRole: ConnectedPublisher {
 
     func cacheOverflowed() { self.eventLoop.execute { self.connection.value.noteCacheOverflow() } }
 
-    func ended(_ token: StreamState.Token, _ end: PushEnd) {
-        self.eventLoop.execute { self.connection.value.publishEnded(self.streamID, token, end) }
+    func uplinkCarried(bitsPerSecond: Int) {
+        self.eventLoop.execute { self.connection.value.adviseUplink(self.streamID, bitsPerSecond: bitsPerSecond) }
+    }
+
+    func ended(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
+        self.eventLoop.execute { self.connection.value.publishEnded(self.streamID, token, end, by: actor) }
     }
 }

@@ -1,3 +1,4 @@
+import Health
 import Media
 
 /// The home loop's part of a stream. Home loop only.
@@ -7,6 +8,10 @@ final class HomeStream {
     var state: StreamState
     var meter = StreamMeter()
     var history = StreamHistory()
+    var arrivals = ArrivalMeter()
+    var judge = StreamJudge()
+    var notices = VerdictNotices()
+    var advice = UplinkAdvice()
     /// RTMP's always exists and is first: it holds the pictures that joiners start with. Others exist while they have viewers.
     var packagings: [PackagedStream]
     var taps: [any StreamTap] = []

@@ -50,10 +50,20 @@ extension LoopFanout {
         if let keyframe = self.ring.lastKeyframe(from: cursor + 1) {
             viewer.gate.skipVideo(untilKeyframeFrom: keyframe)
             viewer.moveOn(to: keyframe, in: self.ring, nowMs: nowMs)
+            viewer.sink.skipped(viewer, behindMs: ageMs)
         } else if ageMs > (policy.skipBehindMs + policy.maxBehindMs) / 2, self.ring.lastKeyframe(from: cursor) == nil {
             viewer.gate.skipVideo(untilKeyframeFrom: self.ring.head)
             viewer.moveOn(to: self.ring.head, in: self.ring, nowMs: nowMs)
+            viewer.sink.skipped(viewer, behindMs: ageMs)
         }
+    }
+
+    /// Moves a viewer of old sound in pieces on. Each piece of sound is a keyframe; the newest one is sent however old it is.
+    func skipToNewestPiece(_ viewer: Viewer, from cursor: Int, nowMs: Int64) {
+        guard !viewer.gate.waitsForKeyframe, let newest = self.ring.lastKeyframe(from: cursor + 1) else { return }
+        viewer.gate.skipVideo(untilKeyframeFrom: newest)
+        viewer.moveOn(to: newest, in: self.ring, nowMs: nowMs)
+        viewer.sink.skipped(viewer, behindMs: nowMs - self.ring[cursor].arrivalMs)
     }
 
     /// Samples the kernel's queue of each viewer, and updates watermarks and head starts. Once a second.
@@ -83,6 +93,7 @@ extension LoopFanout {
             guard !viewer.isDetached, !viewer.isPaused else { continue }
             // The cheaper check first. Nearly all are near live, and the own part never exceeds the whole.
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
+            if behindMs > viewer.longestBehindMs { viewer.longestBehindMs = behindMs }
             guard behindMs > maxBehindMs else { continue }
             let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
             if ownMs > maxBehindMs { slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs)) }

@@ -27,7 +27,7 @@ package final class LoopFanout {
     private var isPumping = false
     /// How long messages are gathered before they are sent.
     let coalesceMs: Int64
-    /// Age limit of messages in audio-only streams, in milliseconds: older ones are skipped. Nil: none.
+    /// Age limit of messages in audio-only streams and of their pieces, in milliseconds: older ones are skipped. Nil: none.
     let maxQueueMs: Int64?
     /// Rate of encoded messages, measured between sweeps.
     private(set) var rate: RecentRate
@@ -314,10 +314,14 @@ package final class LoopFanout {
                 cursor = viewer.cursor ?? self.ring.head
                 continue
             }
-            if let limit = self.maxQueueMs, !self.ring.hasVideo, nowMs - self.ring[cursor].arrivalMs > limit {
-                self.rejoin(viewer, nowMs: nowMs)
-                cursor = viewer.cursor ?? self.ring.head
-                continue
+            if let limit = self.maxQueueMs, nowMs - self.ring[cursor].arrivalMs > limit {
+                if self.ring.hasVideo {
+                    self.skipToNewestPiece(viewer, from: cursor, nowMs: nowMs)
+                } else {
+                    self.rejoin(viewer, nowMs: nowMs)
+                    cursor = viewer.cursor ?? self.ring.head
+                    continue
+                }
             }
             self.skipIfBehind(viewer, cursor: cursor, policy: policy, nowMs: nowMs)
             if let notice = self.ring[cursor].notice {

@@ -19,6 +19,7 @@ extension RelayLoop {
         home.delegate = delegate
         home.meter.publisherChanged()
         home.history.publisherChanged()
+        home.restartJudging()
         self.perform(items, for: home)
         if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
         return token
@@ -41,6 +42,7 @@ extension RelayLoop {
             if home.state.publisherToken == token {
                 home.meter.count(frame, nowMs: nowMs)
                 home.history.count(frame, nowMs: nowMs)
+                home.arrivals.count(frame, nowMs: nowMs)
             }
             home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
         }

@@ -9,7 +9,7 @@ extension RelayLoop {
     private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {
         StreamSnapshot(
             path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
-            viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
+            health: home.health, viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes })
     }
 
     /// A snapshot of a stream whose home is this loop; nil when it is gone. Also returns this loop and the others that have viewers of it.
@@ -17,11 +17,24 @@ extension RelayLoop {
         self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
     }
 
-    /// Bytes sent to the stream's present viewers on this loop.
-    package func bytesSent(of stream: Stream) -> UInt64 {
-        Packaging.allCases.reduce(0) { sum, packaging in
-            self.fanouts[FanoutKey(stream, packaging)]?.viewers.reduce(sum) { $1.isDetached ? $0 : $0 + $1.bytesSent } ?? sum
+    /// The figures of the publisher with this token, also when it has just left; nil once another one has replaced it. On the home loop.
+    package func meter(of stream: Stream, token: StreamState.Token) -> StreamMeter? {
+        guard let home = self.homes[stream.id], home.state.publisherToken == nil || home.state.publisherToken == token else { return nil }
+        return home.meter
+    }
+
+    /// Bytes sent to the stream's present viewers on this loop, and how far behind live the last of them is, in milliseconds; nil without any.
+    package func audience(of stream: Stream) -> (bytesSent: UInt64, worstBehindMs: Int64?) {
+        var (bytes, worst): (UInt64, Int64?) = (0, nil)
+        let nowMs = self.nowMs
+        for packaging in Packaging.allCases {
+            guard let fanout = self.fanouts[FanoutKey(stream, packaging)] else { continue }
+            for viewer in fanout.viewers where !viewer.isDetached {
+                bytes += viewer.bytesSent
+                worst = max(worst ?? 0, viewer.behindMs(in: fanout.ring, bytesPerSecond: fanout.rate.peak, nowMs: nowMs))
+            }
         }
+        return (bytes, worst)
     }
 
     /// The last minutes of a stream whose home is this loop, oldest first.

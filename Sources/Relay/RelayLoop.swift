@@ -295,6 +295,7 @@ package final class RelayLoop: @unchecked Sendable {
             for tap in home.taps { tap.sweep() }
             home.meter.tick(nowMs: nowMs)
             home.history.tick(home.meter, viewers: home.stream.viewerCount, isLive: home.state.publisherToken != nil, nowMs: nowMs)
+            home.judge(lateMs: self.lateness.totalMs, nowMs: nowMs)
         }
         if self.policy.ledger?.isOver == true { self.dropUnwatchedCaches() }
         let samplesKernel = self.sweeps % 10 == 0

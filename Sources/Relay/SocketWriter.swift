@@ -275,17 +275,13 @@ package final class SocketWriter {
     package func unsentBytes() -> Int {
         guard let descriptor = self.descriptor else { return 0 }
         var count: CInt = 0
-        return ioctl(descriptor, UInt(Self.SIOCOUTQNSD), &count) == 0 ? Int(count) : 0
+        return ioctl(descriptor, LinuxSocket.unsentBytes, &count) == 0 ? Int(count) : 0
     }
 
     package func setLowWater(_ bytes: Int) {
         guard let descriptor = self.descriptor else { return }
         var value = CInt(clamping: bytes)
         // Advisory: without the option, the kernel only queues more.
-        _ = setsockopt(descriptor, CInt(IPPROTO_TCP), Self.TCP_NOTSENT_LOWAT, &value, socklen_t(MemoryLayout<CInt>.size))
+        _ = setsockopt(descriptor, CInt(IPPROTO_TCP), LinuxSocket.notSentLowWater, &value, socklen_t(MemoryLayout<CInt>.size))
     }
-
-    /// linux/sockios.h and linux/tcp.h; the libc headers do not carry them into Swift.
-    private static let SIOCOUTQNSD = 0x894B
-    private static let TCP_NOTSENT_LOWAT: CInt = 25
 }

@@ -1,3 +1,4 @@
+package import Health
 import Synchronization
 
 /// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop, and what
@@ -41,12 +42,21 @@ package protocol PublisherDelegate: AnyObject, Sendable {
     func publisherQuiet(_ token: StreamState.Token)
     /// The group of pictures is longer than the cache: joiners wait for the next keyframe. Once for each publisher.
     func cacheOverflowed()
+    /// Whether the stream is judged. Streams that the server makes itself, and voices that may be silent, are not.
+    var isJudged: Bool { get }
+    /// The verdict changed, `former` was told before. At most one call in ten seconds.
+    func healthChanged(_ token: StreamState.Token, _ health: StreamHealth, former: StreamVerdict)
+    /// The uplink carries too little: what it carried in the last seconds. At most one call in five seconds.
+    func uplinkCarried(bitsPerSecond: Int)
 }
 
 extension PublisherDelegate {
     package func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {}
     package func publisherQuiet(_ token: StreamState.Token) {}
     package func cacheOverflowed() {}
+    package var isJudged: Bool { false }
+    package func healthChanged(_ token: StreamState.Token, _ health: StreamHealth, former: StreamVerdict) {}
+    package func uplinkCarried(bitsPerSecond: Int) {}
 }
 
 package enum PublishEndReason: Sendable, Equatable {
@@ -62,6 +72,8 @@ package struct StreamSnapshot: Sendable {
     package let phase: StreamState.Phase
     package let liveForMs: Int64?
     package let meter: StreamMeter
+    /// Nil without a publisher that is judged and has sent media.
+    package let health: StreamHealth?
     package let viewers: Int
     package let ringBytes: Int
 }

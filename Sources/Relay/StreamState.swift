@@ -118,6 +118,9 @@ package struct StreamState: Sendable {
         self.grace = grace
     }
 
+    /// The publisher has announced that it sends nothing for a while.
+    var isPaused: Bool { if case .paused = self.activity { true } else { false } }
+
     package var publisherToken: Token? {
         if case .live(let token, _) = self.phase { token } else { nil }
     }

@@ -10,6 +10,8 @@ package protocol ViewerSink: AnyObject {
     /// `header` replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
     func notify(_ viewer: Viewer, _ notice: StreamNotice)
+    /// The viewer is behind and will not get all pictures. Rare: once per skip.
+    func skipped(_ viewer: Viewer, behindMs: Int64)
     /// The viewer is over the age limit; its connection closes.
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64)
     /// The overloaded loop sheds this viewer; its connection closes.
@@ -18,6 +20,10 @@ package protocol ViewerSink: AnyObject {
     func unsentBytes() -> Int
     /// Sets the watermark: the kernel reports the socket writable only below this many unsent bytes.
     func setLowWater(_ bytes: Int)
+}
+
+extension ViewerSink {
+    package func skipped(_ viewer: Viewer, behindMs: Int64) {}
 }
 
 /// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
@@ -43,11 +49,13 @@ package final class Viewer {
     /// Headers and metadata sent before the ring's messages. Shared by all who joined at the same position.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
-    let joinedMs: Int64
+    package let joinedMs: Int64
     /// How far behind live it was allowed to start.
     private(set) var headStart = HeadStart()
     /// How long its own socket has kept it waiting.
     var stall = SocketStall()
+    /// How far behind live it was seen at worst, in milliseconds; seen every few seconds.
+    package internal(set) var longestBehindMs: Int64 = 0
     /// Bytes in the kernel's send queue at the last sample.
     var unsentBytes = 0
     var lowWater = 0

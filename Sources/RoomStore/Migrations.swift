@@ -3,7 +3,7 @@ import GRDB
 /// The schema's history: each step is final once released.
 enum Migrations {
     /// The newest schema version: the number at the start of its steps' names.
-    static let version = 9
+    static let version = 10
 
     /// The store's schema version; 0 if it has none yet.
     static func version(_ db: Database) throws -> Int {
@@ -38,8 +38,70 @@ enum Migrations {
             try db.execute(sql: clock)
             try db.execute(sql: "PRAGMA user_version = \(Int32.random(in: 1...Int32.max))")
         }
+        migrator.registerMigration("10 audit", foreignKeyChecks: .immediate) { db in try db.execute(sql: audit) }
+        migrator.registerMigration("10 scopes", foreignKeyChecks: .immediate) { db in try db.execute(sql: scopes) }
+        migrator.registerMigration("10 webhooks", foreignKeyChecks: .immediate) { db in try db.execute(sql: webhooks) }
         return migrator
     }()
+
+    /// Targets made by the API. The secret signs their notices, so it cannot be a hash; it is as secret as the keys beside this file. A notice
+    /// of theirs has `webhook:ID` for a URL.
+    private static let webhooks = """
+        CREATE TABLE webhooks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            format TEXT NOT NULL,
+            kinds TEXT NOT NULL,
+            rooms TEXT NOT NULL,
+            is_paused INTEGER NOT NULL,
+            secret TEXT NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        ALTER TABLE outbox ADD COLUMN redelivered_as INTEGER;
+        """
+
+    /// What tokens with limits see. `subject` is the room's id or the stream's name.
+    private static let scopes = """
+        ALTER TABLE tokens ADD COLUMN apps TEXT NOT NULL DEFAULT '';
+        ALTER TABLE tokens ADD COLUMN rooms TEXT NOT NULL DEFAULT '';
+        ALTER TABLE events ADD COLUMN app TEXT;
+        ALTER TABLE events ADD COLUMN subject TEXT;
+        ALTER TABLE outbox ADD COLUMN app TEXT;
+        ALTER TABLE outbox ADD COLUMN subject TEXT;
+        UPDATE events SET subject = room_id,
+            app = (SELECT s.app FROM slots s WHERE s.room_id = events.room_id AND s.number = 1) WHERE room_id IS NOT NULL;
+        UPDATE outbox SET subject = room_id,
+            app = (SELECT s.app FROM slots s WHERE s.room_id = outbox.room_id AND s.number = 1) WHERE room_id IS NOT NULL;
+        """
+
+    private static let audit = """
+        CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            at INTEGER NOT NULL,
+            token_id INTEGER,
+            token TEXT,
+            token_hash TEXT,
+            address TEXT NOT NULL,
+            request_id TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            room_id TEXT,
+            stream TEXT,
+            object TEXT,
+            result TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            before TEXT,
+            after TEXT,
+            is_refused INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX audit_at ON audit(at);
+        CREATE INDEX audit_room ON audit(room_id, id) WHERE room_id IS NOT NULL;
+        CREATE INDEX audit_stream ON audit(stream, id) WHERE stream IS NOT NULL;
+        CREATE INDEX audit_token ON audit(token, id);
+        CREATE INDEX audit_operation ON audit(operation, id);
+        CREATE INDEX audit_result ON audit(result, id);
+        CREATE INDEX audit_refused ON audit(is_refused, id);
+        """
 
     private static let talk = """
         CREATE TABLE talk_settings (

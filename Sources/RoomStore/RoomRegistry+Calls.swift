@@ -85,6 +85,11 @@ extension RoomRegistry {
         self.submit { try $0.streamWent(sequence.rawValue, isPause: false) }
     }
 
+    /// The verdict on a push changed. The caller limits how often.
+    package nonisolated func healthChanged(_ sequence: PushSequence, _ health: HealthRecord) {
+        self.submit { try $0.healthChanged(sequence.rawValue, health) }
+    }
+
     package nonisolated func pauseAnnounced(_ sequence: PushSequence) {
         self.submit { try $0.streamWent(sequence.rawValue, isPause: true) }
     }
@@ -113,23 +118,30 @@ extension RoomRegistry {
 
     // MARK: - Tokens
 
-    /// A secret for ``createToken(name:role:secret:keeping:)``.
+    /// A secret for ``createToken(name:role:scope:secret:keeping:)``.
     package static func randomTokenSecret() -> String { TokenSecret.random() }
 
     /// Creates a token with `secret` or a random one. Only the hash is stored; only the caller knows the secret.
     package nonisolated func createToken(
-        name: String, role: TokenRole, secret: String? = nil, keeping: KeptAnswer<APIToken>? = nil
+        name: String, role: TokenRole, scope: TokenScope = .all, secret: String? = nil, keeping: KeptAnswer<APIToken>? = nil
     ) async throws(RegistryError) -> (token: APIToken, secret: String) {
         let secret = secret ?? TokenSecret.random()
-        let token = try await self.perform(keeping: keeping) {
-            try TokenSecret.create(secret, name: name, role: role, in: $0.store, now: $0.now)
+        let token = try await self.perform(keeping: keeping) { work in
+            let token = try TokenSecret.create(secret, name: name, role: role, scope: scope, in: work.store, now: work.now)
+            work.change.token(from: nil, to: token)
+            return token
         }
         return (token, secret)
     }
 
     /// Revokes a token and returns it; nil if there is none with this id.
     package nonisolated func revokeToken(_ id: Int64) async throws(RegistryError) -> APIToken? {
-        try await self.perform { try $0.store.revokeToken(id, now: $0.now) }
+        try await self.perform { work in
+            let old = try work.store.token(id)
+            let token = try work.store.revokeToken(id, now: work.now)
+            if let token { work.change.token(from: old, to: token) }
+            return token
+        }
     }
 
     // MARK: - Idempotency

@@ -1,4 +1,5 @@
 import Rooms
+import Support
 
 /// Handles leaps of the wall clock.
 extension RoomRegistry {
@@ -34,7 +35,7 @@ extension RoomRegistry {
 
 extension RoomTransaction {
     func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
-        var data = JSONText()
+        var data: [JSONValue.Member] = []
         data.add("byMs", byMs)
         data.add("wallClock", isoText(self.now + byMs))
         data.add("holdMs", holdMs)

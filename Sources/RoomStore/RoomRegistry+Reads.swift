@@ -38,8 +38,10 @@ extension RoomRegistry {
     }
 
     /// Events after this id (of one room or all), oldest first.
-    package nonisolated func events(after id: Int64, room: String?, limit: Int) async throws(RegistryError) -> [RoomEvent] {
-        try await self.store.read { try $0.events(after: id, room: room, limit: Self.pageLimit(limit)) }
+    package nonisolated func events(
+        after id: Int64, room: String?, scope: TokenScope = .all, limit: Int
+    ) async throws(RegistryError) -> [RoomEvent] {
+        try await self.store.read { try $0.events(after: id, room: room, scope: scope, limit: Self.pageLimit(limit)) }
     }
 
     /// The newest event's id, forgotten ones included; 0 before the first.
@@ -50,8 +52,9 @@ extension RoomRegistry {
     }
 
     /// Bans ordered by app and name. `after` is the previous page's `next`.
-    package nonisolated func bans(after: String?, limit: Int) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?)
-    {
+    package nonisolated func bans(
+        after: String?, scope: TokenScope = .all, limit: Int
+    ) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?) {
         var place: StreamPath?
         if let after {
             let text =
@@ -61,18 +64,18 @@ extension RoomRegistry {
         }
         return try await self.store.read { [place] store in
             let limit = Self.pageLimit(limit)
-            let bans = try store.bans(after: place, limit: limit + 1)
+            let bans = try store.bans(after: place, scope: scope, limit: limit + 1)
             let next = bans.count > limit ? Base64URL.text(bans[limit - 1].path.description) : nil
-            return (try store.banCount(), Array(bans.prefix(limit)), next)
+            return (try store.banCount(scope: scope), Array(bans.prefix(limit)), next)
         }
     }
 
     /// Pushes before sequence `before`, newest first.
-    package nonisolated func published(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int)
-        async throws(RegistryError) -> [PublishedPush]
-    {
+    package nonisolated func published(
+        path: StreamPath?, scope: TokenScope = .all, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int
+    ) async throws(RegistryError) -> [PublishedPush] {
         try await self.store.read {
-            try $0.pushes(path: path, fromMs: fromMs, toMs: toMs, before: before, limit: Self.pageLimit(limit))
+            try $0.pushes(path: path, scope: scope, fromMs: fromMs, toMs: toMs, before: before, limit: Self.pageLimit(limit))
         }
     }
 
@@ -82,6 +85,11 @@ extension RoomRegistry {
     package nonisolated func token(secret: String) async throws(RegistryError) -> APIToken? {
         let hash = TokenSecret.hash(secret)
         return try await self.store.read { try $0.token(hash: hash) }
+    }
+
+    /// The valid token with this id.
+    package nonisolated func token(id: Int64) async throws(RegistryError) -> APIToken? {
+        try await self.store.read { try $0.token(id) }.flatMap { $0.revokedAt == nil ? $0 : nil }
     }
 
     /// The answer stored under the key; nil if the key is new. Throws `keyReused` if another request used it.
@@ -96,12 +104,16 @@ extension RoomRegistry {
         return try await self.store.read { try $0.dueNotices(now: now, limit: Self.pageLimit(limit)) }
     }
 
+    package nonisolated func notice(_ id: Int64) async throws(RegistryError) -> OutboxEntry? {
+        try await self.store.read { try $0.notice(id) }
+    }
+
     /// The delivery log, newest first.
     package nonisolated func notices(
-        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int
+        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
     ) async throws(RegistryError) -> [OutboxEntry] {
         try await self.store.read {
-            try $0.notices(state: state, room: room, target: target, before: before, limit: Self.pageLimit(limit))
+            try $0.notices(state: state, room: room, target: target, scope: scope, before: before, limit: Self.pageLimit(limit))
         }
     }
 

@@ -106,5 +106,7 @@ extension RoomRegistry {
     package nonisolated func recordingCount() async throws(RegistryError) -> Int { try await self.store.read { try $0.recordingCount() } }
 
     /// Bytes of all files that are not removed; files being written count as 0.
-    package nonisolated func recordingBytes() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.recordingBytes() } }
+    package nonisolated func recordingBytes(scope: TokenScope = .all) async throws(RegistryError) -> Int64 {
+        try await self.store.read { try $0.recordingBytes(scope: scope) }
+    }
 }

@@ -11,8 +11,10 @@ extension RoomRegistry {
     package nonisolated func createRelayTask(
         _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, keeping: KeptAnswer<RelayTask>? = nil
     ) async throws(RegistryError) -> RelayTask {
-        try await self.perform(keeping: keeping) {
-            try $0.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: $0.now)
+        try await self.perform(keeping: keeping) { work in
+            let task = try work.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: work.now)
+            work.change.object = "relay-task/\(task.id)"
+            return task
         }
     }
 

@@ -16,7 +16,9 @@ extension RoomRegistry {
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var setting = try work.store.talkMembers(id).first { $0.user == user } ?? TalkMemberSetting(user: user)
             if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }
+            let old = setting
             change(&setting)
+            work.change.talkMember(from: old, to: setting)
             try work.store.set(setting, of: id, at: work.now)
             return TalkMemberChange(setting: setting, all: try work.store.talkMembers(id))
         }
@@ -38,7 +40,9 @@ extension RoomRegistry {
         _ = try await self.perform(stored: stored) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
             var settings = try work.store.talkSettings(id) ?? standard
+            let old = settings
             change(&settings)
+            work.change.talk(from: old, to: settings)
             try work.store.set(settings, of: id)
             return settings
         }
@@ -48,7 +52,7 @@ extension RoomRegistry {
     package nonisolated func notifyTalk(
         of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(stored: { told($0.0, $0.1) }) { work in
+        _ = try await self.perform(isChange: false, stored: { told($0.0, $0.1) }) { work in
             (try work.store.talkSettings(id), try work.store.talkMembers(id))
         }
     }

@@ -56,11 +56,13 @@ extension RoomRegistry {
         let now = self.clock.now()
         guard now >= self.housekeepingAt else { return }
         let historyMs = self.settings.historyMs
-        let (clock, shares) = (self.clock, self.shares)
+        let (clock, shares, audit) = (self.clock, self.shares, self.settings.audit)
         let more = try? await self.result { work in
             try work.store.save(clock.mark())
-            return try work.store.forget(
+            let lines = try work.store.forgetAudit(audit, now: work.now, limit: Self.batch, shares, steadyMs: clock.steadyMs)
+            let isMore = try work.store.forget(
                 now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
+            return isMore || lines >= Self.batch
         }.get()
         // Works in small steps, so that other operations get their turn.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)

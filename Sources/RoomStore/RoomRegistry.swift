@@ -10,8 +10,11 @@ package actor RoomRegistry {
     package struct Settings: Sendable {
         package var policy = RoomPolicy()
         package var webhooks: [WebhookTarget] = []
+        /// Whether a target is notified of events of this kind.
+        package var notifies: @Sendable (WebhookTarget, RoomEvent.Kind) -> Bool = { _, _ in true }
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
+        package var audit = AuditRetention()
         /// Rejects a directory that another registry uses. Tests that simulate a killed server turn it off.
         package var isExclusive = true
         /// Below this much free disk, no room is created and no push begins.
@@ -72,6 +75,8 @@ package actor RoomRegistry {
     private let problemAtEnd = Mutex<String?>(nil)
     /// Whether a report of viewers waits for the store; another would only repeat it a little later.
     let isReporting = Atomic<Bool>(false)
+    /// Webhook targets made by the API.
+    let hookCount = Atomic<Int>(0)
 
     var isRunning = false
     private var isStopping = false
@@ -103,6 +108,7 @@ package actor RoomRegistry {
         self.playTable.apply(table)
         let now = clock.now()
         self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
+        self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
     }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
@@ -188,19 +194,20 @@ package actor RoomRegistry {
     // MARK: - Submission
 
     /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the
-    /// result once on disk, on the registry's queue and in its order; it must not block.
+    /// result once on disk, on the registry's queue and in its order; it must not block. `isChange`: the line of the call that the task
+    /// carries out is stored with it.
     nonisolated func perform<T: Sendable>(
-        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        keeping: KeptAnswer<T>? = nil, isChange: Bool = true, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async throws(RegistryError) -> T {
-        switch await self.result(keeping: keeping, stored: stored, body) {
+        switch await self.result(keeping: keeping, call: isChange ? AuditedCall.current : nil, stored: stored, body) {
         case .success(let value): return value
         case .failure(let error): throw RoomStore.registryError(error)
         }
     }
 
     nonisolated func result<T: Sendable>(
-        keeping: KeptAnswer<T>? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
+        keeping: KeptAnswer<T>? = nil, call: AuditedCall? = nil, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async -> Result<T, any Error> {
         await withCheckedContinuation { continuation in
@@ -210,7 +217,9 @@ package actor RoomRegistry {
                     run: { work in
                         let value = try body(work)
                         if let keeping { try work.store.keep(try keeping.answer(value), for: keeping.key, now: work.now) }
+                        let line = try call?.due.map { try work.store.insert($0.with(work.change), at: work.now) }
                         return {
+                            if let line { call?.stored(as: line) }
                             stored(value)
                             continuation.resume(returning: .success(value))
                         }

@@ -2,7 +2,7 @@ import Rooms
 
 /// Events and notices as rows.
 extension StoreAccess {
-    private static let eventColumns = "id, number, kind, room_id, instance, at, data"
+    private static let eventColumns = "id, number, kind, room_id, instance, at, data, app, subject"
 
     private static func event(_ row: inout RowReader) throws -> RoomEvent {
         let id: Int64 = row.next()
@@ -11,26 +11,32 @@ extension StoreAccess {
         let room: String? = row.optional()
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: room.map(RoomID.init(stored:)), instance: row.next(), at: row.next(),
-            data: row.next())
+            data: row.next(), app: row.optional(), subject: row.optional())
     }
 
-    func insertEvent(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String) throws -> RoomEvent {
+    /// `subject` is the room's id or the stream's name.
+    func insertEvent(
+        _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
+    ) throws -> RoomEvent {
         let id = try self.insert(
-            "INSERT INTO events (number, kind, room_id, instance, at, data) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-            [number, kind.rawValue, roomID?.rawValue, instance, at, data])
+            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
         return RoomEvent(
-            id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data)
+            id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
     }
 
-    func events(after id: Int64, room: String?, limit: Int) throws -> [RoomEvent] {
+    func events(after id: Int64, room: String?, scope: TokenScope = .all, limit: Int) throws -> [RoomEvent] {
+        let seen = ScopeCondition(scope, app: "app", name: "subject")
         if let room {
             return try self.all(
-                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ? ORDER BY id LIMIT ?", [room, id, limit]
+                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ?\(seen.sql) ORDER BY id LIMIT ?",
+                StoreArguments([room, id] + seen.arguments + [limit])
             ) { row in try Self.event(&row) }
         }
-        return try self.all("SELECT \(Self.eventColumns) FROM events WHERE id > ? ORDER BY id LIMIT ?", [id, limit]) { row in
-            try Self.event(&row)
-        }
+        return try self.all(
+            "SELECT \(Self.eventColumns) FROM events WHERE id > ?\(seen.sql) ORDER BY id LIMIT ?",
+            StoreArguments([id] + seen.arguments + [limit])
+        ) { row in try Self.event(&row) }
     }
 
     /// The newest id ever given, including forgotten events; 0 before the first.
@@ -46,14 +52,15 @@ extension StoreAccess {
     // MARK: - Notices
 
     private static let noticeColumns = """
-        id, event_id, number, kind, room_id, instance, at, data, url, format, state, attempts, due_at, last_status, last_error,
+        id, event_id, number, kind, room_id, instance, at, data, app, subject, url, format, state, attempts, due_at, last_status, last_error,
         last_attempt_at, duration_ms, delivered_at
         """
 
     private static func notice(_ row: inout RowReader) throws -> OutboxEntry {
         let id: Int64 = row.next()
         let event = try Self.event(&row)
-        let target = WebhookTarget(url: row.next(), format: try row.word())
+        let url: String = row.next()
+        let target = WebhookTarget(row: url, format: try row.word())
         return OutboxEntry(
             id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
             lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),
@@ -65,20 +72,21 @@ extension StoreAccess {
     func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
         try self.insert(
             """
-            INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts, due_at, is_head)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', 0, ?11,
+            INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
+                is_head)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12, ?13, 'pending', 0, ?11,
                 NOT EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending'))
             RETURNING id
             """,
             [
-                target.url, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
-                event.instance,
-                event.at, event.data, now,
+                target.row, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
+                event.instance, event.at, event.data, now, event.app, event.subject,
             ])
     }
 
     func notice(_ id: Int64) throws -> OutboxEntry? {
-        try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
+        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
+        return try self.resolved(found.map { [$0] } ?? []).first
     }
 
     private func orderingKey(of id: Int64) throws -> String? {
@@ -102,7 +110,9 @@ extension StoreAccess {
 
     func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
         var due: [OutboxEntry] = []
-        for target in try self.waitingTargets() {
+        // Notices of a paused target wait until it is resumed, or older than the history.
+        let paused = Set(try self.webhooks().filter(\.isPaused).map(\.target.row))
+        for target in try self.waitingTargets() where !paused.contains(target.url) {
             due += try self.all(
                 """
                 SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = ? AND format = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?
@@ -110,7 +120,7 @@ extension StoreAccess {
             ) { row in try Self.notice(&row) }
         }
         let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > ? ORDER BY due_at LIMIT 1", [now])
-        return (due, next)
+        return (try self.resolved(due), next)
     }
 
     /// False if no such notice is pending.
@@ -137,12 +147,14 @@ extension StoreAccess {
             """
             UPDATE outbox SET is_head = 1 WHERE id = (
                 SELECT id FROM outbox WHERE url = ? AND format = ? AND lane = ? AND state = 'pending' ORDER BY id LIMIT 1)
-            """, [target.url, target.format.rawValue, orderingKey])
+            """, [target.row, target.format.rawValue, orderingKey])
     }
 
     /// Newest first.
-    func notices(state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, before: Int64?, limit: Int) throws -> [OutboxEntry]
-    {
+    func notices(
+        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
+    ) throws -> [OutboxEntry] {
+        let seen = ScopeCondition(scope, app: "app", name: "subject")
         var conditions = ["id < ?"]
         var arguments: [(any StoreConvertible)?] = [before ?? .max]
         if let room {
@@ -156,17 +168,20 @@ extension StoreAccess {
         }
         if let target {
             conditions.append("+url = ? AND format = ?")
-            arguments += [target.url, target.format.rawValue]
+            arguments += [target.row, target.format.rawValue]
         }
-        return try self.all(
-            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
-            StoreArguments(arguments + [limit])
+        let found = try self.all(
+            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND "))\(seen.sql) ORDER BY id DESC LIMIT ?",
+            StoreArguments(arguments + seen.arguments + [limit])
         ) { row in try Self.notice(&row) }
+        return try self.resolved(found)
     }
 
     /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
-        return try self.notice(try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now))
+        let copy = try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
+        try self.run("UPDATE outbox SET redelivered_as = ? WHERE id = ?", [copy, id])
+        return try self.notice(copy)
     }
 }

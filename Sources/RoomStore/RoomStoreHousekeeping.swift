@@ -3,7 +3,7 @@ import Synchronization
 
 /// The hourly deletion quota of each kind of history. Any thread.
 final class HistoryShares: Sendable {
-    enum Kind { case events, pushes, notices }
+    enum Kind { case events, pushes, notices, audit }
 
     /// Minimum rows that may be deleted per hour, also of a small history.
     private static let least = 256

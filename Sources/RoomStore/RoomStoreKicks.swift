@@ -13,7 +13,8 @@ extension StoreAccess {
         try self.run(
             """
             INSERT INTO kicks (room_id, "user", until) VALUES (?, ?, ?)
-            ON CONFLICT (room_id, "user") DO UPDATE SET until = max(kicks.until, excluded.until)
+            ON CONFLICT (room_id, "user")
+            DO UPDATE SET until = CASE WHEN excluded.until > kicks.until THEN excluded.until ELSE kicks.until END
             """, [kick.roomID.rawValue, kick.user, kick.until])
         try self.run(
             """

@@ -67,6 +67,7 @@ extension StoreAccess {
 
     private func count(_ plan: RoomPlan) throws -> Int {
         let query = plan.query
+        if query.scope.isLimited { return try self.countWithin(plan) }
         var sql = "SELECT coalesce(sum(n), 0) FROM room_counts WHERE owner = ?"
         var arguments: [(any StoreConvertible)?] = [query.owner ?? ""]
         if !query.states.isEmpty {
@@ -78,6 +79,26 @@ extension StoreAccess {
             arguments.append(isPublic)
         }
         return try self.first(sql, StoreArguments(arguments)) { (row: inout RowReader) -> Int in row.next() } ?? 0
+    }
+
+    /// Counts the rooms themselves: the counters know no scopes.
+    private func countWithin(_ plan: RoomPlan) throws -> Int {
+        let (query, seen) = (plan.query, ScopeCondition(plan.query.scope, room: "r.id"))
+        var sql = "SELECT count(*) FROM rooms r WHERE 1 = 1"
+        var arguments: [(any StoreConvertible)?] = []
+        if let owner = query.owner {
+            sql += " AND r.owner = ?"
+            arguments.append(owner)
+        }
+        if !query.states.isEmpty {
+            sql += " AND r.state IN (\(Self.marks(query.states.count)))"
+            arguments += query.states.map(\.rawValue)
+        }
+        if let isPublic = query.isPublic {
+            sql += " AND r.is_public = ?"
+            arguments.append(isPublic)
+        }
+        return Int(try self.number(sql + seen.sql, StoreArguments(arguments + seen.arguments)) ?? 0)
     }
 
     private static func marks(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ", ") }
@@ -96,6 +117,11 @@ extension StoreAccess {
         if let isPublic = plan.query.isPublic {
             conditions.append("r.is_public = ?")
             arguments.append(isPublic)
+        }
+        if plan.query.scope.isLimited {
+            let seen = ScopeCondition(plan.query.scope, room: "r.id")
+            conditions.append("1 = 1\(seen.sql)")
+            arguments += seen.arguments
         }
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         let depth = conditions.isEmpty ? Self.searchLimit + 1 : Self.searchDepth
@@ -193,6 +219,7 @@ struct RoomPlan {
             let marks = order.map { _ in "?" }.joined(separator: ", ")
             conditions.append("(\(order.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks))")
         }
+        if self.query.scope.isLimited { conditions.append("1 = 1\(ScopeCondition(self.query.scope, room: "rooms.id").sql)") }
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         let direction = self.isDescending ? " DESC" : ""
         let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
@@ -211,6 +238,7 @@ struct RoomPlan {
             }
             arguments.append(cursor.id)
         }
+        arguments += ScopeCondition(self.query.scope, room: "rooms.id").arguments
         return StoreArguments(arguments + [self.offset + self.query.size + 1])
     }
 

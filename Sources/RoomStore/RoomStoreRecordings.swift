@@ -68,6 +68,7 @@ extension StoreAccess {
 
     /// Newest first.
     func recordings(_ query: RecordingQuery) throws -> [Recording] {
+        let seen = ScopeCondition(query.scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
         var conditions = ["row < ?"]
         var arguments: [(any StoreConvertible)?] = [query.after ?? .max]
         if let room = query.room {
@@ -92,8 +93,8 @@ extension StoreAccess {
         }
         return try self.all(
             """
-            SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND ")) ORDER BY row DESC LIMIT ?
-            """, StoreArguments(arguments + [query.limit])
+            SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND "))\(seen.sql) ORDER BY row DESC LIMIT ?
+            """, StoreArguments(arguments + seen.arguments + [query.limit])
         ) { row in try Self.recording(&row) }
     }
 
@@ -120,7 +121,10 @@ extension StoreAccess {
     }
 
     /// Bytes of all files that are not removed.
-    func recordingBytes() throws -> Int64 { try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'") ?? 0 }
+    func recordingBytes(scope: TokenScope = .all) throws -> Int64 {
+        let seen = ScopeCondition(scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
+        return try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'\(seen.sql)", StoreArguments(seen.arguments)) ?? 0
+    }
 
     /// How many files a task has.
     func recordingParts(ofTask id: String) throws -> Int {

@@ -73,7 +73,10 @@ extension StoreAccess {
     }
 
     /// Newest first.
-    func pushes(path: StreamPath?, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int) throws -> [PublishedPush] {
+    func pushes(
+        path: StreamPath?, scope: TokenScope = .all, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int
+    ) throws -> [PublishedPush] {
+        let seen = ScopeCondition(scope, app: "app", name: "name")
         var conditions: [String] = []
         var arguments: [(any StoreConvertible)?] = []
         if let path {
@@ -91,6 +94,10 @@ extension StoreAccess {
         if let before {
             conditions.append("(started_at, sequence) < ((SELECT started_at FROM pushes WHERE sequence = ?), ?)")
             arguments += [before, before]
+        }
+        if scope.isLimited {
+            conditions.append("1 = 1\(seen.sql)")
+            arguments += seen.arguments
         }
         let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         return try self.all(
@@ -137,11 +144,13 @@ extension StoreAccess {
     }
 
     /// Ordered by app and name.
-    func bans(after path: StreamPath?, limit: Int) throws -> [StreamBan] {
-        try self.all(
+    func bans(after path: StreamPath?, scope: TokenScope = .all, limit: Int) throws -> [StreamBan] {
+        let seen = ScopeCondition(scope, app: "app", name: "name")
+        let place: [(any StoreConvertible)?] = [path?.app ?? "", path?.name ?? ""]
+        return try self.all(
             """
-            SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?) ORDER BY app, name LIMIT ?
-            """, [path?.app ?? "", path?.name ?? "", limit]
+            SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?)\(seen.sql) ORDER BY app, name LIMIT ?
+            """, StoreArguments(place + seen.arguments + [limit])
         ) { row in Self.ban(&row) }
     }
 
@@ -149,5 +158,8 @@ extension StoreAccess {
         try self.all("SELECT app, name FROM bans") { row in StreamPath(app: row.next(), name: row.next()) }
     }
 
-    func banCount() throws -> Int { Int(try self.number("SELECT count(*) FROM bans") ?? 0) }
+    func banCount(scope: TokenScope = .all) throws -> Int {
+        let seen = ScopeCondition(scope, app: "app", name: "name")
+        return Int(try self.number("SELECT count(*) FROM bans WHERE 1 = 1\(seen.sql)", StoreArguments(seen.arguments)) ?? 0)
+    }
 }

@@ -3,17 +3,25 @@ import Rooms
 /// Tokens and stored answers as rows.
 extension StoreAccess {
     private static func token(_ row: inout RowReader) throws -> APIToken {
-        APIToken(id: row.next(), name: row.next(), role: try row.word(), createdAt: row.next(), revokedAt: row.optional())
+        APIToken(
+            id: row.next(), name: row.next(), role: try row.word(), createdAt: row.next(), revokedAt: row.optional(),
+            scope: TokenScope(apps: Self.names(row.next()), rooms: Self.names(row.next())))
     }
 
-    func insertToken(name: String, role: TokenRole, hash: String, now: Int64) throws -> APIToken {
+    private static let tokenColumns = "id, name, role, created_at, revoked_at, apps, rooms"
+
+    /// Names without commas, as one text.
+    private static func names(_ text: String) -> [String] { text.split(separator: ",").map(String.init) }
+
+    func insertToken(name: String, role: TokenRole, scope: TokenScope, hash: String, now: Int64) throws -> APIToken {
         let id = try self.insert(
-            "INSERT INTO tokens (name, role, hash, created_at) VALUES (?, ?, ?, ?) RETURNING id", [name, role.rawValue, hash, now])
-        return APIToken(id: id, name: name, role: role, createdAt: now, revokedAt: nil)
+            "INSERT INTO tokens (name, role, hash, created_at, apps, rooms) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            [name, role.rawValue, hash, now, scope.apps.joined(separator: ","), scope.rooms.joined(separator: ",")])
+        return APIToken(id: id, name: name, role: role, createdAt: now, revokedAt: nil, scope: scope)
     }
 
     func tokens() throws -> [APIToken] {
-        try self.all("SELECT id, name, role, created_at, revoked_at FROM tokens ORDER BY id") { row in try Self.token(&row) }
+        try self.all("SELECT \(Self.tokenColumns) FROM tokens ORDER BY id") { row in try Self.token(&row) }
     }
 
     func validTokenCount() throws -> Int { Int(try self.number("SELECT count(*) FROM tokens WHERE revoked_at IS NULL") ?? 0) }
@@ -25,16 +33,24 @@ extension StoreAccess {
     /// Finds valid tokens only.
     func token(hash: String) throws -> APIToken? {
         try self.first(
-            "SELECT id, name, role, created_at, revoked_at FROM tokens WHERE hash = ? AND revoked_at IS NULL", [hash]
+            "SELECT \(Self.tokenColumns) FROM tokens WHERE hash = ? AND revoked_at IS NULL", [hash]
         ) { row in try Self.token(&row) }
+    }
+
+    /// Finds revoked tokens, too.
+    func tokenName(hash: String) throws -> (id: Int64, name: String)? {
+        try self.first("SELECT id, name FROM tokens WHERE hash = ?", [hash]) { row in (id: row.next(), name: row.next()) }
+    }
+
+    /// Finds revoked tokens, too.
+    func token(_ id: Int64) throws -> APIToken? {
+        try self.first("SELECT \(Self.tokenColumns) FROM tokens WHERE id = ?", [id]) { row in try Self.token(&row) }
     }
 
     /// Revokes the token and returns it, also if already revoked; nil if there is none.
     func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
         try self.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
-        return try self.first("SELECT id, name, role, created_at, revoked_at FROM tokens WHERE id = ?", [id]) { row in
-            try Self.token(&row)
-        }
+        return try self.token(id)
     }
 
     // MARK: - Idempotency

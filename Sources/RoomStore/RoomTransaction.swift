@@ -1,4 +1,5 @@
 import Rooms
+import Support
 
 /// The work that a batch leaves for after its commit, in order. A value.
 struct WorkResults {
@@ -37,6 +38,9 @@ final class RoomTransaction {
     private(set) var caughtUp: [String] = []
     /// Errors that did not fail the operation.
     var failures: [any Error] = []
+    private var knownWebhooks: [StoredWebhook]?
+    /// What it changed, for the audit trail.
+    var change = AuditChange()
     /// Free disk bytes if too few for anything new; nil otherwise.
     let shortage: Int64?
 
@@ -183,8 +187,8 @@ final class RoomTransaction {
         var data = self.streamData(of: push, in: room, by: actor)
         data.add("durationMs", max(0, self.now - mediaAt))
         data.add("end", end.rawValue)
-        data.add("code", end.tencentCode)
-        data.add("subcode", end.tencentSubcode)
+        data.add("code", end.code)
+        data.add("subcode", end.subcode)
         try self.event(.streamEnd, of: &room, data)
     }
 
@@ -196,33 +200,51 @@ final class RoomTransaction {
     // MARK: - Events
 
     /// Numbers, stores and queues an event. The caller saves the room.
-    func event(_ kind: RoomEvent.Kind, of room: inout Room, _ data: JSONText) throws {
+    func event(_ kind: RoomEvent.Kind, of room: inout Room, _ data: [JSONValue.Member]) throws {
         room.lastEvent += 1
-        try self.event(kind, number: room.lastEvent, roomID: room.id, instance: room.instance, orderingKey: room.id.rawValue, data)
+        try self.event(
+            kind, number: room.lastEvent, roomID: room.id, instance: room.instance, orderingKey: room.id.rawValue,
+            app: room.slots.first?.app,
+            subject: room.id.rawValue, data)
     }
 
     /// Adds an event of a stream without a room.
-    func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: JSONText) throws {
-        try self.event(kind, number: 0, roomID: nil, instance: 0, orderingKey: path.description, data)
+    func event(_ kind: RoomEvent.Kind, of path: StreamPath, _ data: [JSONValue.Member]) throws {
+        try self.event(
+            kind, number: 0, roomID: nil, instance: 0, orderingKey: path.description, app: path.app, subject: path.name, data)
     }
 
     /// Adds an event of the server itself.
-    func event(_ kind: RoomEvent.Kind, _ data: JSONText) throws {
-        try self.event(kind, number: 0, roomID: nil, instance: 0, orderingKey: "server", data)
+    func event(_ kind: RoomEvent.Kind, _ data: [JSONValue.Member]) throws {
+        try self.event(kind, number: 0, roomID: nil, instance: 0, orderingKey: "server", app: nil, subject: nil, data)
     }
 
-    private func event(_ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, orderingKey: String, _ data: JSONText) throws
-    {
-        let event = try self.store.insertEvent(kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text)
-        for target in self.settings.webhooks where target.format == .earshot || kind.isTencents {
+    private func event(
+        _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, orderingKey: String, app: String?, subject: String?,
+        _ data: [JSONValue.Member]
+    ) throws {
+        let event = try self.store.insertEvent(
+            kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text, app: app, subject: subject)
+        for target in self.settings.webhooks where self.settings.notifies(target, kind) {
             try self.store.insertNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
+        }
+        for hook in try self.webhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
+            try self.store.insertNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))
     }
 
+    /// The targets that the API has made, read once per operation.
+    private func webhooks() throws -> [StoredWebhook] {
+        if let known = self.knownWebhooks { return known }
+        let all = try self.store.webhooks()
+        self.knownWebhooks = all
+        return all
+    }
+
     /// The data that every event of a room has.
-    func data(of room: Room, by actor: Actor) -> JSONText {
-        var data = JSONText()
+    func data(of room: Room, by actor: Actor) -> [JSONValue.Member] {
+        var data: [JSONValue.Member] = []
         data.add("state", room.state.rawValue)
         data.add("reason", room.reason.rawValue)
         data.add("instance", room.instance)
@@ -230,7 +252,7 @@ final class RoomTransaction {
         return data
     }
 
-    func data(of room: Room, _ kind: RoomEvent.Kind, from: RoomState, by actor: Actor) -> JSONText {
+    func data(of room: Room, _ kind: RoomEvent.Kind, from: RoomState, by actor: Actor) -> [JSONValue.Member] {
         var data = self.data(of: room, by: actor)
         if kind.isTransition { data.add("from", from.rawValue) }
         switch kind {
@@ -252,7 +274,7 @@ final class RoomTransaction {
         return data
     }
 
-    private func data(of room: Room, _ slot: Room.Slot, by actor: Actor) -> JSONText {
+    private func data(of room: Room, _ slot: Room.Slot, by actor: Actor) -> [JSONValue.Member] {
         var data = self.data(of: room, by: actor)
         data.add("app", slot.app)
         data.add("name", slot.name)
@@ -262,7 +284,7 @@ final class RoomTransaction {
         return data
     }
 
-    private func streamData(of push: StoredPush, in room: Room, by actor: Actor) -> JSONText {
+    private func streamData(of push: StoredPush, in room: Room, by actor: Actor) -> [JSONValue.Member] {
         var data = self.data(of: room, by: actor)
         data.add("app", push.path.app)
         data.add("name", push.path.name)

@@ -1,4 +1,5 @@
 import Rooms
+import Support
 
 extension RoomTransaction {
     /// Releases floors that the last run left granted. Each grant in the trail gets its end.
@@ -7,7 +8,7 @@ extension RoomTransaction {
         guard !holders.isEmpty else { return }
         let old = room
         for holder in holders {
-            var data = JSONText()
+            var data: [JSONValue.Member] = []
             data.add("userId", holder.user)
             data.add("reason", "serverRestart")
             data.add("mode", holder.mode)
@@ -22,7 +23,7 @@ extension RoomTransaction {
         guard var room = try self.store.room(roomID.rawValue) else { return }
         let old = room
         for record in records {
-            var data = JSONText()
+            var data: [JSONValue.Member] = []
             data.add("userId", record.user)
             data.add("reason", record.reason)
             data.add("mode", record.mode)

@@ -1,4 +1,5 @@
 import Rooms
+import Support
 
 /// Changes of recordings. Each change of a row and its event are one transaction.
 extension RoomTransaction {
@@ -53,13 +54,13 @@ extension RoomTransaction {
             try self.store.deleteRecordingOrder(ofTask: task.id)
         }
         if wasStarted {
-            var data = JSONText()
+            var data: [JSONValue.Member] = []
             Self.add(task, to: &data)
             data.add("reason", end.rawValue)
             data.add("files", try self.store.recordingParts(ofTask: task.id))
             try self.event(.recordEnded, of: task, data)
         } else if end.isFailure, try self.store.recordingParts(ofTask: task.id) == 0 {
-            var data = JSONText()
+            var data: [JSONValue.Member] = []
             Self.add(task, to: &data)
             data.add("reason", end.rawValue)
             try self.event(.recordFailed, of: task, data)
@@ -92,7 +93,7 @@ extension RoomTransaction {
     // MARK: Events
 
     private func event(_ kind: RoomEvent.Kind, of recording: Recording) throws {
-        var data = JSONText()
+        var data: [JSONValue.Member] = []
         Self.add(recording.task, to: &data)
         data.add("recordingId", recording.id)
         data.add("part", recording.part)
@@ -110,7 +111,7 @@ extension RoomTransaction {
         try self.event(kind, of: recording.task, data)
     }
 
-    private static func add(_ task: RecordingTask, to data: inout JSONText) {
+    private static func add(_ task: RecordingTask, to data: inout [JSONValue.Member]) {
         data.add("app", task.path.app)
         data.add("name", task.path.name)
         data.add("slot", task.slot)
@@ -118,7 +119,7 @@ extension RoomTransaction {
     }
 
     /// Adds the event to the task's room if that still exists.
-    private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ data: JSONText) throws {
+    private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ data: [JSONValue.Member]) throws {
         guard let id = task.roomID, var room = try self.store.room(id.rawValue) else {
             return try self.event(kind, of: task.path, data)
         }

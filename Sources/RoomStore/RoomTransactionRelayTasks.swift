@@ -1,9 +1,10 @@
 import Rooms
+import Support
 
 extension RoomTransaction {
     /// Adds the event to the stream's room if there is one.
     func relayChanged(_ change: RelayChange) throws {
-        var data = JSONText()
+        var data: [JSONValue.Member] = []
         data.add("app", change.path.app)
         data.add("name", change.path.name)
         data.add("taskId", change.task)

@@ -17,6 +17,7 @@ extension RoomTransaction {
         try Self.check(input, now: self.now)
         var room = try self.room(id)
         try condition?.check(room)
+        let old = room
         let activeBefore = room.slots.filter(\.isActive)
         if case .forbid = input, room.state == .expired { try self.leaveDevice(&room) }
         do {
@@ -30,6 +31,7 @@ extension RoomTransaction {
             for slot in activeBefore where room.slot(slot.path)?.isActive == false { self.notify(.pauseAnnounced(slot.path)) }
         default: break
         }
+        self.change.room(from: old, to: room, standard: self.settings.policy)
         return room
     }
 
@@ -69,12 +71,18 @@ extension RoomTransaction {
             // The device's room keeps its id unless the caller names another.
             if new.id == nil { former = last }
         }
-        if let former { return try self.renewInstance(of: former, as: new, by: actor) }
+        if let former {
+            let room = try self.renewInstance(of: former, as: new, by: actor)
+            self.change.room(from: former, to: room, standard: self.settings.policy)
+            return room
+        }
         let id = try self.freeID(new.id)
         var room = Room(id: id, slots: Room.slots(of: id, app: new.app, count: new.slots), at: self.now)
         try self.checkStreams(of: room, field: new.id == nil ? "slots" : "roomId")
         Self.settle(&room, new)
-        return try self.insert(&room, by: actor)
+        let made = try self.insert(&room, by: actor)
+        self.change.room(from: nil, to: made, standard: self.settings.policy)
+        return made
     }
 
     private func freeID(_ wanted: RoomID?) throws -> RoomID {
@@ -166,6 +174,7 @@ extension RoomTransaction {
             room.deviceUid = device
         }
         for field in RoomPolicy.fields { if let value = patch.policy[field.name] { field.set(&room.policy, value) } }
+        self.change.room(from: old, to: room, standard: self.settings.policy)
         guard room != old else { return room }
         var data = self.data(of: room, by: actor)
         data.add("changed", Self.changes(from: old, to: room))
@@ -188,6 +197,7 @@ extension RoomTransaction {
     func delete(_ id: String, if condition: RoomCondition?, by actor: Actor) throws {
         var room = try self.room(id)
         try condition?.check(room)
+        self.change.room(from: room, to: nil, standard: self.settings.policy)
         if !room.state.isTerminal { try self.step(.close, on: &room, by: actor) }
         try self.forget(&room, by: actor)
     }

@@ -1,10 +1,11 @@
 import Rooms
+import Support
 
 extension RoomTransaction {
     /// Records a picture that is in its file. Returns the pictures dropped for it.
     func snapshotTaken(_ snapshot: SnapshotRecord, _ bounds: SnapshotBounds) throws -> [SnapshotRecord] {
         try self.store.insert(snapshot)
-        var data = JSONText()
+        var data: [JSONValue.Member] = []
         data.add("app", snapshot.path.app)
         data.add("name", snapshot.path.name)
         data.add("slot", snapshot.slot)

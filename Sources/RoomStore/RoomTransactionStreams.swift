@@ -112,7 +112,7 @@ extension RoomTransaction {
         }
     }
 
-    func pushEnded(_ sequence: Int64, _ end: PushEnd) throws {
+    func pushEnded(_ sequence: Int64, _ end: PushEnd, by actor: Actor = .publisher) throws {
         guard let push = try self.store.push(sequence), push.end == nil else { return }
         guard var room = try self.store.room(push.roomID.rawValue), try self.catchUp(&room) else {
             try self.store.endPush(sequence, end, at: self.now)
@@ -122,8 +122,8 @@ extension RoomTransaction {
         guard try self.store.push(sequence)?.end == nil else { return }
         let old = room
         let effects = try RoomRules.apply(.pushEnded(slot: push.slot, sequence: sequence, end), to: &room, now: self.now)
-        try self.end(push, end, in: &room, by: .publisher)
-        _ = try self.carryOut(effects, from: old, on: &room, by: .publisher)
+        try self.end(push, end, in: &room, by: actor)
+        _ = try self.carryOut(effects, from: old, on: &room, by: actor)
     }
 
     func raisePeaks(_ peaks: [RoomID: Int]) throws {
@@ -135,23 +135,31 @@ extension RoomTransaction {
     func forbid(_ path: StreamPath, until: Int64, reason: String, by actor: Actor) throws -> StreamBan {
         try Self.checkBan(until: until, reason: reason, now: self.now)
         try Self.check(path)
+        let old = try self.store.ban(of: path)
         guard var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) else {
             try self.store.setBan(of: path, until: until, reason: reason, now: self.now)
             try self.event(.streamForbidden, of: path, Self.data(of: path, until: until, reason: reason, by: actor))
             self.playChange(.banned(path, true))
             self.notify(.cut(path, sequence: nil, .forbidden, endsViewers: true))
-            return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
+            let ban = try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
+            self.change.ban(from: old, to: ban)
+            return ban
         }
+        self.change.roomID = room.id
         do {
             try self.step(.forbidSlot(slot.number, untilMs: until, reason: reason), on: &room, by: actor)
         } catch let refusal as RoomRefusal {
             throw self.refused(refusal, room, action: "forbid")
         }
-        return try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
+        let ban = try self.store.ban(of: path) ?? StreamBan(path: path, createdAt: self.now, resumeAt: until, reason: reason)
+        self.change.ban(from: old, to: ban)
+        return ban
     }
 
     func resume(_ path: StreamPath, by actor: Actor) throws {
+        self.change.ban(from: try self.store.ban(of: path), to: nil)
         if var room = try self.store.room(ofStream: path), try self.catchUp(&room), let slot = room.slot(path) {
+            self.change.roomID = room.id
             do {
                 try self.step(.resumeSlot(slot.number), on: &room, by: actor)
             } catch RoomRefusal.slotNotForbidden {
@@ -172,8 +180,8 @@ extension RoomTransaction {
         self.playChange(.banned(ban.path, false))
     }
 
-    private static func data(of path: StreamPath, until: Int64?, reason: String?, by actor: Actor) -> JSONText {
-        var data = JSONText()
+    private static func data(of path: StreamPath, until: Int64?, reason: String?, by actor: Actor) -> [JSONValue.Member] {
+        var data: [JSONValue.Member] = []
         data.add("by", actor.name)
         data.add("app", path.app)
         data.add("name", path.name)

@@ -17,7 +17,10 @@ enum TokenSecret {
         SHA256.hash(data: Array(secret.utf8)).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
-    static func create(_ secret: String, name: String, role: TokenRole, in store: StoreAccess, now: Int64) throws -> APIToken {
+    static func create(
+        _ secret: String, name: String, role: TokenRole, scope: TokenScope, in store: StoreAccess, now: Int64
+    ) throws -> APIToken {
+        try scope.check()
         guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
             throw FieldError(
                 "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, and no control or invisible characters")
@@ -26,7 +29,7 @@ enum TokenSecret {
         guard try store.validTokenCount() < RoomLimits.tokens else {
             throw RegistryError.tooMany(what: "tokens", limit: RoomLimits.tokens)
         }
-        return try store.insertToken(name: name, role: role, hash: self.hash(secret), now: now)
+        return try store.insertToken(name: name, role: role, scope: scope, hash: self.hash(secret), now: now)
     }
 }
 
@@ -51,14 +54,30 @@ package final class TokenStore: Sendable {
     /// Closes the store, and leaves a running server's changes to it.
     package func close() { self.store.close(emptiesLog: !StoreLock.isHeld(directory: self.directory)) }
 
-    package func create(name: String, role: TokenRole) throws(RegistryError) -> (token: APIToken, secret: String) {
+    package func create(
+        name: String, role: TokenRole, scope: TokenScope = .all
+    ) throws(RegistryError) -> (token: APIToken, secret: String) {
         let secret = TokenSecret.random()
         do {
-            let token = try self.store.transaction { try TokenSecret.create(secret, name: name, role: role, in: $0, now: self.clock.now()) }
+            let token = try self.store.transaction { store in
+                let now = self.clock.now()
+                let token = try TokenSecret.create(secret, name: name, role: role, scope: scope, in: store, now: now)
+                try store.insert(Self.line("createToken", from: nil, to: token), at: now)
+                return token
+            }
             return (token, secret)
         } catch {
             throw RoomStore.registryError(error)
         }
+    }
+
+    /// The line of a change that the command line makes in the data directory.
+    private static func line(_ operation: String, from old: APIToken?, to token: APIToken) -> AuditLine {
+        var change = AuditChange()
+        change.token(from: old, to: token)
+        var line = AuditLine(operation)
+        line.token = "cli"
+        return line.with(change)
     }
 
     /// All tokens, including revoked ones.
@@ -73,7 +92,12 @@ package final class TokenStore: Sendable {
     /// Revokes the token and returns it; nil if there is none with this id.
     package func revoke(_ id: Int64) throws(RegistryError) -> APIToken? {
         do {
-            return try self.store.transaction { try $0.revokeToken(id, now: self.clock.now()) }
+            return try self.store.transaction { store in
+                let (old, now) = (try store.token(id), self.clock.now())
+                guard let token = try store.revokeToken(id, now: now) else { return nil }
+                try store.insert(Self.line("revokeToken", from: old, to: token), at: now)
+                return token
+            }
         } catch {
             throw RoomStore.registryError(error)
         }

@@ -1,22 +1,63 @@
 import Crypto
 
-/// A configured webhook target and the format of its notices.
+/// A webhook target, of the settings or of the API, and the format of its notices.
 package struct WebhookTarget: Sendable, Equatable {
     package enum Format: String, Sendable, CaseIterable {
         /// Event, numbered and signed with HMAC-SHA256.
         case earshot
-        /// Stream begin and end in the shape of Tencent's callbacks.
+        /// The shape of a cloud live service's callbacks.
         case tencent
     }
     package let url: String
     package let format: Format
     /// The target's name in logs, API and command line, as its URL is often secret. Depends only on URL and format.
     package let id: String
+    /// The number of a target that the API made; nil for one of the settings.
+    package let hookID: Int64?
+    /// Signs the target's notices; nil: the server's key. Secret.
+    package let key: String?
+
     package init(url: String, format: Format) {
         self.url = url
         self.format = format
+        self.hookID = nil
+        self.key = nil
         let hash = SHA256.hash(data: Array(url.utf8)).prefix(4).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
         self.id = "\(format.rawValue)-\(hash.joined())"
+    }
+
+    package init(hook: StoredWebhook) { self.init(hookID: hook.id, url: hook.url, format: hook.format, key: hook.secret) }
+
+    private init(hookID: Int64, url: String, format: Format, key: String?) {
+        self.url = url
+        self.format = format
+        self.id = "webhook-\(hookID)"
+        self.hookID = hookID
+        self.key = key
+    }
+
+    /// A target as the outbox's rows name it: by its URL, or by its number, so that a changed URL holds for what waits already.
+    package var row: String { self.hookID.map { "\(Self.mark)\($0)" } ?? self.url }
+
+    /// From a row of the outbox. A target of the API has no URL then.
+    package init(row: String, format: Format) {
+        if row.hasPrefix(Self.mark), let id = Int64(row.dropFirst(Self.mark.count)) {
+            self.init(hookID: id, url: "", format: format, key: nil)
+        } else {
+            self.init(url: row, format: format)
+        }
+    }
+
+    /// No URL of the settings begins so.
+    private static let mark = "webhook:"
+
+    /// Scheme, host and port: the rest of a webhook's URL is often secret. User names are not allowed.
+    package var origin: String { String(Self.origin(of: self.url)) }
+
+    package static func origin(of url: String) -> Substring {
+        guard let colon = url.firstIndex(of: ":") else { return url.prefix { $0 != "/" && $0 != "?" && $0 != "#" } }
+        let host = url[colon...].dropFirst().drop { $0 == "/" }
+        return url[..<(host.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? url.endIndex)]
     }
 }
 
@@ -53,6 +94,13 @@ package struct OutboxEntry: Sendable, Equatable {
         self.lastAttemptAt = lastAttemptAt
         self.durationMs = durationMs
         self.deliveredAt = deliveredAt
+    }
+
+    package func with(target: WebhookTarget) -> OutboxEntry {
+        OutboxEntry(
+            id: self.id, event: self.event, target: target, state: self.state, attempts: self.attempts, dueAt: self.dueAt,
+            lastStatus: self.lastStatus, lastError: self.lastError, lastAttemptAt: self.lastAttemptAt, durationMs: self.durationMs,
+            deliveredAt: self.deliveredAt)
     }
 
     /// Whether the status is 2xx; the rest of the answer does not matter.

@@ -172,5 +172,7 @@ package struct RecordingQuery: Sendable, Equatable {
     /// The `row` of the previous page's last recording.
     package var after: Int64?
     package var limit = 100
+    /// Only recordings of this scope.
+    package var scope = TokenScope.all
     package init() {}
 }

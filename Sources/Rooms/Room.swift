@@ -52,8 +52,8 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
     /// The relay rejected the push after the room had admitted it.
     case refused
 
-    /// Tencent's errcode of the end callback: class of interruption.
-    package var tencentCode: Int {
+    /// The class of interruption, in the numbers that cloud live services use in their callbacks.
+    package var code: Int {
         switch self {
         case .clientStopped: 1
         case .connectionLost: 12
@@ -65,8 +65,8 @@ package enum PushEnd: String, Sendable, Codable, CaseIterable {
         }
     }
 
-    /// Refines ``tencentCode`` 21: ended by a call, forbidden by a call, replaced by a new push.
-    package var tencentSubcode: Int? {
+    /// Refines ``code`` 21: ended by a call, forbidden by a call, replaced by a new push.
+    package var subcode: Int? {
         switch self {
         case .dropped, .roomEnded: 100
         case .forbidden: 101
@@ -175,8 +175,8 @@ package struct Room: Sendable, Equatable {
     /// How long the slot's viewers stay if its publisher does not return; nil if it is not away.
     package func waits(for slot: Slot) -> Int64? {
         switch self.state {
-        // The room's end removes the viewers. The relay acts by itself, 2 s later, only if it does not hear of that end.
-        case .interrupted: self.interruptionEnds?.later(by: 2_000)
+        // The room's end removes the viewers.
+        case .interrupted: self.interruptionEnds?.later(by: RoomPolicy.relayFallbackMs)
         case .live: slot.isActive ? nil : slot.awayUntil
         case .created, .forbidden, .expired, .closed: nil
         }

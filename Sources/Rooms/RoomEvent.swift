@@ -21,9 +21,13 @@ package struct RoomEvent: Sendable, Equatable {
         case streamEnd = "stream.end"
         case streamForbidden = "stream.forbidden"
         case streamResumed = "stream.resumed"
+        /// The verdict on a running push changed.
+        case streamHealth = "stream.health"
         case memberJoined = "member.join"
         case memberLeft = "member.leave"
         case memberKicked = "member.kick"
+        /// A call ended a connection.
+        case sessionKicked = "session.kick"
         /// The first frames of a stream are in a recording.
         case recordStarted = "record.started"
         /// A recording's file is complete.
@@ -58,16 +62,6 @@ package struct RoomEvent: Sendable, Equatable {
             default: false
             }
         }
-
-        /// Whether one of Tencent's callbacks corresponds.
-        package var isTencents: Bool {
-            switch self {
-            case .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
-                .relayConnected, .relayInterrupted, .relayStopped:
-                true
-            default: false
-            }
-        }
     }
 
     /// Grows across all rooms and is never reused; the cursor to resume from.
@@ -82,8 +76,15 @@ package struct RoomEvent: Sendable, Equatable {
     package let at: Int64
     /// A JSON object as text.
     package let data: String
+    /// The app of the room or stream, for tokens that see one app only. Nil for the server's own events.
+    package let app: String?
+    /// The room's id or the stream's name, for tokens that see some of them only. Nil for the server's own events.
+    package let subject: String?
 
-    package init(id: Int64, number: Int64, kind: Kind, roomID: RoomID?, instance: Int, at: Int64, data: String) {
+    package init(
+        id: Int64, number: Int64, kind: Kind, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String? = nil,
+        subject: String? = nil
+    ) {
         self.id = id
         self.number = number
         self.kind = kind
@@ -91,5 +92,7 @@ package struct RoomEvent: Sendable, Equatable {
         self.instance = instance
         self.at = at
         self.data = data
+        self.app = app
+        self.subject = subject
     }
 }

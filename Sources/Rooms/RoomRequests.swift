@@ -44,6 +44,8 @@ package struct RoomQuery: Sendable, Equatable {
     package var owner: String?
     /// True selects public rooms, false the others, nil both.
     package var isPublic: Bool?
+    /// Only rooms of this scope.
+    package var scope = TokenScope.all
     /// Searches words of title, id or owner; the last may be a prefix.
     package var text: String?
     package var order = Order.newest
@@ -216,7 +218,7 @@ package struct StreamBan: Sendable, Equatable {
     }
     package static let defaultMs: Int64 = 7 * 86_400_000
     package static let longestMs: Int64 = 90 * 86_400_000
-    /// Maximum characters; Tencent's ForbidLiveStream allows as many bytes.
+    /// Maximum characters.
     package static let longestReason = 2_048
     /// Maximum bytes of `after`: base64 of app and name (at most four bytes a character).
     package static let longestCursor = 3_000

@@ -18,12 +18,14 @@ package struct APIToken: Sendable, Equatable {
     package let role: TokenRole
     package let createdAt: Int64
     package let revokedAt: Int64?
+    package let scope: TokenScope
 
-    package init(id: Int64, name: String, role: TokenRole, createdAt: Int64, revokedAt: Int64?) {
+    package init(id: Int64, name: String, role: TokenRole, createdAt: Int64, revokedAt: Int64?, scope: TokenScope = .all) {
         self.id = id
         self.name = name
         self.role = role
         self.createdAt = createdAt
         self.revokedAt = revokedAt
+        self.scope = scope
     }
 }

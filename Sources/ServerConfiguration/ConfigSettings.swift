@@ -43,6 +43,9 @@ extension ConfigSetting {
     package static let all: [ConfigSetting] = [
         .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
         .make(
+            "rtmp.adviseUplink", \.rtmp.adviseUplink, .onOff,
+            "Send publishers whose uplink is too slow a data message (onUplink) with the bit rate that it carried."),
+        .make(
             "rtmps.listen", \.rtmps.listen, .optional(.address),
             "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
         .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
@@ -154,6 +157,16 @@ extension ConfigSetting {
         .make(
             "api.allowOrigins", \.api.allowOrigins, .origins,
             "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
+        .make(
+            "api.auditRetention", \.api.audit.keptMs, .duration(3_600_000...(3_660 * day)),
+            "How long a line of the audit trail is kept."),
+        .make(
+            "api.auditLines", \.api.audit.lines, .count(1_000...10_000_000),
+            "Lines of the audit trail; the oldest go first. Refused calls may have a tenth of this."),
+        .make("console.enabled", \.console.isEnabled, .onOff, "Whether the console is served at /."),
+        .make(
+            "console.hosts", \.console.hosts, .hostNames,
+            "Names under which browsers may open the console, beside addresses, localhost and the host of urls.http."),
 
         .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),
         .make(
@@ -235,6 +248,14 @@ extension ConfigSetting {
         .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
         .make(
             "talk.maxQueue", \.talk.maxQueueMs, .duration(100...10_000), "A listener further behind than this skips to what is said now."),
+
+        .make("stats.enabled", \.stats.enabled, .onOff, "Keep figures over time, and finished plays and pushes, in stats.db."),
+        .make(
+            "stats.keep", \.stats.keepMs, .duration(3_600_000...(400 * day)),
+            "How long they are kept; figures by the minute for a day, after that by ten minutes."),
+        .make(
+            "stats.maxRows", \.stats.maxRows, .count(10_000...100_000_000),
+            "Most rows of minutes, of ten minutes, of plays and of pushes, about 150 bytes each; the oldest are deleted first."),
 
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),

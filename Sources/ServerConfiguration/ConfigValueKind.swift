@@ -122,6 +122,23 @@ extension ConfigValueKind<String> {
 }
 
 extension ConfigValueKind<[String]> {
+    /// Host names, without ports.
+    package static var hostNames: Self {
+        Self(
+            expected: "a list of host names such as ops.example.com", isList: true,
+            read: { (values: [String]) throws(ValueProblem) in
+                guard values.count <= 64 else { throw ValueProblem("has \(values.count) names; expected 64 at most") }
+                return try values.map { (value: String) throws(ValueProblem) in
+                    do throws(ValueProblem) {
+                        return try HostPort(parsing: "\(value):0").host.lowercased()
+                    } catch {
+                        throw ValueProblem("\"\(value)\" is not a host name such as ops.example.com")
+                    }
+                }
+            },
+            write: { $0 })
+    }
+
     /// Origins by name (RFC 6454 §6.2). Refuses `*`: every page could then call the API with a user's token.
     package static var origins: Self {
         Self(

@@ -20,11 +20,13 @@ package struct ServerConfig: Sendable, Equatable {
     package var webhooks = Webhooks()
     package var outbound = Outbound()
     package var api = API()
+    package var console = Console()
     package var relay = Relay()
     package var hls = HLS()
     package var recording = Recording()
     package var snapshots = Snapshots()
     package var talk = Talk()
+    package var stats = Stats()
     package var limits = Limits()
     package var log = Log()
 
@@ -33,6 +35,8 @@ package struct ServerConfig: Sendable, Equatable {
     /// The RTMP listener without TLS.
     package struct RTMP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 1935)
+        /// Tells publishers what their uplink carried while it is too slow.
+        package var adviseUplink = false
         package init() {}
     }
 
@@ -179,11 +183,20 @@ package struct ServerConfig: Sendable, Equatable {
     }
 
     /// The HTTP API.
+    package struct Console: Sendable, Equatable {
+        package var isEnabled = true
+        /// Names under which browsers may open it, beside addresses and localhost, in lower case.
+        package var hosts: [String] = []
+        package init() {}
+    }
+
     package struct API: Sendable, Equatable {
         /// Requests per second and token; the burst is twice that.
         package var rateLimit = 200
         /// Origins whose pages may call the API, in lower case: "https://console.example.com".
         package var allowOrigins: [String] = []
+        /// How much of the audit trail is kept.
+        package var audit = AuditRetention()
         package init() {}
     }
 
@@ -264,6 +277,15 @@ package struct ServerConfig: Sendable, Equatable {
         package var quotaBytes = 1 << 30
         /// How long a picture is kept; 0: for ever.
         package var retentionMs: Int64 = 7 * 86_400_000
+        package init() {}
+    }
+
+    /// Figures over time, and the plays and pushes that are over.
+    package struct Stats: Sendable, Equatable {
+        package var enabled = true
+        package var keepMs: Int64 = 31 * 86_400_000
+        /// Rows of each table: minutes, ten minutes, plays, pushes.
+        package var maxRows = 500_000
         package init() {}
     }
 

@@ -127,6 +127,6 @@ package final class TalkPublishSession: PublishSession {
     private final class Delegate: EndablePublisher {
         let publisher: (any ConnectedPublisher)?
         init(_ publisher: any ConnectedPublisher) { self.publisher = publisher }
-        func end(_ token: StreamState.Token, _ end: PushEnd) { self.publisher?.ended(token, end) }
+        func end(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) { self.publisher?.ended(token, end, by: actor) }
     }
 }

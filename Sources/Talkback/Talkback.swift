@@ -91,11 +91,7 @@ package final class Talkback: Sendable {
     var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
 
     package func stop() {
-        let all = self.channels.withLock { channels in
-            defer { channels = [:] }
-            return Array(channels.values)
-        }
-        for channel in all { channel.close(.serverShutdown) }
+        for channel in self.channels.exchange([:]).values { channel.close(.serverShutdown) }
     }
 }
 

@@ -8,7 +8,7 @@ import Glibc
 
 /// Prints the addresses to try when the server starts.
 enum Banner {
-    static func print(_ addresses: BoundAddresses, _ config: ServerConfig, tokenFile: String?) {
+    static func print(_ addresses: BoundAddresses, _ config: ServerConfig, tokenFile: String?, consoleCode: String?) {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
         let talk = "rtmp://\(Self.reachable(addresses.rtmp))/talk/cam1"
         let http = "http://\(Self.reachable(addresses.http))"
@@ -20,6 +20,12 @@ enum Banner {
             "  talk    publish \(talk)/ME, play \(talk)/mix-ME  (everybody but me)",
         ]
         if let rtmps = addresses.rtmps { lines.append("  secure  rtmps://\(Self.reachable(rtmps))/live/cam1") }
+        if config.console.isEnabled {
+            lines.append("  console \(http)/\(consoleCode.map { "#code=\($0)" } ?? "")")
+            if consoleCode != nil {
+                lines.append("          (logs a browser on this machine in, once and within five minutes; later: earshot console)")
+            }
+        }
         lines += [
             "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)"
         ]

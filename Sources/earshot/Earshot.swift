@@ -27,7 +27,8 @@ struct Earshot: AsyncParsableCommand {
                 subcommands: [
                     RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
                     TalkCommand.self,
-                    RelaysCommand.self, CallbacksCommand.self, SelfcheckCommand.self,
+                    RelaysCommand.self, CallbacksCommand.self, WebhooksCommand.self, AuditCommand.self,
+                    SelfcheckCommand.self, StatsCommand.self, ConsoleCommand.self,
                 ]),
         ],
         defaultSubcommand: Serve.self)

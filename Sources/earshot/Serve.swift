@@ -59,7 +59,8 @@ struct Serve: AsyncParsableCommand {
         EventLoops.matchAvailableCores()
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
-        try await server.run { [config] in Banner.print(addresses, config, tokenFile: server.tokenFile) }
+        let code = await server.consoleCode()
+        try await server.run { [config] in Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code) }
     }
 }
 

@@ -1,7 +1,9 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 import NIOCore
+import TestSupport
 import Testing
 
 /// A tone of 440 Hz at half of full scale, through every codec.

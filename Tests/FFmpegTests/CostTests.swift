@@ -1,6 +1,7 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 import Testing
 
 /// Muxes the stream whose cost `Benchmarks/budget.sh` counts, into each container, and checks the output.

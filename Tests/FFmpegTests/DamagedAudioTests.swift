@@ -2,6 +2,7 @@ import FFmpeg
 import Foundation
 import Media
 import NIOCore
+import TestSupport
 import Testing
 
 /// Coded audio that decodes to samples that are not sound.
@@ -32,7 +33,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(2))) func theTranscoderGoesOn() throws {
+    @Test(.timeLimit(.minutes(5))) func theTranscoderGoesOn() throws {
         let frames = try Self.frames()
         let transcoder = try AudioTranscoder(Track(frames[0]))
         var runs = 0

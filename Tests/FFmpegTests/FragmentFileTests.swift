@@ -1,7 +1,9 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite struct FragmentFileTests {
@@ -110,8 +112,13 @@ import Testing
             if status == -SIGKILL { killed += 1 }
             // Every recorded fragment is there. One more may follow, whole or not.
             let told = try Data(contentsOf: URL(fileURLWithPath: path + ".count")).map(Int.init)
-            let packets = try await Probe.packets(path, warnings: false)
-            #expect(packets.count >= told.reduce(0, +), "\(packets.count) packets of \(told)")
+            do {
+                let packets = try await Probe.packets(path, warnings: false)
+                #expect(packets.count >= told.reduce(0, +), "\(packets.count) packets of \(told)")
+            } catch {
+                // Of a file that ends within a fragment's list of samples, a few hundred bytes, ffmpeg opens nothing until it is finished.
+                #expect("\(error)".contains("corrupted TRUN atom"), "\(error)")
+            }
             let size = try Data(contentsOf: URL(fileURLWithPath: path)).count
             let finished = try MP4Finisher.finish(path, to: path + ".done")
             #expect(finished.packets >= told.reduce(0, +) && finished.lostBytes < size)

@@ -1,7 +1,9 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite struct FragmentMuxerTests {

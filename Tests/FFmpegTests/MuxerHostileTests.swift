@@ -2,6 +2,7 @@ import FFmpeg
 import Foundation
 import Media
 import NIOCore
+import TestSupport
 import Testing
 
 /// Feeds the muxers samples of a broken or hostile publisher.

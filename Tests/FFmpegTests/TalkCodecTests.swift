@@ -1,7 +1,9 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 import NIOCore
+import TestSupport
 import Testing
 
 /// The codecs of talk: mixes as AAC and Opus for players, and talkers that send anything.

@@ -10,6 +10,9 @@ struct Cuts: Sendable {
     /// Cuts nowhere for 0, at every byte for 1, and otherwise at random places given by the seed.
     init(_ seed: UInt8) { self.seed = seed }
 
+    /// The most bytes to cut so that a run stays short: `whole` in one piece, fewer the shorter the pieces are.
+    static func limit(_ seed: UInt8, _ whole: Int) -> Int { seed == 0 ? whole : min(whole, seed < 64 ? 1_024 : 16 << 10) }
+
     func pieces(of bytes: [UInt8]) -> [ByteBuffer] {
         guard self.seed > 0, bytes.count > 1 else { return [ByteBuffer(bytes: bytes)] }
         var pieces: [ByteBuffer] = []

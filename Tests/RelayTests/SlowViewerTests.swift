@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 import Testing
 
 @testable import Relay
@@ -124,6 +125,27 @@ import Testing
             #expect(try await relay.with(well) { $0.tooFarBehindMs } == [])
             #expect(try await relay.with(well) { $0.lowWater } == [25_000], "a quarter of a second")
             #expect(try await relay.on(relay.home) { $0.snapshot(of: well.viewers[0]).behindMs } == 4_000)
+        }
+    }
+
+    /// Sound in pieces has the age limit of sound: of old pieces only the newest is sent, then all that follow.
+    @Test(arguments: [nil, 500] as [Int64?]) func oldPiecesOfSoundAreSkipped(_ limitMs: Int64?) async throws {
+        var policy = RelayPolicy()
+        policy.maxQueueByAppMs = limitMs.map { ["talk": $0] } ?? [:]
+        try await RelayHarness.run(policy) { relay in
+            let live = try await relay.live("talk/r1/mix")
+            func piece(_ text: String, at ms: Int64) -> Frame {
+                Frame(kind: .video, timestamp: ms, payload: ByteBuffer(string: text), tag: TagInfo(flags: [.coded, .keyframe]))
+            }
+            try await relay.publish([piece("A", at: 0)], to: live)
+            let sink = try await relay.join(live.stream, on: relay.other, .payloadOverWebSocket)
+            try await relay.with(sink) { $0.room = 0 }
+            try await relay.publish([piece("B", at: 200), piece("C", at: 400), piece("D", at: 600)], to: live)
+            relay.clock.advance(501)
+            try await relay.with(sink) { $0.drain() }
+            try await relay.publish([piece("E", at: 800)], to: live)
+            let letters = try await relay.with(sink) { $0.bytes }.filter { $0 >= 0x41 && $0 < 0x5B }
+            #expect(String(decoding: letters, as: UTF8.self) == (limitMs == nil ? "ABCDE" : "ADE"))
         }
     }
 

@@ -1,10 +1,11 @@
 import Foundation
+import RoomTestSupport
 import Testing
 
 @testable import Rooms
 
 @Suite struct RoomClockTests {
-    private static let start = TestRegistry.start
+    private static let start = TestClocks.start
     private static let week: Int64 = 7 * 86_400_000
 
     @Test func ordinaryTimeIsTheWallClocks() {

@@ -1,5 +1,6 @@
 import NIOCore
 import RTMP
+import TestSupport
 import Testing
 
 @testable import Upstream

@@ -2,6 +2,7 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import TestSupport
 import Testing
 
 @testable import Upstream

@@ -2,6 +2,7 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import TestSupport
 import Testing
 
 @testable import Upstream
@@ -9,16 +10,16 @@ import Testing
 /// Players of the other server get exactly what a pushing link is offered.
 @Suite struct PushTests {
     /// A push starts at a keyframe and at time 0, without earlier audio.
-    static func pushed(_ tags: [Tag]) -> [Tag] {
+    static func pushed(_ tags: [FLVTag]) -> [FLVTag] {
         guard let first = tags.firstIndex(where: { $0.kind == .video && !$0.isSequenceHeader }) else { return tags }
         let zero = tags[first].timestamp
         return tags.enumerated().filter { $0.offset >= first || $0.element.isSequenceHeader || $0.element.kind == .data }.map {
             index, tag in
-            Tag(kind: tag.kind, timestamp: index < first ? 0 : max(tag.timestamp, zero) - zero, payload: tag.payload)
+            FLVTag(kind: tag.kind, timestamp: index < first ? 0 : max(tag.timestamp, zero) - zero, payload: tag.payload)
         }
     }
 
-    static func packets(of tags: [Tag]) async throws -> PacketList {
+    static func packets(of tags: [FLVTag]) async throws -> PacketList {
         try await Fixture.withDirectory { directory in
             let path = directory.appendingPathComponent("pushed.flv").path
             try FLVFile.write(tags, to: path)

@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import RTMP
 import Support
+import TestSupport
 import Testing
 
 @testable import Upstream

@@ -25,17 +25,17 @@ extension APIRoute {
         ) { call in
             let limit = Int(try call.value(Self.limit))
             let list = try await call.rooms.notices(
-                state: call[Self.state], room: call[Self.room], target: try Self.target(call), before: call[Self.before], limit: limit)
+                state: call[Self.state], room: call[Self.room], target: try await Self.target(call), scope: call.scope,
+                before: call[Self.before], limit: limit)
             return CallbackListAnswer(next: list.count == limit ? list.last?.id : nil, list: list)
         },
         APIRoute(
             .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops,
-            "List the webhook targets in the settings, and whether each is failing.", answers: CallbackTargetListAnswer.outputType
+            "List all webhook targets, and whether each is failing: those in the settings, then those made by calls.",
+            answers: CallbackTargetListAnswer.outputType
         ) { call in
             CallbackTargetListAnswer(
-                list: call.services.config.webhooks.targets.map {
-                    CallbackTargetAnswer(target: $0, standing: call.services.webhookLog[$0.id])
-                })
+                list: try await Self.targets(call).map { CallbackTargetAnswer(target: $0, standing: call.services.webhookLog[$0.id]) })
         },
         APIRoute(
             storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops,
@@ -43,6 +43,7 @@ extension APIRoute {
             answers: OutboxEntry.outputType
         ) { call, keep in
             let id = try call.value(Self.id)
+            guard try await Self.isVisible(id, call) else { throw APIError.notFound("callback", "\(id)", field: "callbackId") }
             return try await keep({ (entry: OutboxEntry?) in
                 guard let entry else { throw APIError.notFound("callback", "\(id)", field: "callbackId") }
                 return entry
@@ -50,11 +51,22 @@ extension APIRoute {
         },
     ]
 
-    private static func target(_ call: APICall) throws(APIError) -> WebhookTarget? {
+    /// Whether the notice's event is the token's. A missing notice is reported later.
+    private static func isVisible(_ id: Int64, _ call: APICall) async throws -> Bool {
+        guard call.scope.isLimited else { return true }
+        return try await call.rooms.notice(id).map { call.scope.holds($0.event) } ?? true
+    }
+
+    private static func targets(_ call: APICall) async throws -> [WebhookTarget] {
+        call.services.config.webhooks.targets + (try await call.rooms.webhooks()).map(\.target)
+    }
+
+    private static func target(_ call: APICall) async throws -> WebhookTarget? {
         guard let id = call[Self.target] else { return nil }
-        let targets = call.services.config.webhooks.targets
+        var targets = call.services.config.webhooks.targets
+        if !call.scope.isLimited { targets = try await Self.targets(call) }
         guard let target = targets.first(where: { $0.id == id }) else {
-            let known = targets.isEmpty ? "the settings have none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
+            let known = targets.isEmpty ? "there is none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
             throw APIError(FieldError("targetId", id, "is not a webhook target; \(known)"))
         }
         return target
@@ -87,7 +99,7 @@ struct CallbackTargetListAnswer: Sendable {
     let list: [CallbackTargetAnswer]
 
     static let outputType = OutputType<CallbackTargetListAnswer>.object(
-        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.outputType), "The targets, as in the settings.", \.list)])
+        "CallbackTargetList", [.field("list", .list(CallbackTargetAnswer.outputType), "The targets.", \.list)])
 }
 
 struct CallbackListAnswer: Sendable {

@@ -6,6 +6,15 @@ import Support
 // What the room registry refuses, as the API says it: here only.
 
 extension APIError {
+    /// The answer to a call that ended with this error.
+    init(any error: any Error) {
+        switch error {
+        case let error as APIError: self = error
+        case let error as RegistryError: self.init(error)
+        default: self.init(.internalServerError, .internal, "The server failed to carry out the call; its log has the details.")
+        }
+    }
+
     package init(_ error: RegistryError) {
         switch error {
         case .invalid(let field): self.init(field)

@@ -55,6 +55,7 @@ enum APIEffect: Sendable {
 /// A group of calls in the document.
 enum APITag: String, Sendable, CaseIterable {
     case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, talk, tokens, server
+    case stats
 }
 
 /// The failures of calls, by HTTP status.
@@ -176,6 +177,19 @@ extension APIRoute {
             body: nil,
             success: APISuccess(status: .ok, content: [(type, nil)]), failures: failures.union([.noSuchRange]), effect: .nothing,
             handle: { .file(try await handle($0)) }, parts: Self.parts(path), isDownload: true)
+    }
+
+    /// A call whose answer is JSON in the envelope, or comma-separated values.
+    init(
+        tablePath path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String, _ pathForm: [AnyInput],
+        _ query: [AnyInput], _ schema: Schema, _ failures: Set<APIFailure>,
+        _ handle: @escaping @Sendable (APICall) async throws -> APIReply
+    ) {
+        self.init(
+            method: .get, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
+            body: nil,
+            success: APISuccess(status: .ok, content: [("application/json", Self.envelope(schema)), (CSV.mediaType, nil)]),
+            failures: failures, effect: .nothing, handle: handle, parts: Self.parts(path))
     }
 
     private static func parts(_ path: String) -> [Part] {

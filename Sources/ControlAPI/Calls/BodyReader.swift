@@ -1,12 +1,12 @@
-import HTTPServer
+package import HTTPServer
 import HTTPTypes
-import Hummingbird
-import NIOCore
-import Relay
+package import Hummingbird
+package import NIOCore
+package import Relay
 
 /// Reads one request's body for a handler. The connection limits how long a body may take, and deals with one that nobody reads: see
 /// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
-struct BodyReader {
+package struct BodyReader {
     /// Bytes.
     static let largest = 64 << 10
 
@@ -17,7 +17,7 @@ struct BodyReader {
     private let expectsContinue: Bool
     private let ledger: MemoryLedger
 
-    init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger) {
+    package init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger) {
         self.ledger = ledger
         self.body = request.body
         self.channel = context.channel
@@ -30,7 +30,7 @@ struct BodyReader {
     }
 
     /// Returns the whole body. Throws 413 as soon as it is too large.
-    func collect() async throws -> ByteBuffer {
+    package func collect() async throws -> ByteBuffer {
         let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body is larger than \(Self.largest) bytes.")
         if let length, length > Self.largest { throw tooLarge }
         if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }

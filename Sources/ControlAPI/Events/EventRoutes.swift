@@ -38,8 +38,11 @@ extension APIRoute {
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
             // Fails now rather than when the ticket is used.
-            if let room = call[Self.ticketRoom] { _ = try await call.rooms.room(room) }
-            let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom])
+            if let id = call[Self.ticketRoom] {
+                let room = try await call.rooms.room(id)
+                guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(id) }
+            }
+            let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom], scope: token.scope)
             guard let ticket = call.services.tickets.issue(to: holder) else {
                 throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerToken))
             }
@@ -50,7 +53,7 @@ extension APIRoute {
     private static func list(_ call: APICall, room: String?) async throws -> EventListAnswer {
         let limit = Int(try call.value(Self.limit))
         let after = try call.value(Self.after)
-        let list = try await call.rooms.events(after: after, room: room, limit: limit)
+        let list = try await call.rooms.events(after: after, room: room, scope: call.scope, limit: limit)
         return EventListAnswer(last: list.last?.id ?? after, isComplete: list.count < limit, list: list)
     }
 }
@@ -70,17 +73,49 @@ struct EventListAnswer: Sendable {
 }
 
 extension RoomEvent {
-    static let outputType = OutputType<RoomEvent>.object(
-        "Event",
-        [
+    /// One form per kind. All kinds are written alike: the forms differ in what they allow.
+    static let outputType = OutputType<RoomEvent>(
+        .named("Event", .variants(by: "kind", Kind.allCases.map { $0.variant("Event", Self.fields(of: $0).map(\.property)) })),
+        OutputType<RoomEvent>.object(nil, Self.fields(of: .roomCreated)).write)
+
+    static func fields(of kind: Kind) -> [Field<RoomEvent>] {
+        let form = kind.form
+        return [
             .field("id", .count, "Increases across all rooms and is never reused.", \.id),
-            .field("number", .count, "Increases by one with each event of the room.", \.number),
-            .field("kind", .choice(), "The kind of event.", \.kind),
-            .field("roomId", .nullable(.text), "The room; null for streams without one.") { $0.roomID?.rawValue },
-            .field("instance", .count, "The number of the room's instance.", \.instance),
+            .field("number", .count, "Increases by one with each event of the room; 0 without a room.", \.number),
+            .field("kind", .words([kind.rawValue]), form.help, \.kind.rawValue),
+            .field("roomId", form.scope.roomID, form.scope.help) { $0.roomID?.rawValue },
+            .field("instance", .count, "The number of the room's instance; 0 without a room.", \.instance),
             .field("at", .instant, "When it happened.", \.at),
-            .field("data", .jsonObject, "Details, which depend on `kind`.", \.data),
-        ])
+            .field("data", OutputType(form.data, OutputType<String>.jsonObject.write), "Details.", \.data),
+        ]
+    }
+}
+
+extension RoomEvent.Kind {
+    /// This kind's form among those of the schema with this name.
+    func variant(_ name: String, _ properties: [Schema.Property]) -> Schema.Variant {
+        Schema.Variant(value: self.rawValue, name: self.schemaName + name, properties: properties)
+    }
+}
+
+extension EventForm.Scope {
+    fileprivate var roomID: OutputType<String?> {
+        let all = OutputType<String?>.nullable(.text)
+        return switch self {
+        case .room: OutputType(OutputType<String>.text.schema, all.write)
+        case .stream: all
+        case .server: OutputType(OutputType<Void>.nothing.schema, all.write)
+        }
+    }
+
+    fileprivate var help: String {
+        switch self {
+        case .room: "The room."
+        case .stream: "The room; null for streams without one."
+        case .server: "Null: it belongs to no room."
+        }
+    }
 }
 
 extension EventTickets.Ticket {

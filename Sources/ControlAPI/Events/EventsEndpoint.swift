@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Listening
+import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
@@ -22,6 +23,7 @@ package struct EventsEndpoint: HTTPTakeover {
     private let tokens: TokenWatch
     private let authentication: Authentication
     private let sweepers: LoopSweepers
+    private let flood = LogRateLimiter()
 
     package init(services: APIServices, sweepers: LoopSweepers) {
         self.services = services
@@ -37,6 +39,7 @@ package struct EventsEndpoint: HTTPTakeover {
         do {
             return try await self.open(request)
         } catch let error as APIError {
+            self.note(error, request)
             return .refuse(error)
         } catch let error as RegistryError {
             return .refuse(APIError(error))
@@ -45,6 +48,17 @@ package struct EventsEndpoint: HTTPTakeover {
         } catch {
             return .refuse(APIError(.internalServerError, .internal, "The server failed."))
         }
+    }
+
+    /// Logs refused tokens, tickets and addresses, as the API does.
+    private func note(_ error: APIError, _ request: HTTPTakeoverRequest) {
+        guard [.unauthorized, .forbidden, .rateLimited].contains(error.kind), let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else {
+            return
+        }
+        let remote = self.services.clients.client(of: request)?.ipAddress ?? "unknown"
+        var metadata: Logger.Metadata = ["status": "\(error.status.code)", "remote": "\(remote)"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.services.log.warning("An event feed was refused", metadata: metadata)
     }
 
     private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {
@@ -61,7 +75,7 @@ package struct EventsEndpoint: HTTPTakeover {
             self.services.connections.counters.update { $0.eventFeedsRefused += 1 }
             throw APIError.unavailable("The event feed already has \(EventHub.subscriberLimit) subscribers, its limit.")
         }
-        let start = try await self.start(room, after: query.after, tokenID: holder.tokenID)
+        let start = try await self.start(room, after: query.after, holder)
         return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
@@ -69,7 +83,7 @@ package struct EventsEndpoint: HTTPTakeover {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
             let token = try await self.authentication.token(headers, from: self.services.clients.client(of: request))
-            return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil)
+            return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil, scope: token.scope)
         }
         guard let holder = self.services.tickets.redeem(ticket) else {
             throw APIError(.unauthorized, .unauthorized, "This ticket is unknown, already used, or older than a minute.")
@@ -77,8 +91,8 @@ package struct EventsEndpoint: HTTPTakeover {
         return holder
     }
 
-    private func start(_ room: String?, after: Int64?, tokenID: Int64) async throws -> EventsStart {
-        let hello = try await self.hello.message(room: room, atLeast: after ?? 0)
+    private func start(_ room: String?, after: Int64?, _ holder: EventTickets.Holder) async throws -> EventsStart {
+        let hello = try await self.hello.message(room: room, scope: holder.scope, atLeast: after ?? 0)
         var frames = [hello.frame]
         var position = after ?? hello.lastEventID
         if let after, let gap = try await self.gap(after: after, last: hello.lastEventID) {
@@ -87,7 +101,8 @@ package struct EventsEndpoint: HTTPTakeover {
             position = min(gap.upperBound, hello.lastEventID)
         }
         return EventsStart(
-            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: tokenID)
+            frames: frames, position: position, room: try room.map { try RoomID(checking: $0) }, tokenID: holder.tokenID,
+            scope: holder.scope, rooms: holder.scope.apps.isEmpty ? [] : hello.rooms)
     }
 
     /// The ids after `after` that can no longer be sent.
@@ -103,7 +118,8 @@ package struct EventsEndpoint: HTTPTakeover {
             EventsConnection(
                 start, place: place, hub: self.services.events, sweepers: self.sweepers, tokens: self.tokens,
                 clock: self.services.rooms.clock,
-                events: StoredEvents(rooms: self.services.rooms, room: start.room), counters: self.services.connections.counters)
+                events: StoredEvents(rooms: self.services.rooms, room: start.room, scope: start.scope),
+                counters: self.services.connections.counters)
         ]
     }
 }

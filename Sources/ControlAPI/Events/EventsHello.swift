@@ -17,6 +17,8 @@ final class EventsHello: Sendable {
         /// Shared by all recipients.
         let frame: ByteBuffer
         let lastEventID: Int64
+        /// The rooms in it.
+        let rooms: Set<RoomID>
     }
 
     static let roomLimit = 1_000
@@ -33,28 +35,36 @@ final class EventsHello: Sendable {
         self.recordings = recordings
     }
 
-    /// The hello of one room or all. `atLeast`: the last event that the client has seen, if any.
-    func message(room id: String?, atLeast: Int64) async throws(RegistryError) -> Message {
+    /// The hello of one room, or of all in the scope. `atLeast`: the last event that the client has seen, if any.
+    func message(room id: String?, scope: TokenScope = .all, atLeast: Int64) async throws(RegistryError) -> Message {
         if let id {
             let last = try await self.rooms.lastEventID()
-            return self.message(last, [try await self.rooms.room(id)], isTruncated: false)
+            let room = try await self.rooms.room(id)
+            guard scope.holds(room) else { throw .noSuchRoom(id) }
+            return self.message(last, [room], isTruncated: false)
+        }
+        if scope.isLimited {
+            let last = try await self.rooms.lastEventID()
+            let (open, isTruncated) = try await self.openRooms(scope)
+            return self.message(last, open, isTruncated: isTruncated)
         }
         if let kept = self.kept.withLock({ $0 }), NIODeadline.now() - kept.madeAt < Self.keep, kept.message.lastEventID >= atLeast {
             return kept.message
         }
         let last = try await self.rooms.lastEventID()
-        let (open, isTruncated) = try await self.openRooms()
+        let (open, isTruncated) = try await self.openRooms(.all)
         let message = self.message(last, open, isTruncated: isTruncated)
         self.kept.withLock { $0 = (message, .now()) }
         return message
     }
 
     /// Open rooms, the live ones first.
-    private func openRooms() async throws(RegistryError) -> ([Room], isTruncated: Bool) {
+    private func openRooms(_ scope: TokenScope) async throws(RegistryError) -> ([Room], isTruncated: Bool) {
         var open: [Room] = []
         for state in Self.states {
             var query = RoomQuery()
             query.states = [state]
+            query.scope = scope
             query.size = RoomQuery.sizes.upperBound
             while true {
                 let page = try await self.rooms.rooms(query)
@@ -75,7 +85,7 @@ final class EventsHello: Sendable {
             "rooms": .array(
                 rooms.map { room in Self.snapshot.write((room, room.slots.contains { self.recordings.isRecording($0.path) })) }),
         ]
-        return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last)
+        return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last, rooms: Set(rooms.map(\.id)))
     }
 
     /// The fields that events change; `GET /rooms/{id}` has the rest. `number` is that of the room's newest event.

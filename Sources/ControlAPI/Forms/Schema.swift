@@ -13,6 +13,8 @@ package indirect enum Schema: Sendable {
     case nullable(Schema)
     /// Written once under this name; every use refers to it.
     case named(String, Schema)
+    /// An object of one of these forms. Its member with the name `by` says which.
+    case variants(by: String, [Variant])
 
     package struct Property: Sendable {
         let name: String
@@ -21,6 +23,19 @@ package indirect enum Schema: Sendable {
         let isRequired: Bool
         /// Still read or written, but not for new clients.
         var isDeprecated = false
+        /// Members of one group are all there or none of them is.
+        var group: String?
+    }
+
+    /// One form of ``variants(by:_:)``.
+    package struct Variant: Sendable {
+        /// The only value of the member that tells the forms apart.
+        let value: String
+        /// The schema's name: the discriminator's mapping needs one.
+        let name: String
+        let properties: [Property]
+
+        var schema: Schema { .named(self.name, .object(self.properties)) }
     }
 
     /// A schema of this type and more keywords.
@@ -36,7 +51,7 @@ package indirect enum Schema: Sendable {
         switch self {
         case .plain(let members): if case .string(let type)? = JSONValue.object(members)["type"] { type } else { nil }
         case .list: "array"
-        case .object, .map: "object"
+        case .object, .map, .variants: "object"
         case .nullable: nil
         case .named(_, let schema): schema.type
         }
@@ -46,6 +61,7 @@ package indirect enum Schema: Sendable {
         switch self {
         case .object(let properties): properties.contains { $0.name == name }
         case .named(_, let schema): schema.hasProperty(name)
+        case .variants(_, let variants): variants.allSatisfy { $0.schema.hasProperty(name) }
         case .plain, .list, .map, .nullable: false
         }
     }
@@ -64,10 +80,19 @@ package indirect enum Schema: Sendable {
                 components[name] = schema.json(&components)
             }
             return ["$ref": .string("#/components/schemas/\(name)")]
+        case .variants(let name, let variants):
+            let references = variants.map { $0.schema.json(&components) }
+            // OpenAPI 3.1.0, "Discriminator Object".
+            let mapping = zip(variants, references).map { JSONValue.Member(name: $0.value, value: $1["$ref"] ?? .null) }
+            return [
+                "oneOf": .array(references), "discriminator": ["propertyName": .string(name), "mapping": .object(mapping)],
+            ]
         case .object(let properties):
             var members: [JSONValue.Member] = [.init(name: "type", value: "object")]
             let required = properties.filter(\.isRequired).map { JSONValue.string($0.name) }
             if !required.isEmpty { members.append(.init(name: "required", value: .array(required))) }
+            let dependent = Self.dependent(properties)
+            if !dependent.isEmpty { members.append(.init(name: "dependentRequired", value: .object(dependent))) }
             members.append(
                 .init(
                     name: "properties",
@@ -75,6 +100,15 @@ package indirect enum Schema: Sendable {
                         properties.map { .init(name: $0.name, value: $0.schema.described($0.help, $0.isDeprecated, &components)) })))
             members.append(.init(name: "additionalProperties", value: false))
             return .object(members)
+        }
+    }
+
+    /// For each member of a group, the others (JSON Schema 2020-12 Validation §6.5.4).
+    private static func dependent(_ properties: [Property]) -> [JSONValue.Member] {
+        properties.compactMap { property in
+            guard let group = property.group else { return nil }
+            let others = properties.filter { $0.group == group && $0.name != property.name }
+            return .init(name: property.name, value: .array(others.map { .string($0.name) }))
         }
     }
 

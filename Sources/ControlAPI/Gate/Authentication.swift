@@ -1,16 +1,17 @@
 import Crypto
-import HTTPServer
-import HTTPTypes
-import NIOCore
-import RoomStore
-import Rooms
+package import HTTPServer
+package import HTTPTypes
+package import NIOCore
+package import RoomStore
+package import Rooms
 import Support
 import Synchronization
 
-/// Looks up a request's bearer token by its hash in the store. Any thread.
-final class Authentication: Sendable {
+/// Looks up a request's bearer token by its hash in the store, or the token that a browser's login stands for. Any thread.
+package final class Authentication: Sendable {
     private let registry: RoomRegistry
     private let limits: RateLimits
+    private let sessions: (any BrowserSessions)?
     /// Hashes of secrets that were valid once. The throttle on an address does not apply to them.
     private let known = Mutex<Set<[UInt8]>>([])
 
@@ -18,24 +19,45 @@ final class Authentication: Sendable {
     /// Bytes. Longer secrets are not looked up.
     private static let longestSecret = 256
 
-    init(registry: RoomRegistry, limits: RateLimits) {
+    init(registry: RoomRegistry, limits: RateLimits, sessions: (any BrowserSessions)? = nil) {
         self.registry = registry
         self.limits = limits
+        self.sessions = sessions
+    }
+
+    /// With a table of failures of its own.
+    package convenience init(registry: RoomRegistry, rate: Int) {
+        self.init(registry: registry, limits: RateLimits(rate: rate))
+    }
+
+    /// Returns the valid token of the request, or of its browser's login. Throws 401, or 429 after too many failures from its address.
+    func token(_ request: HTTPRequest, from remote: SocketAddress?) async throws(APIError) -> APIToken {
+        guard request.headerFields[.authorization] == nil, let id = try self.sessions?.tokenID(of: request) else {
+            return try await self.token(request.headerFields, from: remote)
+        }
+        let token: APIToken?
+        do { token = try await self.registry.token(id: id) } catch { throw APIError(error) }
+        guard let token else { throw Self.unauthorized("The token of this login is revoked.", isInvalid: true) }
+        return token
     }
 
     /// Returns the request's valid token. Throws 401, or 429 after too many failures from its address.
-    func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws -> APIToken {
-        let address = HostKey.of(remote)
+    package func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws(APIError) -> APIToken {
         guard let secret = Self.secret(headers) else {
             // Not a guess and no load on the store, so never throttled.
             throw Self.unauthorized("This call needs a token: Authorization: Bearer earshot_….", isInvalid: false)
         }
+        return try await self.token(secret: secret, from: remote)
+    }
+
+    /// Returns the valid token with this secret. Throws 401, or 429 after too many failures from its address.
+    package func token(secret: String, from remote: SocketAddress?) async throws(APIError) -> APIToken {
         let hash = Array(SHA256.hash(data: Array(secret.utf8)))
-        if !self.known.withLock({ $0.contains(hash) }) { try self.checkFailures(address) }
+        if !self.known.withLock({ $0.contains(hash) }) { try self.checkFailures(remote) }
         let token: APIToken?
         do { token = try await self.registry.token(secret: secret) } catch { throw APIError(error) }
         guard let token, token.revokedAt == nil else {
-            self.limits.failed(address: address)
+            self.failed(remote)
             _ = self.known.withLock { $0.remove(hash) }
             throw Self.unauthorized("This token is unknown or revoked.", isInvalid: true)
         }
@@ -46,8 +68,12 @@ final class Authentication: Sendable {
         return token
     }
 
-    private func checkFailures(_ address: String) throws(APIError) {
-        guard let wait = self.limits.mayTry(address: address) else { return }
+    /// Counts a wrong credential from this address.
+    package func failed(_ remote: SocketAddress?) { self.limits.failed(address: HostKey.of(remote)) }
+
+    /// Throws 429 after too many wrong credentials from this address.
+    package func checkFailures(_ remote: SocketAddress?) throws(APIError) {
+        guard let wait = self.limits.mayTry(address: HostKey.of(remote)) else { return }
         var error = APIError(.tooManyRequests, .rateLimited, "Too many calls without a valid token from this address.")
         error.headers[.retryAfter] = String(Int(wait.rounded(.up)))
         throw error

@@ -3,20 +3,24 @@ import Support
 
 /// The document's `webhooks`: what the server sends to the targets of the setting `webhooks.urls`.
 enum OpenAPIWebhooks {
-    /// An event with what delivery adds. Its members are those of ``RoomEvent``'s schema.
-    static let notice: Schema = {
-        var properties: [Schema.Property] = [
-            .init(
-                name: "idempotencyKey", schema: .keywords("string"), help: "The same in every attempt; drop a notice that has come before.",
-                isRequired: true)
-        ]
-        if case .named(_, .object(let event)) = RoomEvent.outputType.schema { properties += event }
-        properties.append(
-            .init(
-                name: "attempt", schema: .keywords("integer", ("minimum", 1)), help: "The number of this attempt, from 1.", isRequired: true
-            ))
-        return .named("Notice", .object(properties))
-    }()
+    /// An event with what delivery adds, in one form per kind.
+    static let notice = Schema.named("Notice", .variants(by: "kind", Self.forms))
+
+    private static let forms = RoomEvent.Kind.allCases.map { kind in
+        kind.variant("Notice", [Self.idempotencyKey] + RoomEvent.fields(of: kind).map(\.property) + [Self.attempt])
+    }
+
+    private static let idempotencyKey = Schema.Property(
+        name: "idempotencyKey", schema: .keywords("string"), help: "The same in every attempt; drop a notice that has come before.",
+        isRequired: true)
+
+    private static let attempt = Schema.Property(
+        name: "attempt", schema: .keywords("integer", ("minimum", 1)), help: "The number of this attempt, from 1.", isRequired: true)
+
+    private static let examples = zip(RoomEvent.Kind.allCases, Self.forms).map { kind, form in
+        JSONValue.Member(
+            name: kind.rawValue, value: ["summary": .string(kind.form.help), "value": SchemaExample.value(form.schema)])
+    }
 
     static func document(_ schemas: inout [String: JSONValue]) -> JSONValue {
         let headers: [(name: String, help: String)] = [
@@ -46,7 +50,7 @@ enum OpenAPIWebhooks {
                     "requestBody": [
                         "required": true,
                         "content": [
-                            "application/json": ["schema": Self.notice.json(&schemas), "example": SchemaExample.value(Self.notice)]
+                            "application/json": ["schema": Self.notice.json(&schemas), "examples": .object(Self.examples)]
                         ],
                     ],
                     "responses": [

@@ -79,10 +79,14 @@ extension APIRoute {
             query.state = call[RecordingInputs.state]
             query.after = call[RecordingInputs.after]
             query.limit = Int(try call.value(RecordingInputs.limit))
+            query.scope = call.scope
             guard query.name == nil || query.app != nil else { throw APIError(FieldError("app", "", "is required with name")) }
             let list = try await call.rooms.recordings(query)
+            // The budget counts all files, also what is being written.
+            var used = call.services.recordings.budget.usedBytes
+            if call.scope.isLimited { used = try await call.rooms.recordingBytes(scope: call.scope) }
             return RecordingListAnswer(
-                next: list.count == query.limit ? list.last?.row : nil, usedBytes: call.services.recordings.budget.usedBytes,
+                next: list.count == query.limit ? list.last?.row : nil, usedBytes: used,
                 list: list.map { RecordingAnswer($0, call) })
         },
         APIRoute(
@@ -99,7 +103,7 @@ extension APIRoute {
             let recording = try await Self.recording(call)
             let deleted: Recording?
             do {
-                deleted = try await call.services.recordings.delete(recording)
+                deleted = try await call.services.recordings.retention.delete(recording)
             } catch let failure as RecordingFolder.Failure {
                 call.services.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
                 throw APIError.unavailable("The file cannot be deleted now; the server's log has the reason.")
@@ -138,7 +142,9 @@ extension APIRoute {
 
     private static func recording(_ call: APICall) async throws -> Recording {
         let id = try call.value(RecordingInputs.id)
-        guard let recording = try await call.rooms.recording(id) else { throw APIError.notFound("recording", id, field: "recordingId") }
+        guard let recording = try await call.rooms.recording(id), try await call.sees(recording.task.path) else {
+            throw APIError.notFound("recording", id, field: "recordingId")
+        }
         return recording
     }
 

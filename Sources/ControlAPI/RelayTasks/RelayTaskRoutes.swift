@@ -32,7 +32,9 @@ extension APIRoute {
             .get, "/relay-tasks", "listRelayTasks", .relays, .ops, "List the links to other servers, with their state.",
             answers: RelayTaskListAnswer.outputType
         ) { call in
-            RelayTaskListAnswer(list: call.services.relayTasks.all.map(RelayTaskAnswer.init))
+            var list: [RelayTaskAnswer] = []
+            for link in call.services.relayTasks.all { if try await call.sees(link.task.path) { list.append(RelayTaskAnswer(link)) } }
+            return RelayTaskListAnswer(list: list)
         },
         APIRoute(
             storing: "/relay-tasks", "createRelayTask", .relays, .admin,
@@ -42,6 +44,7 @@ extension APIRoute {
         ) { call, keep in
             let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
             let path = StreamPath(app: try call.value(Self.app), name: try call.value(Self.name))
+            guard try await call.sees(path) else { throw call.outside("a link of this stream", "name", "\(path)") }
             let url: UpstreamURL
             do throws(UpstreamError) {
                 url = try UpstreamURL(parsing: text)
@@ -87,7 +90,9 @@ extension APIRoute {
             answers: RelayTaskAnswer.outputType
         ) { call in
             let id = try call.value(Self.id)
-            guard let link = call.services.relayTasks.find(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
+            guard let link = call.services.relayTasks.find(id), try await call.sees(link.task.path) else {
+                throw APIError.notFound("relay task", "\(id)", field: "taskId")
+            }
             return RelayTaskAnswer(link)
         },
         APIRoute(
@@ -95,6 +100,9 @@ extension APIRoute {
             answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
+            if let link = call.services.relayTasks.find(id), try await !call.sees(link.task.path) {
+                throw APIError.notFound("relay task", "\(id)", field: "taskId")
+            }
             guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
             call.services.relayTasks.remove(id)
         },

@@ -6,6 +6,17 @@ import Rooms
 import ServerConfiguration
 import Support
 
+extension APICall {
+    /// The name of a room that the token does not see stays unknown to it.
+    fileprivate func deviceTaken(_ device: String, by other: RoomID) -> APIError {
+        guard self.scope.isLimited else { return APIError(RegistryError.deviceTaken(device, by: other)) }
+        var error = APIError(.conflict, .conflict, "Device \(device) already has an open room.")
+        error.field = "deviceUid"
+        error.value = device
+        return error
+    }
+}
+
 extension APIRoute {
     /// Rooms: create, look up, change, end.
     package static let rooms: [APIRoute] = [
@@ -29,8 +40,12 @@ extension APIRoute {
             for (name, value) in call[RoomInputs.policy] ?? [:] {
                 RoomPolicy.fields.first { $0.name == name }?.set(&new.policy, value)
             }
-            let room = new
-            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.create(room, by: call.actor, keeping: $0) }
+            let room = try await Self.withinLimits(new, call)
+            do {
+                return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.create(room, by: call.actor, keeping: $0) }
+            } catch RegistryError.deviceTaken(let device, let other) {
+                throw call.deviceTaken(device, by: other)
+            }
         },
         APIRoute(
             .get, "/rooms", "listRooms", .rooms, .app, "List rooms, page by page.",
@@ -67,7 +82,11 @@ extension APIRoute {
             patch.deviceUid = call[RoomInputs.newDevice]
             patch.policy = call[RoomInputs.policy] ?? [:]
             let id = try call.value(RoomInputs.room)
-            return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
+            do {
+                return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
+            } catch RegistryError.deviceTaken(let device, let other) {
+                throw call.deviceTaken(device, by: other)
+            }
         },
         APIRoute(
             .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Delete a room, closing it first if it is open.",
@@ -127,8 +146,28 @@ extension APIRoute {
         }
     }
 
+    /// The room to create. With a limited token, one without an id gets one within the limits.
+    private static func withinLimits(_ new: NewRoom, _ call: APICall) async throws -> NewRoom {
+        let scope = call.scope
+        guard scope.isLimited else { return new }
+        guard scope.holds(app: new.app) else { throw call.outside("this room", "app", new.app) }
+        var room = new
+        if let id = new.id {
+            guard scope.holds(name: id.rawValue) else { throw call.outside("this room", "roomId", id.rawValue) }
+        } else {
+            // The device's last room keeps its id only if it is the token's.
+            var keepsID = false
+            if let device = new.deviceUid, let last = try await call.rooms.room(ofDevice: device) { keepsID = scope.holds(last) }
+            if !keepsID {
+                room.id = try RoomID(checking: String("\(scope.rooms.first ?? "")\(RoomID.random())".prefix(64)))
+            }
+        }
+        return room
+    }
+
     private static func query(_ call: APICall) throws -> RoomQuery {
         var query = RoomQuery()
+        query.scope = call.scope
         query.states = call[RoomInputs.states] ?? []
         query.owner = call[RoomInputs.ownerFilter]
         query.isPublic = call[RoomInputs.listed]

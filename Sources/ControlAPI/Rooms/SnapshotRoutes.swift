@@ -13,12 +13,17 @@ extension APIRoute {
     private static let id = Input("snapshotId", .recordingID, "The picture's id.").required
     private static let width = Input("width", .whole(16...3_840), "Width in pixels; the height follows. If omitted, the stream's width.")
 
+    private static let maxAge = Input(
+        "maxAge", .whole(2...30), "Seconds for which a picture of this width is reused: pages that look now and then share one.",
+        fallback: 2)
+
     /// Pictures of live streams.
     static let snapshots: [APIRoute] = [
         APIRoute(
             raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app,
-            "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for 2 s.", in: [RoomInputs.room.erased],
-            query: [Self.slot.erased, Self.width.erased], type: "image/jpeg"
+            "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for `maxAge` seconds.",
+            in: [RoomInputs.room.erased],
+            query: [Self.slot.erased, Self.width.erased, Self.maxAge.erased], type: "image/jpeg"
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(Self.slot))
@@ -28,7 +33,8 @@ extension APIRoute {
             guard room.state != .forbidden, room.state != .closed else {
                 throw APIError(.notFound, .notFound, "There is no picture of a room that is \(room.state.rawValue).")
             }
-            let jpeg = try await call.services.snapshot(of: slot.path, width: call[Self.width].map { Int($0) })
+            let jpeg = try await call.services.snapshot(
+                of: slot.path, width: call[Self.width].map { Int($0) }, maxAgeMs: try call.value(Self.maxAge) * 1_000)
             return Array(jpeg.readableBytesView)
         },
         APIRoute(
@@ -49,7 +55,7 @@ extension APIRoute {
         ) { call in
             let id = try call.value(Self.id)
             let files = SnapshotFiles(call.services.config)
-            guard let snapshot = try await call.rooms.snapshot(id),
+            guard let snapshot = try await call.rooms.snapshot(id), try await call.sees(snapshot.path),
                 let bytes = await DiskWork.run({ files.load(snapshot.file) })
             else { throw APIError.notFound("snapshot", id, field: "snapshotId") }
             return bytes

@@ -1,11 +1,14 @@
 import Delivery
+import Health
 import Listening
 import Relay
 import RoomStore
 import Rooms
+import Statistics
 import Support
 import Synchronization
 import Talkback
+import Trace
 
 /// Counters and gauges in Prometheus' text format 0.0.4.
 struct Metrics {
@@ -23,12 +26,18 @@ struct Metrics {
             "earshot_publishers", "Streams that connections publish now.", Double(services.connections.admission.current.publishers))
         let live = streams.count { if case .live = $0.phase { true } else { false } }
         metrics.add("earshot_streams_live", "Streams with a publisher now, talk mixes included.", Double(live))
+        metrics.add(streams.compactMap(\.health))
         metrics.add("earshot_viewers", "Viewers of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
         metrics.add("earshot_ring_bytes", "Bytes of media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
         let lag = services.streams.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
         metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", Double(lag) / 1_000)
         metrics.add(services.rooms.storeStatus)
+        let traces = services.connections.traces.store
+        metrics.add("earshot_trace_bytes", "Bytes of the sessions' traces now.", Double(traces.used))
+        metrics.head("earshot_traces_refused_total", "Times that a trace was not made or did not grow for want of memory.", false)
+        metrics.line("earshot_traces_refused_total", .integer(Int64(clamping: traces.refused)))
         metrics.addCounters(services.totals)
+        if let statistics = services.statistics { metrics.add(statistics) }
         return metrics
     }
 
@@ -55,6 +64,21 @@ struct Metrics {
         self.add("earshot_store_waiting_bytes", "Approximate bytes of the waiting facts.", Double(store.waitingBytes))
         self.head("earshot_store_dropped_facts_total", "Facts dropped because too many were waiting.", false)
         self.line("earshot_store_dropped_facts_total", .integer(Int64(store.droppedFacts)))
+    }
+
+    private mutating func add(_ healths: [StreamHealth]) {
+        self.head("earshot_streams_by_verdict", "Published streams by verdict now.", true)
+        for verdict in StreamVerdict.allCases {
+            let count = healths.count { $0.verdict == verdict }
+            self.line("earshot_streams_by_verdict{verdict=\"\(verdict.rawValue)\"}", .integer(Int64(count)))
+        }
+    }
+
+    private mutating func add(_ statistics: Statistics) {
+        self.add("earshot_stats_paused", "1 while the statistics cannot be written.", statistics.store.problem == nil ? 0 : 1)
+        self.add("earshot_stats_waiting_rows", "Rows of statistics that wait to be written.", Double(statistics.waiting))
+        self.head("earshot_stats_lost_rows_total", "Rows of statistics lost because too many were waiting.", false)
+        self.line("earshot_stats_lost_rows_total", .integer(Int64(clamping: statistics.lost)))
     }
 
     private mutating func add(_ name: String, _ help: String, _ value: Double) {

@@ -64,6 +64,8 @@ extension ServerTotals {
         .field("webhookAttemptsFailed", .count, "Failed attempts to deliver a notice.", \.counters.webhookAttemptsFailed),
         .field("webhooksGivenUp", .count, "Notices given up.", \.counters.webhooksGivenUp),
         .field(
+            "auditLinesHeld", .count, "Failed calls without a line in the audit trail, because too many failed.", \.counters.auditLinesHeld),
+        .field(
             "logLinesDropped", .count, "Log lines dropped because nobody read them or the disk was full.",
             \.logLinesDropped),
         .field("memoryUsedBytes", .count, "Bytes of media, and of what connections have sent, in memory now.", \.memory.used),

@@ -20,7 +20,9 @@ extension APIRoute {
             .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number.",
             query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
         ) { call in
-            var all = try await call.services.streams.collect { $0.sessionSnapshots() }.sorted { $0.id < $1.id }
+            var all = try await Self.visible(try await call.services.streams.collect { $0.sessionSnapshots() }, call).sorted {
+                $0.id < $1.id
+            }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
             if let stream = call[Self.stream] {
                 all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
@@ -35,21 +37,60 @@ extension APIRoute {
             answers: SessionSnapshot.outputType
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
-            guard let session = try await call.services.streams.collect({ $0.sessionSnapshots() }).first(where: { $0.id == id }) else {
+            let session = try await call.services.streams.collect { $0.sessionSnapshots() }.first { $0.id == id }
+            guard let session, try await call.seesAll(session.streams) else {
                 throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
             return session
+        },
+        APIRoute(
+            .get, "/sessions/{sessionId}/trace", "getSessionTrace", .sessions, .ops,
+            "Read what a connection said and did last. Also for five minutes after an abnormal end.",
+            in: [Self.id.erased], answers: TraceReport.outputType
+        ) { call in
+            let id = UInt64(clamping: try call.value(Self.id))
+            if call.scope.isLimited {
+                // Of one that has ended nobody knows any more which streams were its own.
+                let session = await call.services.control.session(id)
+                guard let session, try await call.seesAll(session.streams) else {
+                    throw APIError.notFound("session", "\(id)", field: "sessionId")
+                }
+            }
+            if let running = try await call.services.streams.collect({ $0.trace(of: id).map { [$0] } ?? [] }).first { return running }
+            guard let ended = call.services.connections.traces.ended(id) else {
+                throw APIError.notFound("session", "\(id)", field: "sessionId")
+            }
+            return ended
         },
         APIRoute(
             .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection. Its client may connect again.",
             in: [Self.id.erased], answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
-            guard await call.services.control.endSession(UInt64(clamping: id)) else {
+            if call.scope.isLimited {
+                let session = await call.services.control.session(UInt64(clamping: id))
+                guard let session, try await call.seesAll(session.streams) else {
+                    throw APIError.notFound("session", "\(id)", field: "sessionId")
+                }
+            }
+            guard await call.services.control.endSession(UInt64(clamping: id), by: call.actor) else {
                 throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
         },
     ]
+
+    /// The connections whose streams are all the token's.
+    private static func visible(_ all: [SessionSnapshot], _ call: APICall) async throws -> [SessionSnapshot] {
+        guard call.scope.isLimited else { return all }
+        var visible: [SessionSnapshot] = []
+        for session in all { if try await call.seesAll(session.streams) { visible.append(session) } }
+        return visible
+    }
+}
+
+extension SessionSnapshot {
+    /// All that it publishes and plays, as app/name.
+    fileprivate var streams: [String] { self.publishing + self.viewers.map(\.path) }
 }
 
 struct SessionListAnswer: Sendable {

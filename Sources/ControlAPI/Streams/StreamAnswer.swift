@@ -1,4 +1,5 @@
 import Delivery
+import Health
 import Media
 import NIOCore
 import Relay
@@ -10,6 +11,8 @@ struct StreamAnswer: Sendable {
     let path: StreamPath
     let publisher: SessionSnapshot?
     let bytesOut: UInt64
+    /// Of the viewer that is furthest behind live; nil without viewers.
+    let worstBehindMs: Int64?
     let roomID: RoomID?
 
     enum State: String, Sendable, CaseIterable {
@@ -36,14 +39,19 @@ extension APIServices {
         let sessions = try await self.streams.collect { $0.sessionSnapshots() }
         var publishers: [String: SessionSnapshot] = [:]
         var bytesOut: [String: UInt64] = [:]
+        var behindMs: [String: Int64] = [:]
         for session in sessions {
             for path in session.publishing { publishers[path] = session }
-            for viewer in session.viewers { bytesOut[viewer.path, default: 0] += viewer.bytesSent }
+            for viewer in session.viewers {
+                bytesOut[viewer.path, default: 0] += viewer.bytesSent
+                behindMs[viewer.path] = max(behindMs[viewer.path] ?? 0, viewer.behindMs)
+            }
         }
         return streams.sorted { $0.path < $1.path }.compactMap { stream in
             StreamPath(stream.path).map {
                 StreamAnswer(
-                    snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0, roomID: nil)
+                    snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0,
+                    worstBehindMs: behindMs[stream.path], roomID: nil)
             }
         }
     }
@@ -59,18 +67,23 @@ extension APIServices {
             }
         }
         guard let found else { return nil }
-        var bytesOut: UInt64 = 0
+        var (bytesOut, behindMs): (UInt64, Int64?) = (0, nil)
         for loop in found.at.loops {
-            bytesOut += await withCheckedContinuation { done in loop.run { done.resume(returning: $0.bytesSent(of: stream)) } }
+            let audience = await withCheckedContinuation { done in loop.run { done.resume(returning: $0.audience(of: stream)) } }
+            bytesOut += audience.bytesSent
+            if let worst = audience.worstBehindMs { behindMs = max(behindMs ?? 0, worst) }
         }
         let publisher = await found.publisher?.snapshot()
-        return StreamAnswer(snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, roomID: nil)
+        return StreamAnswer(
+            snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, worstBehindMs: behindMs, roomID: nil)
     }
 }
 
 extension StreamAnswer {
     func with(roomID: RoomID?) -> StreamAnswer {
-        StreamAnswer(snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, roomID: roomID)
+        StreamAnswer(
+            snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, worstBehindMs: self.worstBehindMs,
+            roomID: roomID)
     }
 
     static let outputType = OutputType<StreamAnswer>.object(
@@ -87,10 +100,16 @@ extension StreamAnswer {
             .field("audio", .nullable(Self.audio), "The audio; null without any.") { stream in
                 stream.snapshot.meter.audio.map { AudioPart(format: $0, meter: stream.snapshot.meter) }
             },
+            .field(
+                "health", .nullable(StreamHealth.outputType),
+                "How the stream does; null without a publisher, and for streams that the server makes.", \.snapshot.health),
             .field("viewers", .count, "Connected players.", \.snapshot.viewers),
             .field("uptimeSeconds", .nullable(.seconds), "Seconds since the first push, interruptions included.", \.snapshot.liveForMs),
             .field("bytesIn", .count, "Bytes of media received, earlier pushes included.", \.snapshot.meter.bytesIn),
             .field("bytesOut", .count, "Bytes sent to the present viewers.", \.bytesOut),
+            .field(
+                "worstBehindMs", .nullable(.count), "Milliseconds behind live of the viewer that is furthest behind; null without viewers.",
+                \.worstBehindMs),
         ])
 
     private struct VideoPart: Sendable {

@@ -11,6 +11,9 @@ enum StreamInputs {
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")
     static let state = Input("state", .choice() as InputType<StreamAnswer.State>, "Only streams in this state.")
+    static let streams = Input("streams", .streamPaths(atMost: 100), "Only these streams, as app/name.")
+    static let sort = Input(
+        "sort", .choice() as InputType<StreamListing.Order>, "The order; viewers: most first. verdict: the worst first.", fallback: .name)
     static let after = Input("after", .sought(length: 1...StreamBan.longestCursor), "The `next` of the previous page.")
     static let limit = Input("limit", .whole(1...1_000), "The maximum number of entries.", fallback: 100)
     static let from = Input("from", .instant, "Only pushes that began at this time or later.")

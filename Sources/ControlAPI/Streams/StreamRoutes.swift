@@ -11,27 +11,21 @@ extension APIRoute {
     /// Streams: current, forbidden and past ones.
     static let streams: [APIRoute] = [
         APIRoute(
-            .get, "/streams", "listStreams", .streams, .ops, "List the streams that somebody publishes or plays, by app and name.",
-            query: [StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.after.erased, StreamInputs.limit.erased],
+            .get, "/streams", "listStreams", .streams, .ops, "List the streams that somebody publishes or plays.",
+            query: [
+                StreamInputs.streams.erased, StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.sort.erased,
+                StreamInputs.after.erased, StreamInputs.limit.erased,
+            ],
             answers: StreamListAnswer.outputType
         ) { call in
-            var all = try await call.services.streamAnswers()
-            if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
-            if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app != app } }
-            let limit = Int(try call.value(StreamInputs.limit))
-            let after = call[StreamInputs.after] ?? ""
-            var page: [StreamAnswer] = []
-            for stream in all.filter({ $0.snapshot.path > after }).prefix(limit) {
-                page.append(stream.with(roomID: try await call.rooms.room(ofStream: stream.path)?.id))
-            }
-            let isLast = page.last?.snapshot.path == all.last?.snapshot.path || page.isEmpty
-            return StreamListAnswer(total: all.count, next: isLast ? nil : page.last?.snapshot.path, list: page)
+            try await StreamListing.page(call)
         },
         APIRoute(
             .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "List the forbidden streams.",
             query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
         ) { call in
-            let bans = try await call.rooms.bans(after: call[StreamInputs.after], limit: Int(try call.value(StreamInputs.limit)))
+            let bans = try await call.rooms.bans(
+                after: call[StreamInputs.after], scope: call.scope, limit: Int(try call.value(StreamInputs.limit)))
             return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
         },
         APIRoute(
@@ -44,7 +38,7 @@ extension APIRoute {
         ) { call in
             let limit = Int(try call.value(StreamInputs.limit))
             let list = try await call.rooms.published(
-                path: try Self.filter(call), fromMs: call[StreamInputs.from], toMs: call[StreamInputs.to],
+                path: try Self.filter(call), scope: call.scope, fromMs: call[StreamInputs.from], toMs: call[StreamInputs.to],
                 before: call[StreamInputs.before], limit: limit)
             return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
         },
@@ -69,7 +63,7 @@ extension APIRoute {
             .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "End a push. The device may push again immediately.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
         ) { call in
-            DropAnswer(wasDropped: await call.services.control.cut(try Self.pushed(call), .dropped, endsViewers: false))
+            DropAnswer(wasDropped: await call.services.control.drop(try Self.pushed(call), by: call.actor))
         },
         APIRoute(
             storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,

@@ -143,7 +143,9 @@ struct TalkURLsAnswer: Sendable {
             .field("publish", .nullable(.uri), "Where the participant publishes; null for a listener. Contains a credential.") {
                 $0.canSpeak ? $0.urls.publish : nil
             },
-            .field("play", .uri, "Where the participant hears everybody else. Contains a credential.", \.urls.play),
+            .field("play", .uri, "Where the participant hears everybody else, over RTMP. Contains a credential.", \.urls.play),
+            .field("flv", .uri, "The same over HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.urls.flv),
+            .field("mp4", .uri, "The same as endless fragmented MP4; with ws:// in place of http:// over a WebSocket.", \.urls.mp4),
             .field("expiresAt", .instant, "Talk may begin with the token until this time.", \.urls.expiresAt),
         ])
 }

@@ -2,6 +2,7 @@ import HTTPServer
 import HTTPTypes
 import RoomStore
 import Rooms
+import Support
 
 extension APIRoute {
     private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "The owner, for the audit trail.").required
@@ -9,6 +10,11 @@ extension APIRoute {
         "role", .choice() as InputType<TokenRole>,
         "app: rooms, members, URLs and talk; ops: also streams, sessions and recordings; admin: everything."
     ).required
+    private static let onlyApps = Input(
+        "apps", .names(most: TokenScope.most), "The only apps that the token sees and changes; if omitted, all.")
+    private static let onlyRooms = Input(
+        "rooms", .names(most: TokenScope.most),
+        "Beginnings of the ids of the only rooms (and names of streams) that the token sees and changes; if omitted, all.")
     private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
 
     /// API tokens.
@@ -22,14 +28,16 @@ extension APIRoute {
         },
         APIRoute(
             storing: "/tokens", "createToken", .tokens, .admin, "Create a token. Only this answer contains its secret.",
-            body: [Self.name.erased, Self.role.erased], answers: NewTokenAnswer.outputType, status: .created,
+            body: [Self.name.erased, Self.role.erased, Self.onlyApps.erased, Self.onlyRooms.erased], answers: NewTokenAnswer.outputType,
+            status: .created,
             location: ("/tokens/", "tokenId"),
             secret: "secret"
         ) { call, keep in
             let (name, role) = (try call.value(Self.name), try call.value(Self.role))
+            let scope = TokenScope(apps: call[Self.onlyApps] ?? [], rooms: call[Self.onlyRooms] ?? [])
             let secret = RoomRegistry.randomTokenSecret()
             return try await keep({ NewTokenAnswer(token: $0, secret: secret) }) {
-                try await call.rooms.createToken(name: name, role: role, secret: secret, keeping: $0).token
+                try await call.rooms.createToken(name: name, role: role, scope: scope, secret: secret, keeping: $0).token
             }
         },
         APIRoute(
@@ -65,11 +73,34 @@ struct NewTokenAnswer: Sendable {
         ])
 }
 
+extension InputType<[String]> {
+    /// Ids, or beginnings of ids.
+    static func names(most: Int) -> InputType {
+        let id = InputType<String>.id
+        let item: JSONValue = ["type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"]
+        let schema = Schema.keywords("array", ("items", item), ("maxItems", .integer(Int64(most))))
+        return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
+            guard case .array(let values) = json, values.count <= most else { throw BrokenRule("expected a list of at most \(most) names") }
+            var names: [String] = []
+            for value in values {
+                do throws(BrokenRule) {
+                    names.append(try id.read(value))
+                } catch {
+                    throw BrokenRule(error.rule, value: value.shown)
+                }
+            }
+            return names
+        }
+    }
+}
+
 extension APIToken {
     static let fields: [Field<APIToken>] = [
         .field("tokenId", .count, "The token's id.", \.id),
         .field("name", .text, "The token's owner.", \.name),
         .field("role", .choice(), "The token's role.", \.role),
+        .field("apps", .list(.text), "The only apps that it sees and changes; empty: all.", \.scope.apps),
+        .field("rooms", .list(.text), "Beginnings of the rooms and streams that it sees and changes; empty: all.", \.scope.rooms),
         .field("createdAt", .instant, "When the token was created.", \.createdAt),
         .field("revokedAt", .nullable(.instant), "When the token was revoked; null while it is valid.", \.revokedAt),
     ]

@@ -5,6 +5,7 @@ import Relay
 import RoomStore
 import Rooms
 import Support
+import Talk
 
 extension APIRoute {
     private static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
@@ -33,13 +34,15 @@ extension APIRoute {
             try await Self.push(call)
         },
         APIRoute(
-            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, "Make signed play URLs for all of a room's streams.",
-            in: [RoomInputs.room.erased], query: Self.signing, answers: PlayURLsAnswer.outputType
+            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app,
+            "Make signed play URLs for all of a room's streams, and for the mix of its talk channel.", in: [RoomInputs.room.erased],
+            query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let (urls, signing, now) = (try call.urls(), try Self.signing(call, room), WallClock.ms)
             let list = try room.slots.map { slot in PlayURLsAnswer.Stream(slot: slot, play: try urls.play(slot.path, signing, nowMs: now)) }
-            return PlayURLsAnswer(room: room, streams: list)
+            let mix = StreamPath(app: TalkStreamName.app, name: "\(room.id)/\(TalkAddress.mix)")
+            return PlayURLsAnswer(room: room, streams: list, talk: try urls.play(mix, signing, nowMs: now))
         },
         APIRoute(
             raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app,
@@ -126,12 +129,27 @@ struct PlayURLsAnswer: Sendable {
 
     let room: Room
     let streams: [Stream]
+    /// The mix of the room's talk channel.
+    let talk: StreamURLs.Play
 
     static let outputType = OutputType<PlayURLsAnswer>.object(
         "SignedPlayUrls",
         [
             .field("roomId", .text, "The room.") { $0.room.id.rawValue },
             .field("streams", .list(Self.stream), "The room's streams, by slot.", \.streams),
+            .field("talk", Self.mix, "Everybody in the room's talk channel, while it is open.", \.self),
+        ])
+
+    private static let mix = OutputType<PlayURLsAnswer>.object(
+        "SignedTalkUrl",
+        [
+            .field("app", .text, "The talk channel's app.") { _ in TalkStreamName.app },
+            .field("name", .text, "The mix's name.") { "\($0.room.id)/\(TalkAddress.mix)" },
+            .field("rtmp", .uri, "RTMP. Contains a credential, as the other URLs do.", \.talk.rtmp),
+            .field("rtmps", .nullable(.uri), "RTMPS, if the server offers it.", \.talk.rtmps),
+            .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.talk.flv),
+            .field("mp4", .uri, "Endless fragmented MP4; with ws:// in place of http:// over a WebSocket.", \.talk.mp4),
+            .field("expiresAt", .nullable(.instant), "Listening may begin with the URLs until this time.", \.talk.expiresAt),
         ])
 
     private static let stream = OutputType<Stream>.object(

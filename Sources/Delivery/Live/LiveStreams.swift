@@ -5,7 +5,7 @@ package import NIOCore
 package import Relay
 package import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 import Synchronization
 
 /// The streams of this server and the event loops that they live on. Any thread.
@@ -21,12 +21,14 @@ package final class LiveStreams: Sendable {
     private struct Followers {
         var publish: [@Sendable (Relay.Stream, PushGrant) -> Void] = []
         var play: [@Sendable (String) -> Bool] = []
+        var sessions: (any SessionObserver)?
     }
 
-    package init(_ config: ServerConfig, group: any EventLoopGroup, ledger: MemoryLedger, log: Logger) {
+    /// `sweepers` are those of `group`.
+    package init(_ config: ServerConfig, group: any EventLoopGroup, sweepers: LoopSweepers, ledger: MemoryLedger, log: Logger) {
         var policy = RelayPolicy(config)
         policy.ledger = ledger
-        let loops = group.makeIterator().map { [policy] loop in LoopContext(loop, policy, log) }
+        let loops = group.makeIterator().map { [policy] loop in LoopContext(loop, policy, sweepers.of(loop), log) }
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
         self.placement = Placement(group, loops.map(\.relay.pressure))
     }
@@ -118,6 +120,13 @@ package final class LiveStreams: Sendable {
     package func whenWanted(_ body: @escaping @Sendable (String) -> Bool) {
         self.followers.withLock { $0.play.append(body) }
     }
+
+    /// Sets who hears of the plays and pushes that begin and end. Call before the ports open.
+    package func observeSessions(_ observer: any SessionObserver) {
+        self.followers.withLock { $0.sessions = observer }
+    }
+
+    var sessionObserver: (any SessionObserver)? { self.followers.withLock { $0.sessions } }
 
     package func published(_ stream: Relay.Stream, _ grant: PushGrant) {
         for follower in self.followers.withLock({ $0.publish }) { follower(stream, grant) }

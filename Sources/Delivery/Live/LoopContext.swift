@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 package import Relay
 package import Support
+package import Trace
 
 /// A connection that publishes or plays, in any protocol. Loop-bound.
 package protocol LiveConnection: AnyObject {
@@ -17,12 +18,16 @@ package protocol LiveConnection: AnyObject {
     /// Whether it publishes one of them as this user.
     func publishes(as user: String, _ paths: Set<String>) -> Bool
     func snapshot() -> SessionSnapshot
+    /// Adds what it has sent and received so far.
+    func count(into figures: inout LoopFigures)
+    /// Its flight recorder; nil while nothing has happened to it of late.
+    var trace: SessionTrace? { get }
 }
 
-/// The server's state on one event loop: its relay, its connections, and one timer for all their deadlines.
+/// The server's state on one event loop: its relay and its connections, whose deadlines the loop's sweeper checks.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on the relay's event loop only.
-package final class LoopContext: @unchecked Sendable {
+package final class LoopContext: Sweepable, @unchecked Sendable {
     package let relay: RelayLoop
     package let turns: LoopTurns
     /// New viewers that wait until the loop accepts some again.
@@ -30,12 +35,11 @@ package final class LoopContext: @unchecked Sendable {
     private let log: Logger
     private var overload = OverloadReport()
     private var connections: [UInt64: any LiveConnection] = [:]
-    private var sweepTask: RepeatedTask?
+    private let sweeper: LoopSweeper
 
-    private static let sweepInterval = TimeAmount.milliseconds(250)
-
-    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ log: Logger) {
+    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ sweeper: LoopSweeper, _ log: Logger) {
         self.log = log
+        self.sweeper = sweeper
         self.turns = LoopTurns(eventLoop)
         self.relay = RelayLoop(eventLoop: eventLoop, encoder: RelayEncoder(), policy: policy, turns: self.turns)
         self.joins = JoinQueue(self.relay)
@@ -46,17 +50,14 @@ package final class LoopContext: @unchecked Sendable {
         self.relay.run { _ in
             self.turns.open()
             self.relay.whenSwept = { [weak self] in self?.keepPace() }
-            self.sweepTask = self.relay.eventLoop.scheduleRepeatedTask(
-                initialDelay: Self.sweepInterval, delay: Self.sweepInterval
-            ) { _ in self.sweep() }
+            self.sweeper.add(self)
         }
     }
 
     func stop() {
         self.relay.stop()
         self.relay.run { _ in
-            self.sweepTask?.cancel()
-            self.sweepTask = nil
+            self.sweeper.remove(self)
             self.turns.close()
             self.relay.whenSwept = nil
             self.joins.close()
@@ -71,8 +72,7 @@ package final class LoopContext: @unchecked Sendable {
         self.connections[connection.id] = nil
     }
 
-    private func sweep() {
-        let nowMs = self.relay.nowMs
+    package func sweep(nowMs: Int64) {
         for connection in Array(self.connections.values) { connection.sweep(nowMs: nowMs) }
     }
 
@@ -101,6 +101,18 @@ package final class LoopContext: @unchecked Sendable {
         for connection in due { connection.close(reason, detail: detail) }
         return due.count
     }
+
+    func countConnections(into figures: inout LoopFigures) {
+        for connection in self.connections.values { connection.count(into: &figures) }
+    }
+
+    /// The trace of this connection if it is one of the loop's; without entries if it has none. On the loop.
+    package func trace(of id: UInt64) -> TraceReport? {
+        self.connections[id].map { TraceReport($0.trace, of: id, nowMs: self.relay.nowMs) }
+    }
+
+    /// The connection with this id; nil if it is on another loop, or gone. On the loop.
+    func sessionSnapshot(of id: UInt64) -> SessionSnapshot? { self.connections[id]?.snapshot() }
 
     /// One entry per connection, for the API. On the loop.
     package func sessionSnapshots() -> [SessionSnapshot] {

@@ -6,24 +6,30 @@ import Rooms
 package import Support
 import Synchronization
 
-/// Reports the end of an admitted viewer to the back end, exactly once. The back end may count viewers, so this happens whatever becomes of
-/// the viewer. Any thread.
+/// Reports the end of an admitted viewer to the back end, and gives up its place in a talk channel, exactly once. Either counts its viewers,
+/// so this happens whatever becomes of the viewer. Any thread.
 package final class PlayGrant: Sendable {
     package let pass: AdmissionPass
+    /// Its place in a talk channel.
+    package let listening: (any TalkListening)?
     private let request: AdmissionRequest
     private let admissions: AdmissionRules
     private let hasEnded = Atomic<Bool>(false)
 
-    package init(_ request: AdmissionRequest, _ pass: AdmissionPass, _ admissions: AdmissionRules) {
+    package init(
+        _ request: AdmissionRequest, _ pass: AdmissionPass, _ admissions: AdmissionRules, _ listening: (any TalkListening)? = nil
+    ) {
         self.request = request
         self.pass = pass
         self.admissions = admissions
+        self.listening = listening
     }
 
     deinit { self.end(.clientClosed) }
 
     package func end(_ reason: CloseReason) {
         guard !self.hasEnded.exchange(true, ordering: .relaxed) else { return }
+        self.listening?.end()
         self.admissions.notifyEnded(self.request, pass: self.pass, reason: reason)
     }
 }

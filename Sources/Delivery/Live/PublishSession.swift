@@ -1,3 +1,4 @@
+package import Health
 import Media
 package import NIOCore
 package import Relay
@@ -24,11 +25,17 @@ package protocol PublishSession: AnyObject, Sendable {
     func delegate(_ publisher: any ConnectedPublisher) -> any EndablePublisher
     /// The publisher's claim on the stream was accepted.
     func began(_ stream: Relay.Stream)
+    /// The codecs and size of the first media; nil before any, and for sessions that do not watch it.
+    var firstMedia: PushMedia? { get }
     /// A frame was dropped: it is not audio or, if `isMuted`, the session is not open.
     func leftOut(_ isMuted: Bool)
     func pauseAnnounced()
     /// Ends the session. Called once.
     func ended(_ end: PushEnd)
+}
+
+extension PublishSession {
+    package var firstMedia: PushMedia? { nil }
 }
 
 /// A client's publish or play on one message stream of its connection, which may be ended without the rest. Any thread.
@@ -45,16 +52,18 @@ package protocol ConnectedPublisher: ConnectedRole {
     func snapshot() async -> SessionSnapshot
     /// Reports that the publisher's pictures exceed the cache for new viewers.
     func cacheOverflowed()
-    /// Reports that the stream has released the publisher.
-    func ended(_ token: StreamState.Token, _ end: PushEnd)
+    /// Reports what its uplink carried, which is too little.
+    func uplinkCarried(bitsPerSecond: Int)
+    /// Reports that the stream has released the publisher. `actor` is the caller who ended it, if a call did.
+    func ended(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?)
 }
 
 /// A publisher delegate that can be ended for a reason.
 package protocol EndablePublisher: PublisherDelegate {
     /// Nil if the publisher is not a client's.
     var publisher: (any ConnectedPublisher)? { get }
-    /// Ends the publisher. On the stream's home loop.
-    func end(_ token: StreamState.Token, _ end: PushEnd)
+    /// Ends the publisher. `actor` is the caller who ended it, if a call did. On the stream's home loop.
+    func end(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?)
 }
 
 extension EndablePublisher {
@@ -62,8 +71,10 @@ extension EndablePublisher {
 
     package func cacheOverflowed() { self.publisher?.cacheOverflowed() }
 
+    package func uplinkCarried(bitsPerSecond: Int) { self.publisher?.uplinkCarried(bitsPerSecond: bitsPerSecond) }
+
     package func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {
-        self.end(token, reason == .takenOver ? .takenOver : .mediaIdle)
+        self.end(token, reason == .takenOver ? .takenOver : .mediaIdle, by: nil)
     }
 }
 
@@ -75,13 +86,26 @@ package protocol RoomPublisher: EndablePublisher {
 
 extension RoomPublisher {
     package func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
-        var media = PushMedia()
-        media.width = meter.video?.width
-        media.height = meter.video?.height
-        media.videoCodec = meter.video?.codec.name
-        media.audioCodec = meter.audio?.codec.name
-        self.rooms.mediaArrived(self.sequence, media)
+        self.rooms.mediaArrived(self.sequence, PushMedia(meter))
     }
 
     package func publisherQuiet(_ token: StreamState.Token) { self.rooms.mediaIdle(self.sequence) }
+
+    package var isJudged: Bool { true }
+
+    package func healthChanged(_ token: StreamState.Token, _ health: StreamHealth, former: StreamVerdict) {
+        self.rooms.healthChanged(self.sequence, HealthRecord(health, former: former))
+    }
+}
+
+extension HealthRecord {
+    init(_ health: StreamHealth, former: StreamVerdict) {
+        self.init(
+            verdict: health.verdict.rawValue, former: former.rawValue,
+            reasons: health.reasons.map { reason in
+                HealthRecord.Reason(
+                    code: reason.code.rawValue, severity: reason.severity.rawValue, value: reason.value, expected: reason.expected,
+                    unit: reason.code.unit, message: reason.message)
+            })
+    }
 }

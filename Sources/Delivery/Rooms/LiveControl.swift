@@ -44,15 +44,41 @@ package final class LiveControl: Sendable {
     /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
     /// push, not a later one. Returns false if nobody was publishing.
     @discardableResult
-    package func cut(_ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool) async -> Bool {
+    package func cut(
+        _ path: StreamPath, sequence: PushSequence? = nil, _ end: PushEnd, endsViewers: Bool, by actor: Actor? = nil
+    ) async -> Bool {
         await withCheckedContinuation { done in
-            self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers) { done.resume(returning: $0) }
+            self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers, by: actor) { done.resume(returning: $0) }
         }
+    }
+
+    /// Ends the stream's push for a caller, whom its events name. Returns false if nobody was publishing.
+    package func drop(_ path: StreamPath, by actor: Actor) async -> Bool {
+        let running = await self.streams.onHome(of: path.description) { home, stream in
+            (home.publisher(of: stream) as? any RoomPublisher)?.sequence
+        }
+        var isEnded = false
+        // The room hears of it before the publisher's own report, which comes without the caller's name and is then ignored.
+        if let running, let sequence = running {
+            do {
+                isEnded = try await self.rooms.drop(sequence, by: actor)
+            } catch {
+                self.notStored("A push is dropped, but the store does not name the caller", actor, error)
+            }
+            // Another publisher may have the stream by now: that one goes on.
+            return await self.cut(path, sequence: sequence, .dropped, endsViewers: false, by: actor) || isEnded
+        }
+        return await self.cut(path, .dropped, endsViewers: false, by: actor)
+    }
+
+    private func notStored(_ message: Logger.Message, _ actor: Actor, _ error: any Error) {
+        self.log.warning(message, metadata: ["by": "\(actor.name)", "error": "\(error)"])
     }
 
     /// The same without waiting; calls take effect in order.
     func cutNow(
-        _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, done: @escaping @Sendable (Bool) -> Void = { _ in }
+        _ path: StreamPath, sequence: PushSequence?, _ end: PushEnd, endsViewers: Bool, by actor: Actor? = nil,
+        done: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
         guard let stream = self.streams.registry.find(path.description) else { return done(false) }
         stream.home.run { home in
@@ -65,16 +91,37 @@ package final class LiveControl: Sendable {
             if endsViewers, reason != .streamEnded {
                 for end in self.enders.withLock({ $0.play }) { end(path.description, reason) }
             }
-            if let evicted { (evicted.delegate as? any EndablePublisher)?.end(evicted.token, end) }
+            if let evicted { (evicted.delegate as? any EndablePublisher)?.end(evicted.token, end, by: actor) }
             done(evicted != nil)
         }
     }
 
     // MARK: Connections
 
-    /// Ends a connection; returns false when none has this id.
-    package func endSession(_ id: UInt64) async -> Bool {
-        await self.closeWhere(.kicked, "ended by the API") { $0.id == id } > 0
+    /// Ends a connection for a caller, whom its events name; returns false when none has this id.
+    package func endSession(_ id: UInt64, by actor: Actor) async -> Bool {
+        guard let session = await self.session(id) else { return false }
+        do {
+            // Before the connection's own report of its pushes' end, which comes without the caller's name and is then ignored.
+            try await self.rooms.kick(
+                SessionKick(
+                    sessionID: id, transport: session.transport.rawValue, clientAddress: session.remote,
+                    publishing: session.publishing.compactMap(StreamPath.init), playing: session.viewers.compactMap { StreamPath($0.path) }),
+                by: actor)
+        } catch {
+            self.notStored("A connection is ended, but the store does not name the caller", actor, error)
+        }
+        await self.closeWhere(.kicked, "ended by \(actor.name)") { $0.id == id }
+        return true
+    }
+
+    /// The connection with this id; nil if there is none.
+    package func session(_ id: UInt64) async -> SessionSnapshot? {
+        for loop in self.streams.allLoops {
+            // A loop that is gone has no connections.
+            if let found = try? await loop.relay.eventLoop.submit({ loop.sessionSnapshot(of: id) }).get() { return found }
+        }
+        return nil
     }
 
     /// Ends the user's connections that play or publish the room's streams; returns their number. `actor` is the caller, for the audit
@@ -83,11 +130,12 @@ package final class LiveControl: Sendable {
     package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
         let paths = Set(room.slots.map(\.path.description))
         for end in self.enders.withLock({ $0.member }) { end(room.id, user, actor) }
-        return await self.closeWhere(.kicked, "the user was kicked from the room") {
+        return await self.closeWhere(.kicked, "the user was kicked from the room\(actor.map { " by \($0.name)" } ?? "")") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
         }
     }
 
+    @discardableResult
     private func closeWhere(
         _ reason: CloseReason, _ detail: String, _ matches: @escaping @Sendable (any LiveConnection) -> Bool
     ) async -> Int {

@@ -2,11 +2,13 @@ package import Relay
 import RoomStore
 package import Rooms
 import ServerConfiguration
+import Synchronization
 
 /// A push to a room's stream.
 package final class RoomPublishSession: PublishSession {
     private let grant: PushGrant
     private let admission: RoomAdmission
+    private let media = SeenMedia()
 
     init(_ grant: PushGrant, _ admission: RoomAdmission) {
         self.grant = grant
@@ -24,8 +26,10 @@ package final class RoomPublishSession: PublishSession {
     package var isOpen: Bool { true }
 
     package func delegate(_ publisher: any ConnectedPublisher) -> any EndablePublisher {
-        Delegate(sequence: self.grant.sequence, rooms: self.admission.rooms, publisher: publisher)
+        Delegate(sequence: self.grant.sequence, rooms: self.admission.rooms, publisher: publisher, media: self.media)
     }
+
+    package var firstMedia: PushMedia? { self.media.seen }
 
     package func began(_ stream: Relay.Stream) { self.admission.streams.published(stream, self.grant) }
     package func leftOut(_ isMuted: Bool) {}
@@ -41,17 +45,33 @@ package final class RoomPublishSession: PublishSession {
         let sequence: PushSequence
         let rooms: RoomRegistry
         let publisher: (any ConnectedPublisher)?
+        private let media: SeenMedia
 
-        init(sequence: PushSequence, rooms: RoomRegistry, publisher: any ConnectedPublisher) {
+        init(sequence: PushSequence, rooms: RoomRegistry, publisher: any ConnectedPublisher, media: SeenMedia) {
             self.sequence = sequence
             self.rooms = rooms
             self.publisher = publisher
+            self.media = media
+        }
+
+        func publisherActive(_ token: StreamState.Token, _ meter: StreamMeter) {
+            let media = PushMedia(meter)
+            self.media.saw(media)
+            self.rooms.mediaArrived(self.sequence, media)
         }
 
         /// Reports the end to the registry at once, before the next publisher's media. The connection's own report comes too late to count.
-        func end(_ token: StreamState.Token, _ end: PushEnd) {
+        func end(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
             self.rooms.pushEnded(self.sequence, end)
-            self.publisher?.ended(token, end)
+            self.publisher?.ended(token, end, by: actor)
         }
+    }
+
+    /// The push's codecs, kept for its end: a successor that took the stream over has replaced them there. Any thread.
+    private final class SeenMedia: Sendable {
+        private let media = Mutex<PushMedia?>(nil)
+
+        var seen: PushMedia? { self.media.withLock { $0 } }
+        func saw(_ media: PushMedia) { self.media.withLock { $0 = media } }
     }
 }

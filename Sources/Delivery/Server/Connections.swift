@@ -1,6 +1,5 @@
 package import Listening
 package import Logging
-package import NIOCore
 package import Relay
 package import ServerConfiguration
 package import Support
@@ -18,11 +17,13 @@ package final class Connections: Sendable {
     /// Separate throttles for the log lines of closed connections and of begun roles. One kind must not hold another back.
     package let closeFlood = LogRateLimiter()
     package let roleFlood = LogRateLimiter()
+    /// The flight recorders of its sessions.
+    package let traces = SessionTraces()
     package let log: Logger
     private let boundTo = Mutex<BoundAddresses?>(nil)
     private let sessionIDs = Atomic<UInt64>(0)
 
-    package init(_ config: ServerConfig, pressures: [LoopPressure], group: any EventLoopGroup, log: Logger) {
+    package init(_ config: ServerConfig, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
         self.log = log
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
@@ -33,7 +34,7 @@ package final class Connections: Sendable {
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
-            flood: self.closeFlood, sweepers: LoopSweepers(group), log: log)
+            flood: self.closeFlood, sweepers: sweepers, log: log)
     }
 
     /// A new id for a connection that publishes or plays, as in `GET /sessions`.

@@ -23,7 +23,10 @@ package final class EventHub: Sendable {
     package func publish(_ events: [RoomEvent]) {
         let feeds = self.state.withLock { Array($0.feeds.values) }
         guard !feeds.isEmpty, !events.isEmpty else { return }
-        let entries = events.map { EventRing.Entry(id: $0.id, room: $0.roomID, frame: WebSocketWriter.text(EventMessage.event($0))) }
+        let entries = events.map {
+            EventRing.Entry(
+                id: $0.id, room: $0.roomID, app: $0.app, subject: $0.subject, frame: WebSocketWriter.text(EventMessage.event($0)))
+        }
         for feed in feeds { feed.eventLoop.execute { feed.deliver(entries) } }
     }
 

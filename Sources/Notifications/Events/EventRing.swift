@@ -7,6 +7,9 @@ struct EventRing {
     struct Entry: Sendable {
         let id: Int64
         let room: RoomID?
+        /// For subscribers whose token sees some apps or rooms only.
+        var app: String?
+        var subject: String?
         /// The whole WebSocket frame.
         let frame: ByteBuffer
     }

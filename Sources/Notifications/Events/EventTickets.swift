@@ -11,11 +11,14 @@ package final class EventTickets: Sendable {
         package let role: TokenRole
         /// The only room whose events it covers; nil: all.
         package let room: String?
+        /// What the token sees.
+        package let scope: TokenScope
 
-        package init(tokenID: Int64, role: TokenRole, room: String?) {
+        package init(tokenID: Int64, role: TokenRole, room: String?, scope: TokenScope = .all) {
             self.tokenID = tokenID
             self.role = role
             self.room = room
+            self.scope = scope
         }
     }
 

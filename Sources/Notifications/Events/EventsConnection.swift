@@ -13,12 +13,20 @@ package struct EventsStart: Sendable {
     /// Nil: all rooms.
     package let room: RoomID?
     package let tokenID: Int64
+    /// What the token sees.
+    package let scope: TokenScope
+    /// Rooms in the hello; needed when the token is limited to apps, as transient messages do not name theirs.
+    package let rooms: Set<RoomID>
 
-    package init(frames: [ByteBuffer], position: Int64, room: RoomID?, tokenID: Int64) {
+    package init(
+        frames: [ByteBuffer], position: Int64, room: RoomID?, tokenID: Int64, scope: TokenScope = .all, rooms: Set<RoomID> = []
+    ) {
         self.frames = frames
         self.position = position
         self.room = room
         self.tokenID = tokenID
+        self.scope = scope
+        self.rooms = rooms
     }
 }
 
@@ -73,6 +81,9 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     private var frameWindow = (startMs: Int64(0), frames: 0)
     /// The payload of a ping that could not be answered yet; only the newest is (RFC 6455 §5.5.3).
     private var owedPong: ByteBuffer?
+    /// Rooms that a token limited to apps is known to see.
+    private var knownRooms: Set<RoomID>
+    private static let knownRoomLimit = 10_000
 
     package init(
         _ start: EventsStart, place: EventHub.Place, hub: EventHub, sweepers: LoopSweepers, tokens: TokenWatch, clock: RoomClock,
@@ -87,12 +98,10 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.events = events
         self.counters = counters
         self.cursor = FeedCursor(after: start.position)
+        self.knownRooms = start.rooms
     }
 
     // MARK: - Life
-
-    /// Linux's TCP_NOTSENT_LOWAT. Without it the kernel buffers up to 4 MB before the server notices that a subscriber has stopped reading.
-    private static let notSentLowWater = ChannelOptions.Types.SocketOption(level: .tcp, name: .init(rawValue: 25))
 
     /// Milliseconds of the sweeper's steady clock.
     private var nowMs: Int64 { LoopSweeper.nowMs }
@@ -104,7 +113,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.lastFrameMs = self.nowMs
         self.lastPingMs = self.lastFrameMs
         // The feed also works on systems without this option.
-        try? context.channel.syncOptions?.setOption(Self.notSentLowWater, value: 64 << 10)
+        try? context.channel.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: 64 << 10)
         sweeper.add(self)
         for frame in self.start.frames { context.write(self.wrapOutboundOut(frame), promise: nil) }
         context.flush()
@@ -201,9 +210,19 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
 
     package func notify(_ frame: ByteBuffer, of room: RoomID) {
         guard case .open = self.mode, let context = self.context, context.channel.isWritable,
-            self.start.room == nil || self.start.room == room
+            self.start.room == nil || self.start.room == room, self.sees(room)
         else { return }
         context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
+    }
+
+    private func sees(_ room: RoomID) -> Bool {
+        self.start.scope.holds(name: room.rawValue) && (self.start.scope.apps.isEmpty || self.knownRooms.contains(room))
+    }
+
+    private func learn(_ rooms: some Sequence<RoomID>) {
+        guard !self.start.scope.apps.isEmpty else { return }
+        if self.knownRooms.count >= Self.knownRoomLimit { self.knownRooms.removeAll() }
+        self.knownRooms.formUnion(rooms)
     }
 
     /// Writes as much as the channel accepts. Returns whether anything was written.
@@ -221,7 +240,10 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
             case .takeFromRing:
                 guard let entry = feed.ring.first(after: self.cursor.position) else { return wrote }
                 self.cursor.sent(entry.id)
-                guard self.start.room == nil || entry.room == self.start.room else { continue }
+                guard self.start.room == nil || entry.room == self.start.room,
+                    self.start.scope.holds(app: entry.app, subject: entry.subject)
+                else { continue }
+                self.learn(entry.room.map { [$0] } ?? [])
                 context.write(self.wrapOutboundOut(entry.frame), promise: nil)
                 wrote = true
             }
@@ -248,6 +270,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
             return
         }
         self.failures = 0
+        self.learn(page.rooms)
         self.cursor.pageArrived(last: page.last, isFull: page.isFull)
         if page.frames.readableBytes > 0 { context.writeAndFlush(self.wrapOutboundOut(page.frames), promise: nil) }
         self.pump()

@@ -9,6 +9,7 @@ package struct StoredEvents: Sendable {
     struct Page: Sendable {
         /// Whole frames.
         let frames: ByteBuffer
+        let rooms: Set<RoomID>
         /// Id of the last event; nil for an empty page.
         let last: Int64?
         /// Whether there may be more after it.
@@ -20,19 +21,22 @@ package struct StoredEvents: Sendable {
     package let rooms: RoomRegistry
     /// Nil: all rooms.
     package let room: RoomID?
+    private let scope: TokenScope
 
-    package init(rooms: RoomRegistry, room: RoomID?) {
+    package init(rooms: RoomRegistry, room: RoomID?, scope: TokenScope = .all) {
         self.rooms = rooms
         self.room = room
+        self.scope = scope
     }
 
     /// Returns nil if the store could not be read.
     func page(after: Int64) async -> Page? {
         do throws(RegistryError) {
-            let events = try await self.rooms.events(after: after, room: self.room?.rawValue, limit: Self.pageLimit)
+            let events = try await self.rooms.events(after: after, room: self.room?.rawValue, scope: self.scope, limit: Self.pageLimit)
             var frames = ByteBuffer()
             for event in events { frames.writeImmutableBuffer(WebSocketWriter.text(EventMessage.event(event))) }
-            return Page(frames: frames, last: events.last?.id, isFull: events.count >= Self.pageLimit)
+            return Page(
+                frames: frames, rooms: Set(events.compactMap(\.roomID)), last: events.last?.id, isFull: events.count >= Self.pageLimit)
         } catch {
             return nil
         }

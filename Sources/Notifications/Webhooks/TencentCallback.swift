@@ -1,5 +1,5 @@
 import Crypto
-import Rooms
+package import Rooms
 import Support
 
 #if canImport(FoundationEssentials)
@@ -48,7 +48,23 @@ extension TencentCallback {
     }
 }
 
+extension WebhookTarget {
+    /// Whether the target is notified of events of this kind: all, or those that have a callback in its format.
+    package func takes(_ kind: RoomEvent.Kind) -> Bool {
+        switch self.format {
+        case .earshot: true
+        case .tencent: TencentNotice.kinds.contains(kind)
+        }
+    }
+}
+
 extension TencentNotice {
+    /// The events to which one of Tencent's callbacks corresponds.
+    static let kinds: Set<RoomEvent.Kind> = [
+        .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
+        .relayConnected, .relayInterrupted, .relayStopped,
+    ]
+
     static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }
 
     /// The callback that corresponds to the event.

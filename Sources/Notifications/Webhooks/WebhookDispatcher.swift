@@ -12,7 +12,7 @@ import Synchronization
 /// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
 ///
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
-/// settings allow at most 32 targets. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
+/// settings and the API allow at most 32 targets each. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
 package final class WebhookDispatcher: Service, Sendable {
     /// Same as ``OutboundClient/post(url:headers:body:timeout:pool:)``.
     typealias Post =
@@ -69,7 +69,7 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Signals new events. Does not wait; any thread.
     package func wake() {
-        if !self.targets.isEmpty { self.waker.yield() }
+        if !self.targets.isEmpty || self.rooms.hasWebhooks { self.waker.yield() }
     }
 
     package func run() async throws {
@@ -112,9 +112,9 @@ package final class WebhookDispatcher: Service, Sendable {
         var status: Int?
         var problem: String?
         var isHopeless = false
-        if self.targets.contains(targetID) {
+        if entry.target.hookID == nil ? self.targets.contains(targetID) : !entry.target.url.isEmpty {
             do throws(WebhookBodyError) {
-                let request = try WebhookRequest(entry, sender: self.sender(), atSeconds: WallClock.seconds)
+                let request = try WebhookRequest(entry, sender: self.sender().signing(with: entry.target.key), atSeconds: WallClock.seconds)
                 let answer = await self.post(
                     entry.target.url, request.headers.map { ($0.name, $0.value) }, Array(request.body.utf8),
                     .milliseconds(self.config.timeoutMs), targetID)
@@ -129,7 +129,7 @@ package final class WebhookDispatcher: Service, Sendable {
                 isHopeless = true
             }
         } else {
-            problem = "this target is no longer in the settings"
+            problem = entry.target.hookID == nil ? "this target is no longer in the settings" : "this target was deleted"
             isHopeless = true
         }
         // The server shuts down: the attempt does not count.

@@ -116,9 +116,5 @@ package final class WebhookLog: Sendable {
     }
 
     /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.
-    package static func shown(_ url: String) -> Substring {
-        guard let colon = url.firstIndex(of: ":") else { return url.prefix { $0 != "/" && $0 != "?" && $0 != "#" } }
-        let host = url[colon...].dropFirst().drop { $0 == "/" }
-        return url[..<(host.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? url.endIndex)]
-    }
+    package static func shown(_ url: String) -> Substring { WebhookTarget.origin(of: url) }
 }

@@ -13,7 +13,7 @@ package struct WebhookRequest: Sendable, Equatable {
 
     /// This server's properties that bodies state.
     package struct Sender: Sendable {
-        package let key: String
+        package private(set) var key: String
         /// Push domain, for Tencent's bodies.
         let domain: String
         /// This node's address, for Tencent's bodies.
@@ -22,6 +22,13 @@ package struct WebhookRequest: Sendable, Equatable {
         package var rtmp: String
         /// Public HTTP address.
         package var http: String
+
+        /// The same sender with a target's own key; nil keeps the server's.
+        func signing(with key: String?) -> Sender {
+            var sender = self
+            if let key { sender.key = key }
+            return sender
+        }
     }
 
     /// `atSeconds` is the wall clock, since 1970. Throws when the target's format cannot express the event.
@@ -32,12 +39,18 @@ package struct WebhookRequest: Sendable, Equatable {
         case .tencent:
             body = try TencentNotice.callback(for: entry.event).body(sender, atSeconds: atSeconds)
         }
+        self.init(
+            kind: entry.event.kind.rawValue, key: Self.idempotencyKey(entry.event), body: body, sender: sender, atSeconds: atSeconds)
+    }
+
+    /// Adds the headers to a body, signed with the sender's key.
+    init(kind: String, key: String, body: String, sender: Sender, atSeconds: Int64) {
         self.body = body
         self.headers =
             [
                 Header(name: "Content-Type", value: "application/json; charset=utf-8"),
-                Header(name: "X-Earshot-Event", value: entry.event.kind.rawValue),
-                Header(name: "X-Earshot-Delivery", value: Self.idempotencyKey(entry.event)),
+                Header(name: "X-Earshot-Event", value: kind),
+                Header(name: "X-Earshot-Delivery", value: key),
             ]
             + OutboundSignature.headers(key: sender.key, body: Array(body.utf8), atSeconds: atSeconds).map {
                 Header(name: $0.name, value: $0.value)

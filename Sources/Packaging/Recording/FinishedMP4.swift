@@ -1,3 +1,5 @@
+import Support
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -17,9 +19,8 @@ struct FinishedMP4: Equatable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        let size = Int64(status.st_size)
+        guard let status = FileStatus(descriptor: descriptor), status.isRegular else { return nil }
+        let size = status.size
         var offset: Int64 = 0
         var movie: Int64?
         var hasMedia = false

@@ -1,4 +1,5 @@
 import Relay
+import Support
 import Synchronization
 
 /// Buffers the beginnings of streams until their recorders take them. Any thread.
@@ -39,10 +40,6 @@ final class RecordingHeads: Sendable {
     }
 
     func dropAll() {
-        let all = self.rows.withLock { rows in
-            defer { rows = [:] }
-            return rows.values
-        }
-        for head in all { head.drop() }
+        for head in self.rows.exchange([:]).values { head.drop() }
     }
 }

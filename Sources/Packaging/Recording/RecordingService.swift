@@ -1,6 +1,5 @@
 import RoomStore
 import Rooms
-import ServerConfiguration
 import ServiceLifecycle
 import Support
 
@@ -14,8 +13,6 @@ package struct RecordingService: Service {
     }
 
     private static let tick = Duration.seconds(1)
-    /// Longest interval between checks for old recordings. Milliseconds.
-    private static let forgetMs: Int64 = 20_000
 
     package func run() async throws {
         let recordings = self.recordings
@@ -27,8 +24,8 @@ package struct RecordingService: Service {
                     let nowMs = LoopSweeper.nowMs
                     await recordings.retry(nowMs: nowMs)
                     if nowMs >= forgetAt {
-                        await recordings.forget(nowMs: recordings.rooms.now, steadyMs: nowMs)
-                        forgetAt = nowMs + min(Self.forgetMs, max(1_000, recordings.settings.retentionMs / 2))
+                        await recordings.retention.forget(nowMs: recordings.rooms.now, steadyMs: nowMs)
+                        forgetAt = nowMs + recordings.retention.pauseMs
                     }
                     // Cancelled: the server shuts down.
                     do { try await Task.sleep(for: Self.tick) } catch { return }

@@ -3,22 +3,20 @@ import Logging
 package import Relay
 package import RoomStore
 package import Rooms
-import ServerConfiguration
-import Support
 import Synchronization
 
-/// Recordings without a call: by settings, by a room's policy, and retries of failed ones.
+/// Recordings without a call: by ``RecordingPolicy``, and retries of failed ones.
 extension Recordings {
     /// Starts to buffer a publisher's frames if they are to be recorded. Called before its first frame, in order with its frames. Any
     /// thread.
     package func publishBegan(_ stream: Relay.Stream, _ grant: PushGrant) {
         let path = stream.path
-        let isWanted = self.isWanted(grant.path.app, grant.policy.record)
         let isDue = self.state.withLock { state in
+            let isWanted = state.policy.isWanted(grant.path.app, grant.policy.record)
             guard !state.isStopping, isWanted || state.orders[path] != nil else { return false }
             // A running recorder carries on with the new publisher.
             if let running = state.running[path], !running.isOver { return false }
-            return state.stopped[path]?.stream !== stream
+            return !state.policy.isHeld(path, stream)
         }
         if isDue {
             self.heads.add(stream, of: self.streams.registry, limitBytes: self.frameQueueBytes, ledger: self.ledger)
@@ -56,7 +54,7 @@ extension Recordings {
     private func streamBegan(_ path: StreamPath, roomID: RoomID, slot: Int) async {
         let goesOn = self.state.withLock { $0.orders[path.description] != nil }
         if !goesOn { guard await self.isWanted(path.app, roomID) else { return } }
-        await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: false, isRetry: false)
+        await self.beginByPolicy(RecordingSource(path: path, roomID: roomID, slot: slot, isByCall: false), isRetry: false)
     }
 
     private func isWanted(_ app: String, _ roomID: RoomID) async -> Bool {
@@ -68,12 +66,8 @@ extension Recordings {
         }
     }
 
-    private func isWanted(_ app: String, _ policy: RoomPolicy.Record) -> Bool {
-        switch policy {
-        case .always: true
-        case .never: false
-        case .apps: self.settings.apps.contains { $0 == "*" || $0 == app }
-        }
+    private func isWanted(_ app: String, _ record: RoomPolicy.Record) -> Bool {
+        self.state.withLock { $0.policy.isWanted(app, record) }
     }
 
     /// Applies a room's new policy at once to streams that are live.
@@ -84,12 +78,13 @@ extension Recordings {
                 let path = slot.path.description
                 if self.isWanted(slot.app, room.policy.record) {
                     // A new policy overrides an earlier stop.
-                    self.state.withLock { $0.stopped[path] = nil }
+                    self.state.withLock { $0.policy.release(path) }
                     guard slot.isActive else { continue }
-                    await self.beginByPolicy(slot.path, roomID: id, slot: slot.number, isByCall: false, isRetry: false)
+                    let source = RecordingSource(path: slot.path, roomID: id, slot: slot.number, isByCall: false)
+                    await self.beginByPolicy(source, isRetry: false)
                 } else {
                     let recorder = self.state.withLock { state in
-                        if state.broken[path]?.isByCall == false { state.broken[path] = nil }
+                        state.retries.unwanted(path)
                         return state.running[path].flatMap { $0.isOver || $0.isByCall ? nil : $0 }
                     }
                     await recorder?.stop(.stopped)
@@ -100,32 +95,26 @@ extension Recordings {
         }
     }
 
-    func beginByPolicy(
-        _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, isRetry: Bool
-    ) async {
+    func beginByPolicy(_ source: RecordingSource, isRetry: Bool) async {
+        let path = source.path.description
         // The recording was stopped, and the same stream's publisher has returned.
-        let isStopped = self.state.withLock { state -> Bool in
-            guard let held = state.stopped[path.description]?.stream else { return false }
-            return held === self.streams.registry.find(path.description)
-        }
-        guard !isStopped else { return }
+        guard !self.state.withLock({ $0.policy.isHeld(path, self.streams.registry.find(path)) }) else { return }
         do throws(Refusal) {
-            _ = try await self.begin(path, roomID: roomID, slot: slot, isByCall: isByCall, triesAgain: true)
+            _ = try await self.begin(
+                source.path, roomID: source.roomID, slot: source.slot, isByCall: source.isByCall, triesAgain: true)
         } catch {
-            if error == .isRecording, let stream = self.streams.registry.find(path.description) {
+            if error == .isRecording, self.streams.registry.find(path) != nil {
                 // The recorder may still write the previous run to a slow disk. This one starts afterwards.
                 let isFree = self.state.withLock { state in
-                    guard state.running[path.description] != nil else { return true }
-                    state.next[path.description] = Broken(stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: 0)
+                    guard state.running[path] != nil else { return true }
+                    state.retries.queued(source)
                     return false
                 }
-                if isFree, !isRetry {
-                    await self.beginByPolicy(path, roomID: roomID, slot: slot, isByCall: isByCall, isRetry: true)
-                }
+                if isFree, !isRetry { await self.beginByPolicy(source, isRetry: true) }
                 return
             }
             guard case .end(let end) = error, !isRetry else { return }
-            self.reportRefused(path, roomID: roomID, slot: slot, end)
+            self.reportRefused(source.path, roomID: source.roomID, slot: source.slot, end)
         }
     }
 
@@ -139,22 +128,10 @@ extension Recordings {
     /// Retries failed recordings that are due and whose streams are still live.
     func retry(nowMs: Int64) async {
         self.heads.dropStale(nowMs: nowMs)
-        let due = self.state.withLock { state -> [(StreamPath, Broken)] in
-            state.stopped = state.stopped.filter { $0.value.stream != nil }
-            var due: [(StreamPath, Broken)] = []
-            for (name, broken) in state.broken where nowMs >= broken.retryAtMs {
-                state.broken[name] = nil
-                // A new stream of that name begins by policy, or by its own call.
-                guard let path = StreamPath(name), let stream = broken.stream, stream === self.streams.registry.find(name) else {
-                    state.failures[name] = nil
-                    continue
-                }
-                due.append((path, broken))
-            }
-            return due
+        let due = self.state.withLock { state in
+            state.policy.forgetGone()
+            return state.retries.due(nowMs: nowMs) { self.streams.registry.find($0) }
         }
-        for (path, broken) in due {
-            await self.beginByPolicy(path, roomID: broken.roomID, slot: broken.slot, isByCall: broken.isByCall, isRetry: true)
-        }
+        for source in due { await self.beginByPolicy(source, isRetry: true) }
     }
 }

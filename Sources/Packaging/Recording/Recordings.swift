@@ -7,12 +7,16 @@ package import ServerConfiguration
 import Support
 import Synchronization
 
-/// Starts, stops and retries recorders, by call and by policy. Keeps the files within their limits. Any thread.
+/// Starts and stops recorders, by call and by policy. Any thread.
+///
+/// ``RecordingPolicy`` decides what is recorded without a call, ``RecordingRetries`` when failures are tried again, and
+/// ``RecordingRetention`` which files are deleted.
 package final class Recordings: Sendable {
     package let folder: RecordingFolder
     package let budget: RecordingBudget
+    package let retention: RecordingRetention
     let finisher: RecordingFinisher
-    let settings: ServerConfig.Recording
+    private let settings: ServerConfig.Recording
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
@@ -20,38 +24,18 @@ package final class Recordings: Sendable {
     /// Bytes of frames that may wait for one recorder.
     let frameQueueBytes: Int
     private let talk: any RoomTalk
-    let state = Mutex(State())
-    private let share = Mutex(RetentionShare())
+    let state: Mutex<State>
     /// First frames of streams whose recorders are about to begin.
     let heads = RecordingHeads()
 
     struct State {
-        /// By stream path, like all below.
+        /// By stream path.
         var running: [String: Recorder] = [:]
-        /// Streams whose recording a call has stopped: policy does not restart it while they live.
-        var stopped: [String: Held] = [:]
-        /// Failed recordings to retry.
-        var broken: [String: Broken] = [:]
-        /// Orders by calls that a restart cut off: each resumes when its stream is back.
+        /// Orders by calls that a restart cut off, by stream path: each resumes when its stream is back.
         var orders: [String: RecordingOrder] = [:]
-        /// Publishers that arrived while the name's previous recording was still being written: they start when it ends.
-        var next: [String: Broken] = [:]
-        /// Consecutive failures.
-        var failures: [String: Int] = [:]
+        var policy: RecordingPolicy
+        var retries = RecordingRetries()
         var isStopping = false
-    }
-
-    struct Held {
-        weak var stream: Relay.Stream?
-    }
-
-    struct Broken {
-        weak var stream: Relay.Stream?
-        let roomID: RoomID?
-        let slot: Int
-        let isByCall: Bool
-        /// Milliseconds of the steady clock.
-        var retryAtMs: Int64
     }
 
     /// Why no recording begins.
@@ -65,13 +49,6 @@ package final class Recordings: Sendable {
         case notStored(RegistryError)
     }
 
-    /// Delay before the first retry; doubles after each failure, up to about a quarter of an hour.
-    private static let retryMs: Int64 = 30_000
-    private static let mostDoublings = 5
-    /// After running this long, a recording's failure starts the delays anew.
-    private static let soundMs: Int64 = 120_000
-    private static let retentionBatch = 100
-
     package init(
         _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, talk: any RoomTalk, log: Logger
     ) {
@@ -84,7 +61,12 @@ package final class Recordings: Sendable {
         self.budget = RecordingBudget(self.folder, config.recording)
         self.rooms = rooms
         self.log = log
-        self.finisher = RecordingFinisher(folder: self.folder, budget: self.budget, rooms: rooms, log: log)
+        let finisher = RecordingFinisher(folder: self.folder, budget: self.budget, rooms: rooms, log: log)
+        self.finisher = finisher
+        self.retention = RecordingRetention(
+            retentionMs: config.recording.retentionMs, folder: self.folder, budget: self.budget, rooms: rooms, log: log,
+            isBusy: { finisher.isBusy(with: $0) })
+        self.state = Mutex(State(policy: RecordingPolicy(apps: config.recording.apps)))
     }
 
     // MARK: What is recorded
@@ -97,7 +79,7 @@ package final class Recordings: Sendable {
     }
 
     /// Whether it failed, or had no space, and will be retried.
-    func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.broken[path.description] != nil } }
+    func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.retries.isWaiting(path.description) } }
 
     /// Bytes in whole fragments of a file being written; nil when none has this id.
     package func writtenBytes(of id: String) -> Int64? {
@@ -120,10 +102,8 @@ package final class Recordings: Sendable {
         if let refusal = await DiskWork.run({ [budget] in budget.refusalToBegin }) {
             // Without `triesAgain` the caller gets the error and may call again.
             if triesAgain {
-                self.state.withLock { state in
-                    state.broken[path.description] = Broken(
-                        stream: stream, roomID: roomID, slot: slot, isByCall: isByCall, retryAtMs: LoopSweeper.nowMs + Self.retryMs)
-                }
+                let source = RecordingSource(path: path, roomID: roomID, slot: slot, isByCall: isByCall)
+                self.state.withLock { $0.retries.refused(source, of: stream, nowMs: LoopSweeper.nowMs) }
             }
             self.heads.take(stream)?.drop()
             self.streams.registry.release(stream)
@@ -145,9 +125,8 @@ package final class Recordings: Sendable {
             // Another call has stopped or resumed the order meanwhile.
             if earlier != nil, state.orders.removeValue(forKey: path.description) == nil { return .isRecording }
             state.running[path.description] = made
-            state.broken[path.description] = nil
-            state.stopped[path.description] = nil
-            state.next[path.description] = nil
+            state.retries.began(path.description)
+            state.policy.release(path.description)
             return nil
         }
         if let refusal {
@@ -186,8 +165,8 @@ package final class Recordings: Sendable {
         guard self.settings.talk, let roomID, await self.talk.hold(beside: stream, of: roomID) else { return }
         let mix = self.talk.mix(of: roomID)
         // The other recording's end stopped the last one, not a call. Its stream may be the same.
-        self.state.withLock { $0.stopped[mix.description] = nil }
-        await self.beginByPolicy(mix, roomID: roomID, slot: 0, isByCall: false, isRetry: false)
+        self.state.withLock { $0.policy.release(mix.description) }
+        await self.beginByPolicy(RecordingSource(path: mix, roomID: roomID, slot: 0, isByCall: false), isRetry: false)
         // The stream's recording may have ended meanwhile.
         if !self.isRecording(stream) { await self.endTalk(beside: stream, of: roomID) }
     }
@@ -220,10 +199,11 @@ package final class Recordings: Sendable {
     private func stop(_ path: StreamPath, isTold: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
             // A pending retry counts, too.
-            let wasBroken = state.broken.removeValue(forKey: path.description) != nil
-            state.next[path.description] = nil
+            let wasWaiting = state.retries.stopped(path.description)
             let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
-            if recorder != nil || wasBroken { state.stopped[path.description] = Held(stream: self.streams.registry.find(path.description)) }
+            if recorder != nil || wasWaiting {
+                state.policy.hold(path.description, self.streams.registry.find(path.description))
+            }
             return (recorder, state.orders.removeValue(forKey: path.description))
         }
         if let order, !isTold { await self.drop(order, .stopped) }
@@ -241,78 +221,17 @@ package final class Recordings: Sendable {
 
     /// Called when a recorder has written everything: starts what is next, or schedules a retry.
     func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream) {
-        let path = recorder.task.path.description
-        Task { await self.endTalk(beside: recorder.task.path, of: recorder.task.roomID) }
-        let next = self.state.withLock { state -> Broken? in
-            guard state.running[path] === recorder else { return nil }
-            let next = state.next.removeValue(forKey: path)
-            state.running[path] = nil
-            let failures = self.rooms.now - recorder.startedAt >= Self.soundMs ? 0 : state.failures[path] ?? 0
-            state.failures[path] = nil
-            guard end.isFailure, end != .unsupportedMedia else { return end == .streamEnded ? next : nil }
-            state.failures[path] = failures + 1
-            let pauseMs = Self.retryMs << Int64(min(failures, Self.mostDoublings))
-            state.broken[path] = Broken(
-                stream: stream, roomID: recorder.task.roomID, slot: recorder.task.slot, isByCall: recorder.isByCall,
-                retryAtMs: LoopSweeper.nowMs + pauseMs)
-            return nil
+        let task = recorder.task
+        Task { await self.endTalk(beside: task.path, of: task.roomID) }
+        let next = self.state.withLock { state -> RecordingSource? in
+            guard state.running[task.path.description] === recorder else { return nil }
+            state.running[task.path.description] = nil
+            return state.retries.ended(
+                RecordingSource(path: task.path, roomID: task.roomID, slot: task.slot, isByCall: recorder.isByCall), of: stream, end,
+                ranMs: self.rooms.now - recorder.startedAt, nowMs: LoopSweeper.nowMs)
         }
         guard let next else { return }
-        let whole = recorder.task.path
-        Task {
-            await self.beginByPolicy(whole, roomID: next.roomID, slot: next.slot, isByCall: next.isByCall, isRetry: false)
-        }
-    }
-
-    // MARK: Files
-
-    /// Removes the file, then its index row. Nil: there is no such recording, or it is not finished. Throws the disk's errors.
-    package func delete(_ recording: Recording) async throws -> Recording? {
-        guard recording.state == .finished || recording.state == .failed, !self.finisher.isBusy(with: recording.id) else { return nil }
-        let folder = self.folder
-        if let failure = await DiskWork.run({ () -> RecordingFolder.Failure? in
-            do throws(RecordingFolder.Failure) {
-                try folder.remove(recording.file)
-                return nil
-            } catch {
-                return error
-            }
-        }) {
-            throw failure
-        }
-        let old = try await self.rooms.recordingDeleted(recording.id)
-        if let old { self.budget.free(old.bytes) }
-        return old
-    }
-
-    /// Deletes recordings older than the settings allow. `nowMs` is room time, like the recordings' own times.
-    func forget(nowMs: Int64, steadyMs: Int64) async {
-        guard self.settings.retentionMs > 0 else { return }
-        do {
-            let old = try await self.rooms.recordings(endedBefore: nowMs - self.settings.retentionMs, limit: Self.retentionBatch)
-            guard !old.isEmpty else { return }
-            // A wrong clock that was believed for long deletes some recordings, not all.
-            let held = try await self.rooms.recordingCount()
-            let allowed = self.share.withLock {
-                $0.allowance(held: held, retentionMs: self.settings.retentionMs, steadyMs: steadyMs)
-            }
-            for (index, recording) in old.enumerated() {
-                // Old recordings beyond the allowance go at once when new ones find no space.
-                if index >= allowed, await !DiskWork.run({ [budget] in budget.needsRoom }) { break }
-                do {
-                    guard try await self.delete(recording) != nil else { continue }
-                    self.share.withLock { $0.spend(1) }
-                    self.log.info(
-                        "Recording deleted: older than recording.retention",
-                        metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
-                } catch {
-                    // One that cannot be removed does not keep the others.
-                    self.log.error("An old recording could not be deleted", metadata: ["id": "\(recording.id)", "error": "\(error)"])
-                }
-            }
-        } catch {
-            self.log.error("Old recordings could not be deleted", metadata: ["error": "\(error)"])
-        }
+        Task { await self.beginByPolicy(next, isRetry: false) }
     }
 
     // MARK: Life

@@ -9,6 +9,8 @@ import RTMP
 struct AnnouncedTracks: Equatable {
     private(set) var hasVideo = false
     private(set) var hasAudio = false
+    /// It says that there is no video, as talk's mixes do: the second kind is not awaited.
+    private(set) var excludesVideo = false
 
     private static let video = ["videocodecid", "videodatarate", "width"]
     private static let audio = ["audiocodecid", "audiodatarate", "audiosamplerate"]
@@ -26,6 +28,7 @@ struct AnnouncedTracks: Equatable {
             guard let value = try decoder.next(), value.properties != nil else { return nil }
             self.hasVideo = Self.announces(value, "hasVideo", Self.video)
             self.hasAudio = Self.announces(value, "hasAudio", Self.audio)
+            self.excludesVideo = value["hasVideo"]?.boolean == false
         } catch {
             // Broken metadata announces nothing; the frames themselves decide.
             return nil

@@ -197,7 +197,9 @@ final class FragmentPackager {
             try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
         } else if hasSound {
             let withoutPicturesMs = frame.timestamp - (self.held.newestPictureMs ?? firstMs)
-            guard self.tracks.video == nil ? isSettled : withoutPicturesMs >= Self.noPictureMs else { return }
+            // A file keeps all tracks, so it waits even for what was denied.
+            let isAlone = self.tracks.isSoundAlone && !self.rebases
+            guard self.tracks.video == nil ? isSettled || isAlone : withoutPicturesMs >= Self.noPictureMs else { return }
             try self.begin(hasVideo: false, hasAudio: true, nowMs: nowMs)
         }
     }
@@ -375,16 +377,16 @@ final class FragmentPackager {
 
     private func interrupt(nowMs: Int64) {
         self.cut(before: nil, nowMs: nowMs)
-        self.muxer = nil
-        self.transcoder = nil
-        self.held = HeldFrames()
-        self.lateSounds = HeldFrames()
-        self.taker.interrupted(nowMs: nowMs)
+        self.discard(nowMs: nowMs)
     }
 
     /// Discards the muxer after an error; the next keyframe makes a new one.
     private func fail(_ error: FFmpegError, nowMs: Int64) {
         self.note("\(error)")
+        self.discard(nowMs: nowMs)
+    }
+
+    private func discard(nowMs: Int64) {
         self.muxer = nil
         self.transcoder = nil
         self.held = HeldFrames()

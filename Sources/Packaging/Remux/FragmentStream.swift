@@ -38,6 +38,9 @@ final class FragmentStream {
         self.stream.publish([Frame(kind: .video, timestamp: fragment.startMs, payload: fragment.bytes, tag: TagInfo(flags: flags))])
     }
 
+    /// New viewers begin with the next piece that can be a beginning.
+    func dropCached() { self.stream.dropGOP() }
+
     /// Ends the stream and notifies its viewers.
     func end() { self.stream.end() }
 }

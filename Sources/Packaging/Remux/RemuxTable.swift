@@ -5,6 +5,7 @@ package import Relay
 package import RoomStore
 import Rooms
 package import ServerConfiguration
+import Support
 import Synchronization
 
 /// The running remuxers, by stream. Any thread.
@@ -74,11 +75,7 @@ package final class RemuxTable: Sendable {
 
     /// Stops all, and lets go of them: each holds the table.
     package func stop() {
-        let all = self.rows.withLock { rows in
-            defer { rows = [:] }
-            return Array(rows.values)
-        }
-        for remuxer in all { Task { await remuxer.stop() } }
+        for remuxer in self.rows.exchange([:]).values { Task { await remuxer.stop() } }
     }
 
     /// Removes an idle remuxer. Returns false if it was used meanwhile.

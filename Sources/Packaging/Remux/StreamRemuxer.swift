@@ -143,6 +143,7 @@ package actor StreamRemuxer {
                 self.streamEnded()
             } else if batch.isStalled {
                 self.maker.closeStalled(nowMs: nowMs)
+                self.taker.stalled()
             }
             if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
             self.reportProblems()

@@ -35,6 +35,9 @@ struct StreamTracks {
         self.video == nil && self.announced.hasVideo || !hasSound && self.announced.hasAudio
     }
 
+    /// Whether sound is all that was announced, and all that has come.
+    var isSoundAlone: Bool { self.video == nil && self.announced.excludesVideo }
+
     /// A header that differs from the muxer's, or cannot be read.
     struct Change {
         /// The problem to log, if any.

@@ -87,6 +87,13 @@ final class WindowTaker: FragmentSink {
         if self.cachedBytes > self.cacheLimit.bytes || ms > self.cacheLimit.ms { self.forgetPieces() }
     }
 
+    /// Nothing has come for a while. Sound alone can begin anywhere, so new viewers begin behind the pause: MediaSource stops before a hole.
+    func stalled() {
+        guard self.beginning?.tracks.contains(where: { $0.kind == .video }) == false else { return }
+        self.forgetPieces()
+        self.pieces?.dropCached()
+    }
+
     private func forgetPieces() {
         self.sinceKeyframe = []
         self.cachedBytes = 0

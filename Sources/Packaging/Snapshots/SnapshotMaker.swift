@@ -31,8 +31,8 @@ package actor SnapshotMaker {
 
     package init() {}
 
-    /// A younger picture is reused even if there is a newer keyframe.
-    private static let freshMs: Int64 = 2_000
+    /// Milliseconds. A younger picture is reused even if there is a newer keyframe.
+    package static let freshMs: Int64 = 2_000
     private static let keptMs: Int64 = 30_000
     private static let entryLimit = 256
 
@@ -50,11 +50,13 @@ package actor SnapshotMaker {
     }
 
     /// Throws the decoder's error for the keyframe.
-    package func jpeg(of path: String, _ source: Source, width: Int?, nowMs: Int64) throws(FFmpegError) -> ByteBuffer {
+    package func jpeg(of path: String, _ source: Source, width: Int?, maxAgeMs: Int64 = SnapshotMaker.freshMs, nowMs: Int64)
+        throws(FFmpegError) -> ByteBuffer
+    {
         let key = Key(path: path, width: width)
         self.forget(nowMs: nowMs)
         if let entry = self.entries[key], entry.stream === source.stream,
-            nowMs - entry.madeMs < Self.freshMs || entry.timestamp == source.keyframe.timestamp
+            nowMs - entry.madeMs < maxAgeMs || entry.timestamp == source.keyframe.timestamp
         {
             return entry.jpeg
         }

@@ -18,14 +18,16 @@ package struct ServerSession {
 
     /// Payload bytes per outgoing chunk. Most messages fit in one; it stays below 65,536 for 16-bit clients.
     package static let outgoingChunkSize = 60_000
+    /// The share of an uplink that an encoder may fill: the rest is for what varies.
+    static let uplinkShare = 0.85
     private static let window: UInt32 = 2_500_000
 
     private let limits: Limits
     private var phase = Phase.waitingConnect
-    private var streams: NetStreams
+    var streams: NetStreams
     /// The last Window Acknowledgement Size sent.
     private var announcedWindow: UInt32?
-    private var outputs = SessionOutputs<ServerSessionOutput>()
+    var outputs = SessionOutputs<ServerSessionOutput>()
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
     private var acknowledgedBytes: UInt64 = 0
     /// Bytes the peer says it has received (modulo 2^32).
@@ -243,23 +245,6 @@ package struct ServerSession {
         }
     }
 
-    package mutating func acceptPublish(_ streamID: UInt32) {
-        guard self.streams.change(streamID, from: .decidingPublish, to: .publishing) else { return }
-        self.send(.userControl(.streamBegin(streamID)))
-        self.status(streamID, Status(StatusCode.publishStart, "Publishing."))
-    }
-
-    package mutating func rejectPublish(_ streamID: UInt32, _ status: Status) {
-        guard self.streams.change(streamID, from: .decidingPublish, to: .ended) else { return }
-        self.status(streamID, status)
-    }
-
-    /// Ends a publish from the relay's side: another connection took it over, or the server stops.
-    package mutating func publishEnded(_ streamID: UInt32, _ status: Status) {
-        guard self.streams.change(streamID, from: .publishing, to: .ended) else { return }
-        self.status(streamID, status)
-    }
-
     private mutating func receiveUnpublish(name: String?) {
         for id in self.streams.published(as: name) { self.end(id, delete: false) }
     }
@@ -289,49 +274,6 @@ package struct ServerSession {
             self.status(streamID, Status(StatusCode.playStreamNotFound, level: .error, "Refused: \(error)."))
             self.outputs.append(.badName(error))
         }
-    }
-
-    /// Accepts a play. `extra` adds properties to the information object.
-    package mutating func acceptPlay(_ streamID: UInt32, extra: [AMF0Property] = []) {
-        guard self.streams.change(streamID, from: .decidingPlay, to: .playing) else { return }
-        self.send(.userControl(.streamBegin(streamID)))
-        // RTMP 1.0 §7.2.2.1: sent if the reset flag is set, which is the default.
-        if self.streams.resets(streamID) {
-            self.status(streamID, Status(StatusCode.playReset, "Playing and resetting."))
-        }
-        self.status(streamID, Status(StatusCode.playStart, "Started playing."), extra)
-    }
-
-    package mutating func rejectPlay(_ streamID: UInt32, _ status: Status) {
-        guard self.streams.change(streamID, from: .decidingPlay, to: .ended) else { return }
-        self.status(streamID, status)
-    }
-
-    /// Reports that a publisher arrived while the stream was playing. Not sent for one present at the start.
-    package mutating func publisherArrived(_ streamID: UInt32, extra: [AMF0Property] = []) {
-        guard self.streams.role(streamID) == .playing else { return }
-        self.send(.userControl(.streamBegin(streamID)))
-        self.status(streamID, Status(StatusCode.playPublishNotify, "The stream is being published."), extra)
-    }
-
-    /// Reports that the stream ended. Flash and ffmpeg listen for UnpublishNotify, gstreamer for StreamEOF, others for Play.Stop.
-    package mutating func publisherLeft(_ streamID: UInt32) {
-        guard self.streams.role(streamID) == .playing else { return }
-        self.status(streamID, Status(StatusCode.playUnpublishNotify, "The stream is no longer published."))
-        self.send(.userControl(.streamEOF(streamID)))
-        self.status(streamID, Status(StatusCode.playStop, "The stream ended."))
-    }
-
-    /// Reports that the publisher is connected but sends nothing (RTMP 1.0 §7.1.7).
-    package mutating func streamDried(_ streamID: UInt32) {
-        guard self.streams.role(streamID) == .playing else { return }
-        self.send(.userControl(.streamDry(streamID)))
-    }
-
-    /// Ends a play from the relay's side, for the given reason.
-    package mutating func playEnded(_ streamID: UInt32, _ status: Status) {
-        guard self.streams.change(streamID, from: .playing, to: .ended) else { return }
-        self.status(streamID, status)
     }
 
     /// Handles `pause`. A player wants no media for now; a publisher will send none for a while.
@@ -370,7 +312,7 @@ package struct ServerSession {
 
     // MARK: Answers
 
-    private mutating func send(_ control: ControlMessage) {
+    mutating func send(_ control: ControlMessage) {
         self.outputs.append(.send(control.message))
     }
 
@@ -383,7 +325,7 @@ package struct ServerSession {
         self.sendCommand(Command("_result", transaction: command.transaction, arguments: [value]), streamID: 0, amf3)
     }
 
-    private mutating func status(_ streamID: UInt32, _ status: Status, _ extra: [AMF0Property] = []) {
+    mutating func status(_ streamID: UInt32, _ status: Status, _ extra: [AMF0Property] = []) {
         let amf3 = if case .connected(let connect) = self.phase { connect.objectEncoding == 3 } else { false }
         self.sendCommand(Command("onStatus", arguments: [status.object(extra)]), streamID: streamID, amf3)
     }

@@ -1,3 +1,4 @@
+internal import Support
 internal import Synchronization
 
 #if canImport(Glibc)
@@ -67,11 +68,7 @@ final class TLSPump: Sendable {
 
     /// Waits for the pump's thread, after the link's end was closed: two seconds at most.
     func join() {
-        let thread = self.thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        thread?.join()
+        self.thread.exchange(nil)?.join()
     }
 
     private static func handshake(

@@ -25,11 +25,16 @@ struct APIClient: Sendable {
         try await self.call(.DELETE, path, [], nil)
     }
 
+    /// A one-time code for the console, which is not part of `/api/v1`.
+    func consoleCode() async throws -> JSONValue { try await self.call(.POST, ["console", "code"], [], .object([:]), below: []) }
+
     /// Returns the answer's `data`.
     ///
     /// - Throws: ``CommandFailure``.
-    private func call(_ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?) async throws -> JSONValue {
-        let target = self.server.target(["api", "v1"] + path, query)
+    private func call(
+        _ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?, below: [String] = ["api", "v1"]
+    ) async throws -> JSONValue {
+        let target = self.server.target(below + path, query)
         var request = HTTPClientRequest(url: "\(self.server.isTLS ? "https" : "http")://\(self.server.authority)\(target)")
         request.method = method
         request.headers = self.headers

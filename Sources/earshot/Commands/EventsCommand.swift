@@ -104,7 +104,7 @@ enum EventText {
     private static func colour(_ event: JSONValue) -> Table.Colour? {
         switch self.kind(event) {
         case "room.live", "room.resumed": .green
-        case "room.interrupted": .yellow
+        case "room.interrupted", "stream.health": .yellow
         case "room.forbidden", "stream.forbidden": .red
         case "room.expired", "room.closed", "room.deleted": .dim
         default: nil

@@ -63,8 +63,9 @@ struct SigningOptions: ParsableArguments {
 enum URLText {
     static func print(_ data: JSONValue, _ options: ServerOptions) throws {
         if options.json { return try Console.print(data.text()) }
-        // The answer holds one stream, or a list of streams.
-        let parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]
+        // The answer holds one stream, or a list of streams and perhaps the mix of their room's talk.
+        var parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]
+        if !data["talk"].isNull, !options.quiet { parts.append(data["talk"]) }
         for (index, part) in parts.enumerated() {
             let urls = part["playUrls"].isNull ? part : part["playUrls"]
             if options.quiet {

@@ -11,10 +11,11 @@ struct SessionsCommand: AsyncParsableCommand {
               earshot sessions list --stream live/r1
               earshot sessions show 42
               earshot sessions kick 42
+              earshot sessions trace 42
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Show.self, Kick.self],
+        subcommands: [List.self, Show.self, Kick.self, Trace.self],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {

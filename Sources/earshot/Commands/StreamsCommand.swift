@@ -10,6 +10,7 @@ struct StreamsCommand: AsyncParsableCommand {
 
             EXAMPLES
               earshot streams list
+              earshot streams why live/r1             how it does, and what to do
               earshot streams stats live/r1
               earshot streams drop live/r1            the device may push again at once
               earshot streams forbid live/r1 --for 1h
@@ -17,7 +18,7 @@ struct StreamsCommand: AsyncParsableCommand {
             \(ExitStatus.explanation)
             """,
         subcommands: [
-            List.self, Show.self, Stats.self, Drop.self, Forbid.self, Resume.self, Forbidden.self, Published.self,
+            List.self, Show.self, Why.self, Stats.self, Drop.self, Forbid.self, Resume.self, Forbidden.self, Published.self,
         ],
         defaultSubcommand: List.self)
 
@@ -34,7 +35,8 @@ struct StreamsCommand: AsyncParsableCommand {
             let listing = Listing(
                 path: ["streams"], query: [("state", self.state), ("app", self.app)], things: "streams",
                 columns: [
-                    .left("STREAM"), .left("STATE"), .right("FOR"), .right("VIEWERS"), .left("VIDEO"), .left("SIZE"), .right("FPS"),
+                    .left("STREAM"), .left("STATE"), .left("HEALTH"), .right("FOR"), .right("VIEWERS"), .left("VIDEO"), .left("SIZE"),
+                    .right("FPS"),
                     .left("AUDIO"), .right("BIT RATE"), .text("FROM"), .text("ROOM"),
                 ],
                 id: StreamText.path, row: StreamText.row, size: ("limit", 1_000))
@@ -207,7 +209,8 @@ enum StreamText {
         let audio = stream["audio"]
         let rates = [video["bitsPerSecond"].integer, audio["bitsPerSecond"].integer].compactMap { $0 }
         return [
-            .init(self.path(stream)), RoomText.state(stream["state"]), .init(TimeText.duration(seconds: stream["uptimeSeconds"])),
+            .init(self.path(stream)), RoomText.state(stream["state"]), HealthText.cell(stream["health"]),
+            .init(TimeText.duration(seconds: stream["uptimeSeconds"])),
             .init(stream["viewers"].plain), .init(video["codec"].plain), .init(self.size(video)),
             .init(HumanUnits.decimal(video["fps"].number, digits: 1)), .init(audio["codec"].plain),
             .init(rates.isEmpty ? nil : HumanUnits.bitRate(rates.reduce(0) { $0 &+ $1 })), .init(stream["publisher"]["address"].plain),
@@ -244,6 +247,7 @@ enum StreamText {
             let session = publisher["sessionId"].plain.map { ", session \($0)" } ?? ""
             facts.add("pushed from", address + session + (publisher["client"].plain.map { ", \($0)" } ?? ""))
         }
+        facts.add("health", HealthText.summary(stream["health"]))
         facts.add("up", TimeText.duration(seconds: stream["uptimeSeconds"]))
         facts.add("viewers", stream["viewers"].plain)
         facts.add("video", self.format(stream["video"]))

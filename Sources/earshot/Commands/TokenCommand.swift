@@ -22,6 +22,7 @@ struct TokenCommand: AsyncParsableCommand {
 
             EXAMPLES
               (umask 077; earshot token create shop-backend --role app > shop.token)
+              earshot token create acme --role ops --rooms acme- --apps live
               earshot rooms list --token-file shop.token
               earshot token revoke shop-backend
 
@@ -36,6 +37,12 @@ struct TokenCommand: AsyncParsableCommand {
         @Argument(help: ArgumentHelp("The token's owner, for the list and the audit trail.", valueName: "NAME")) var name: String
         @Option(help: ArgumentHelp("The token's role: admin, ops or app.", valueName: "ROLE"))
         var role: TokenRole
+        @Option(
+            help: ArgumentHelp(
+                "Limit the token to rooms and streams whose names begin so; may be given several times.", valueName: "PREFIX"))
+        var rooms: [String] = []
+        @Option(help: ArgumentHelp("Limit the token to this app's rooms and streams; may be given several times.", valueName: "APP"))
+        var apps: [String] = []
         @OptionGroup var directory: DataDirectoryOption
 
         func run() async throws {
@@ -47,7 +54,8 @@ struct TokenCommand: AsyncParsableCommand {
                         "a token \(DisplayText.escaped(self.name)) exists already (id \(namesake.id)); revoke it, or choose another name"
                     )
                 }
-                let made = try tokens.create(name: self.name, role: self.role)
+                let made = try tokens.create(
+                    name: self.name, role: self.role, scope: TokenScope(apps: self.apps, rooms: self.rooms))
                 do {
                     try Console.print(made.secret)
                 } catch {
@@ -73,11 +81,11 @@ struct TokenCommand: AsyncParsableCommand {
                 let list = try tokens.list().filter { self.all || $0.revokedAt == nil }
                 if self.json { return try Console.print(Self.json(list).text()) }
                 guard !list.isEmpty else { return Console.complain("no tokens") }
-                var table = Table([.right("ID"), .text("NAME"), .left("ROLE"), .left("MADE"), .left("REVOKED")])
+                var table = Table([.right("ID"), .text("NAME"), .left("ROLE"), .left("MADE"), .left("REVOKED"), .text("LIMITS")])
                 for token in list {
                     table.add([
                         .init("\(token.id)"), .init(token.name), .init(token.role.rawValue), .init(Self.time(token.createdAt)),
-                        .init(token.revokedAt.map(Self.time), .dim),
+                        .init(token.revokedAt.map(Self.time), .dim), .init(Self.limits(token.scope)),
                     ])
                 }
                 for line in table.lines(width: Console.width, colour: Console.usesColour) { try Console.print(line) }
@@ -86,11 +94,18 @@ struct TokenCommand: AsyncParsableCommand {
 
         private static func time(_ milliseconds: Int64) -> String { TimeText.short("\(Instant(milliseconds: milliseconds))") }
 
+        /// "apps live; rooms acme-".
+        private static func limits(_ scope: TokenScope) -> String {
+            [("apps", scope.apps), ("rooms", scope.rooms)].filter { !$1.isEmpty }
+                .map { "\($0) \($1.joined(separator: ", "))" }.joined(separator: "; ")
+        }
+
         /// The same form as in the API.
         private static func json(_ tokens: [APIToken]) -> JSONValue {
             let list = tokens.map { token -> JSONValue in
                 [
                     "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
+                    "apps": .array(token.scope.apps.map(JSONValue.string)), "rooms": .array(token.scope.rooms.map(JSONValue.string)),
                     "createdAt": .string("\(Instant(milliseconds: token.createdAt))"),
                     "revokedAt": token.revokedAt.map { .string("\(Instant(milliseconds: $0))") } ?? .null,
                 ]

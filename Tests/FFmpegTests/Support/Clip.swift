@@ -1,6 +1,7 @@
 import FFmpeg
 import Foundation
 import Media
+import MediaClips
 
 /// An FLV file made by ffmpeg, and its messages.
 struct Clip: Sendable {

@@ -2,6 +2,7 @@ import FFmpeg
 import Foundation
 import Media
 import NIOCore
+import TestSupport
 
 /// Enhanced RTMP messages made from an MP4 file, because ffmpeg 5.1 writes no such FLV.
 struct EnhancedClip: Sendable {

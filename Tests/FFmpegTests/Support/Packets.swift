@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A packet as ffprobe reads it from a file.
 struct ProbedPacket: Hashable, CustomStringConvertible {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A certificate authority and its certificates, made with openssl.
 struct Certificates: Sendable {

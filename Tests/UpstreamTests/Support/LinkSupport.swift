@@ -2,6 +2,8 @@ import Foundation
 import Media
 import NIOCore
 import Synchronization
+import TestSupport
+
 @testable import Upstream
 
 /// The events and states that a link reported, in order.
@@ -36,9 +38,9 @@ final class PullRecord: Sendable {
     func note(_ new: UpstreamState) { self.state.withLock { $0.states.append(new) } }
 
     /// The frames as FLV tags, like those of a file.
-    var tags: [Tag] {
+    var tags: [FLVTag] {
         self.frames.map {
-            Tag(kind: $0.kind, timestamp: UInt32(truncatingIfNeeded: $0.timestamp), payload: Array($0.payload.readableBytesView))
+            FLVTag(kind: $0.kind, timestamp: UInt32(truncatingIfNeeded: $0.timestamp), payload: Array($0.payload.readableBytesView))
         }
     }
 }
@@ -96,14 +98,14 @@ private func running<Result>(_ task: UpstreamTask, _ body: () async throws -> Re
     return try outcome.get()
 }
 
-extension Tag {
+extension FLVTag {
     func frame() throws -> Frame {
         try Frame(kind: self.kind, timestamp: Int64(self.timestamp), payload: ByteBuffer(bytes: self.payload))
     }
 }
 
 /// Offers a file's tags at the pace of their timestamps, `speed` times as fast.
-func offer(_ tags: [Tag], to task: UpstreamTask, speed: Double = 1) async throws {
+func offer(_ tags: [FLVTag], to task: UpstreamTask, speed: Double = 1) async throws {
     let begin = ContinuousClock.now
     let first = tags.first?.timestamp ?? 0
     for tag in tags {

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import TestSupport
 
 /// nginx with its RTMP module, in a folder and on a port of its own.
 struct Nginx: Sendable {

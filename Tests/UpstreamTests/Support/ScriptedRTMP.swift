@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import RTMP
 import Synchronization
+import TestSupport
 
 /// An RTMP server that follows a test's script. By default it agrees to everything and records what it is sent.
 final class ScriptedRTMP: Sendable {

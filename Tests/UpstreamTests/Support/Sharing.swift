@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 
 /// A list to which several threads append.
 final class SharedList<Element: Sendable>: Sendable {

@@ -1,1 +1,0 @@
-../../Tests/FFmpegTests/Support/FLV.swift

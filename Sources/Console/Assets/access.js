@@ -1,0 +1,82 @@
+// Who may call the API, and what happened lately.
+import { get, may, post, remove } from './api.js';
+import { h, KeyedList, show } from './dom.js';
+import { Feed } from './feed.js';
+import { none, time } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { ask, button, every, inform, secretLine, soon, table } from './ui.js';
+import { eventLine } from './words.js';
+
+export function tokensPage() {
+  const list = h('section', { class: 'panel' });
+  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Tokens')), may(rights.createToken) && button(t('New token'), create)), list);
+  if (!may(rights.listTokens)) {
+    show(list, t('This needs the role {role}.', { role: rights.listTokens }));
+    return { element, title: t('Tokens') };
+  }
+  async function load() {
+    const tokens = (await get('/tokens')).list;
+    show(list, table('', [t('Name'), t('Role'), t('Created'), ''], tokens.map((token) => [token.name, token.role, time(token.createdAt), token.revokedAt
+      ? `${t('revoked')} ${time(token.revokedAt)}`
+      : may(rights.revokeToken) && button(t('Revoke'), async () => {
+        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) await load();
+      }, { class: 'small danger' })])));
+  }
+  async function create() {
+    let made;
+    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'role', label: t('Role'), options: [['app', 'app'], ['ops', 'ops'], ['admin', 'admin']] }];
+    if (await ask(t('New token'), '', fields, async (values) => { made = await post('/tokens', values); }, { verb: t('Create') })) {
+      inform(made.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(made.secret));
+      await load();
+    }
+  }
+  const stop = every(30000, load);
+  return { element, title: t('Tokens'), stop };
+}
+
+/** Who did what, newest first. */
+export function auditPage() {
+  const list = h('section', { class: 'panel' });
+  const element = h('div', { class: 'stack' }, h('h1', null, t('Audit')), list);
+  if (!may(rights.listAudit)) {
+    show(list, t('This needs the role {role}.', { role: rights.listAudit }));
+    return { element, title: t('Audit') };
+  }
+  let lines = [];
+  let next = null;
+  const told = (value) => (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? time(value) : value === null || value === undefined ? none : JSON.stringify(value));
+  const changes = (line) => line.after && Object.entries(line.after).map(([name, value]) => `${name}: ${told(line.before?.[name])} → ${told(value)}`).join(', ');
+  const draw = () => show(list, table('', [t('Time'), t('Who'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
+    time(line.at), line.token ?? line.tokenHash, line.address, h('code', null, line.operation),
+    line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
+    line.result === 'ok' ? 'ok' : h('span', { class: 'error' }, line.result), changes(line)])),
+  next && button(t('Load more'), async () => { const page = await get('/audit', { before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));
+  const stop = every(60000, async () => { const page = await get('/audit', { limit: 100 }); lines = page.list; next = page.next; draw(); });
+  return { element, title: t('Audit'), stop };
+}
+
+/** The newest events of all rooms, as they come. */
+export function eventsPage() {
+  const list = h('ol', { class: 'timeline' });
+  list.style.maxHeight = 'none';
+  const element = h('div', { class: 'stack' }, h('h1', null, t('Events')), h('section', { class: 'panel' }, list));
+  const events = [];
+  const rows = new KeyedList(list, (event) => event.id, (event) => ({ update() {},
+    element: eventLine(event, event.roomId && h('a', { href: `#/rooms/${encodeURIComponent(event.roomId)}` }, event.roomId)) }));
+  const draw = soon(() => rows.update(events.slice(-300).reverse()));
+  const add = (event) => {
+    if (events.some((each) => each.id === event.id)) return;
+    events.push(event);
+    if (events.length > 600) events.splice(0, events.length - 300);
+  };
+  const feed = new Feed({ handle: async (message) => {
+    if (message.type === 'hello' && !events.length) {
+      const data = await get('/events', { after: Math.max(0, message.lastEventId - 200), limit: 200 });
+      data.list.forEach(add);
+      draw();
+    }
+    if (message.type === 'event') { add(message); draw(); }
+  } });
+  return { element, title: t('Events'), stop() { feed.stop(); draw.stop(); } };
+}

@@ -1,0 +1,84 @@
+// Calls of the API with the browser's login.
+
+const base = '/api/v1';
+const ranks = { app: 0, ops: 1, admin: 2 };
+
+/** The login: {role, name, csrf, expiresAt, version}; null without one. */
+export let session = null;
+const watchers = new Set();
+
+/** Calls `watch` when somebody logs in or out. */
+export function onSession(watch) { watchers.add(watch); }
+
+function setSession(next) {
+  session = next;
+  for (const watch of watchers) watch(next);
+}
+
+export class ApiError extends Error {
+  constructor(status, body) {
+    super(body?.message || `HTTP ${status}`);
+    this.status = status;
+    this.details = body?.error ?? {};
+  }
+}
+
+/** Whether the login's role may make a call, by its operationId: see rights.js. */
+export function may(role) { return session !== null && ranks[session.role] >= ranks[role]; }
+
+async function exchange(method, path, body, headers = {}) {
+  const options = { method, headers: { Accept: 'application/json', ...headers }, credentials: 'same-origin', cache: 'no-store' };
+  if (session) options.headers['X-Csrf-Token'] = session.csrf;
+  if (body !== undefined) {
+    options.headers['Content-Type'] = 'application/json';
+    options.body = JSON.stringify(body);
+  }
+  const answer = await fetch(path, options);
+  const data = await answer.json().catch(() => null);
+  if (!answer.ok) throw new ApiError(answer.status, data);
+  return data?.data;
+}
+
+/** The `data` of an answer. Throws ApiError, or TypeError when the server cannot be reached. */
+export async function call(method, path, { query, body, key } = {}) {
+  const text = new URLSearchParams(Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== '' && value !== null)).toString();
+  try {
+    return await exchange(method, base + path + (text ? `?${text}` : ''), body, key ? { 'Idempotency-Key': key } : {});
+  } catch (error) {
+    if (error.status === 401 && session) setSession(null);
+    throw error;
+  }
+}
+
+export const get = (path, query) => call('GET', path, { query });
+/** A change: carried out once, even when it is sent again. */
+export const post = (path, body = {}) => call('POST', path, { body, key: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` });
+export const patch = (path, body) => call('PATCH', path, { body });
+export const remove = (path) => call('DELETE', path);
+/** A file, such as a picture. */
+export async function load(path, query) {
+  const answer = await fetch(url(path, query), { headers: { 'X-Csrf-Token': session.csrf }, credentials: 'same-origin' });
+  if (!answer.ok) throw new ApiError(answer.status, await answer.json().catch(() => null));
+  return answer.blob();
+}
+
+/** The address of something that the browser itself loads, such as a picture. */
+export const url = (path, query) => base + path + (query ? `?${new URLSearchParams(query)}` : '');
+
+/** Looks for a login of this browser. */
+export async function restore() {
+  try {
+    setSession(await exchange('GET', '/console/session'));
+  } catch (error) {
+    if (error.status !== 401 && error.status !== 403) throw error;
+    setSession(null);
+  }
+}
+
+/** `credential`: {token} or {code}. */
+export async function logIn(credential) { setSession(await exchange('POST', '/console/login', credential)); }
+
+export async function logOut() {
+  await exchange('POST', '/console/logout', {});
+  setSession(null);
+}

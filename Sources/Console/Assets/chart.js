@@ -1,0 +1,80 @@
+// A line of figures over time. Hover or the arrow keys show a value.
+import { h, setText } from './dom.js';
+import { clock } from './format.js';
+import { t } from './i18n.js';
+
+const width = 600, height = 110, left = 58, right = 6, top = 8, bottom = 18;
+
+/** chart('Bit rate', bits) → {element, update(points)}; points: [{at: ISO text, value: number or null}]. */
+export function chart(name, format) {
+  const shown = h('b', { 'aria-live': 'off' });
+  const picture = h('svg', { class: 'chart', viewBox: `0 0 ${width} ${height}`, role: 'img', tabindex: '0' });
+  const element = h('figure', { class: 'chart-box' }, h('figcaption', null, h('span', null, name), shown), picture);
+  let points = [];
+  let at = null;
+  let scale = 1;
+
+  const x = (index) => left + (points.length < 2 ? 0 : index * (width - left - right) / (points.length - 1));
+  const y = (value) => height - bottom - value / scale * (height - top - bottom);
+
+  function draw() {
+    const known = points.filter((point) => point.value !== null && point.value !== undefined);
+    const newest = known.at(-1);
+    scale = nice(Math.max(1e-9, ...known.map((point) => point.value)));
+    picture.replaceChildren();
+    if (!known.length) {
+      picture.append(h('text', { x: left, y: height / 2 }, t('No figures yet.')));
+      setText(shown, '');
+      return;
+    }
+    const lines = [];
+    let pen = '';
+    points.forEach((point, index) => {
+      if (point.value === null || point.value === undefined) { pen = ''; return; }
+      lines.push(`${pen ? 'L' : 'M'}${x(index).toFixed(1)} ${y(point.value).toFixed(1)}`);
+      pen = 'down';
+    });
+    picture.append(
+      h('line', { class: 'axis', x1: left, x2: width - right, y1: y(0), y2: y(0) }),
+      h('line', { class: 'axis', x1: left, x2: width - right, y1: y(scale), y2: y(scale) }),
+      h('text', { x: left - 6, y: y(scale) + 4, 'text-anchor': 'end' }, format(scale)),
+      h('text', { x: left - 6, y: y(0) + 4, 'text-anchor': 'end' }, format(0)),
+      h('text', { x: left, y: height - 4 }, clock(points[0].at)),
+      h('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, clock(points.at(-1).at)),
+      h('path', { class: 'line', d: lines.join('') }));
+    const point = at === null ? newest : points[Math.min(at, points.length - 1)];
+    if (at !== null) {
+      const index = Math.min(at, points.length - 1);
+      picture.append(h('line', { class: 'cursor', x1: x(index), x2: x(index), y1: top, y2: y(0) }));
+      if (point.value !== null) picture.append(h('circle', { class: 'dot', cx: x(index), cy: y(point.value), r: 3.5 }));
+    }
+    setText(shown, at === null ? format(point.value) : `${format(point.value)} · ${clock(point.at)}`);
+    picture.setAttribute('aria-label', `${name}: ${format(newest.value)}`);
+  }
+
+  picture.addEventListener('pointermove', (event) => {
+    const box = picture.getBoundingClientRect();
+    const share = ((event.clientX - box.left) / box.width * width - left) / (width - left - right);
+    at = Math.max(0, Math.min(points.length - 1, Math.round(share * (points.length - 1))));
+    draw();
+  });
+  picture.addEventListener('pointerleave', () => { at = null; draw(); });
+  picture.addEventListener('blur', () => { at = null; draw(); });
+  picture.addEventListener('keydown', (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+    if (event.key === 'Home') at = 0;
+    else if (event.key === 'End') at = points.length - 1;
+    else if (step) at = Math.max(0, Math.min(points.length - 1, (at ?? points.length - 1) + step));
+    else return;
+    event.preventDefault();
+    shown.setAttribute('aria-live', 'polite');
+    draw();
+  });
+  return { element, update(next) { points = next; draw(); } };
+}
+
+/** The next of 1, 2, 5, 10 … times a power of ten. */
+function nice(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].find((step) => step * power >= value) * power;
+}

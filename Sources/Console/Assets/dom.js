@@ -1,0 +1,69 @@
+// Makes elements. Text only ever becomes text nodes, so nothing that a device or an app has set can become markup.
+
+/** h('button', {class: 'x', onclick: f}, 'text', child, [more]) → element. Null and false children are left out. */
+export function h(tag, attributes, ...children) {
+  const svg = svgTags.has(tag);
+  const element = svg ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name in properties && !svg) element[name] = value;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  append(element, children);
+  return element;
+}
+
+const properties = { value: 1, checked: 1, disabled: 1, selected: 1, muted: 1 };
+const svgTags = new Set(['svg', 'path', 'line', 'g', 'circle', 'rect', 'polyline', 'text', 'use']);
+
+function append(element, children) {
+  for (const child of children) {
+    if (Array.isArray(child)) append(element, child);
+    else if (child !== null && child !== undefined && child !== false) element.append(child instanceof Node ? child : String(child));
+  }
+}
+
+/** Replaces what an element shows. */
+export function show(element, ...children) {
+  element.replaceChildren();
+  append(element, children);
+  return element;
+}
+
+/** Sets text only when it differs, so that screen readers are not told the same again. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** A list of keyed rows that keeps the elements of rows that stay: focus, pictures and players survive an update. */
+export class KeyedList {
+  constructor(parent, key, make) {
+    this.parent = parent;
+    this.key = key;
+    this.make = make;
+    this.rows = new Map();
+  }
+
+  update(items) {
+    const rows = new Map();
+    let at = this.parent.firstChild;
+    for (const item of items) {
+      const key = this.key(item);
+      if (rows.has(key)) continue;
+      const row = this.rows.get(key) ?? this.make(item);
+      row.update(item);
+      rows.set(key, row);
+      if (row.element === at) at = at.nextSibling;
+      else this.parent.insertBefore(row.element, at);
+    }
+    for (const [key, row] of this.rows) {
+      if (rows.has(key)) continue;
+      row.stop?.();
+      row.element.remove();
+    }
+    this.rows = rows;
+  }
+
+  stop() { for (const row of this.rows.values()) row.stop?.(); }
+}

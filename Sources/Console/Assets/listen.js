@@ -1,0 +1,75 @@
+// Listening in: the mix of a room's talk channel in the browser.
+import { get } from './api.js';
+import { h, setText } from './dom.js';
+import { t } from './i18n.js';
+import { LivePlayer } from './live-player.js';
+import { button } from './ui.js';
+
+/** Sound alone needs less ahead than pictures do: people answer what they hear. Seconds. */
+const target = 0.3;
+
+/** Of the last room that was heard; rooms that are opened later begin with it. */
+let volume = 1;
+
+/** `path`: the room's, in the API. */
+export function listenIn(path) {
+  const audio = h('audio', { id: 'listen' });
+  const status = h('span', { class: 'dim', role: 'status' });
+  const heard = h('span', { id: 'heard' });
+  const loudness = h('label', { class: 'row' }, t('Volume'), h('input', { type: 'range', min: 0, max: 1, step: 0.05, value: volume, oninput: (event) => {
+    volume = Number(event.target.value);
+    audio.volume = volume;
+  } }));
+  const press = button('', () => (isWanted ? stop() : start()));
+  const element = h('div', { class: 'row' }, press, loudness, heard, status, audio);
+  let player = null;
+  let isWanted = false;
+
+  async function start() {
+    isWanted = true;
+    draw();
+    // Some browsers allow sound only from within the click itself; what there is to play comes later.
+    audio.play().catch(() => {});
+    try {
+      const { talk } = await get(`${path}/play-urls`, { lifetime: 3600 });
+      if (!isWanted) return;
+      const signed = new URL(talk.mp4);
+      // The same server that this page came from, whatever name the URL gives it.
+      const address = new URL(signed.pathname + signed.search, location.href);
+      address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+      audio.volume = volume;
+      player = new LivePlayer(audio, address.href, (text) => { if (isWanted) setText(status, text); });
+      player.start();
+      player.target = target;
+    } catch (error) {
+      stop();
+      throw error;
+    }
+  }
+
+  function stop() {
+    isWanted = false;
+    player?.stop();
+    player = null;
+    setText(status, '');
+    setText(heard, '');
+    draw();
+  }
+
+  function draw() {
+    setText(press, isWanted ? t('Stop listening') : t('Listen in'));
+    press.setAttribute('aria-pressed', String(isWanted));
+    loudness.hidden = !isWanted;
+  }
+
+  draw();
+  return {
+    element,
+    /** `members`: those of the talk channel, with who speaks. */
+    update(members) {
+      const names = members.filter((member) => member.speaking && !member.muted).map((member) => member.userId);
+      setText(heard, isWanted && names.length ? t('Heard: {names}', { names: names.join(', ') }) : '');
+    },
+    stop() { if (isWanted) stop(); },
+  };
+}

@@ -1,0 +1,316 @@
+// The player of docs/player.html, as a module. A test holds the two against each other.
+
+/** Plays one live stream in a video element, from start() to stop(). Times are seconds unless their names say otherwise. */
+export class LivePlayer {
+  static limits = {
+    target: 0.5,            // How much media lies ahead while all is well. Each stall adds a quarter, up to maxTarget, for a minute.
+    maxTarget: 2,
+    forgetStallMs: 60000,
+    maxBehind: 4,           // Further behind than this the player seeks; nearer it only plays a little faster.
+    keepBack: 10,           // Media behind the picture that stays in the buffer.
+    silentMs: 3000,         // Without media for so long the user is told.
+    maxSeekMs: 2000,        // A seek that takes longer stands before a hole, and is made anew.
+    deadMs: 90000,          // And after so long the connection is given up: the server waits 30 s for a device that dropped.
+    maxQueuedBytes: 32 * 1024 * 1024,
+    maxRetryMs: 10000,
+  };
+
+  /** `show` gets what the user should read; the empty text when all is well. */
+  constructor(video, url, show) {
+    this.video = video;
+    this.url = url;
+    this.show = show;
+    this.onPause = () => { if (this.isRunning && !this.isSwitching) this.disconnect(); };
+    this.onPlay = () => { if (this.isRunning && !this.socket) this.connect(); };
+    this.onSeeking = () => { this.soughtMs = performance.now(); };
+    this.onPlaying = () => { this.isPlaying = true; };
+    this.onWaiting = () => {
+      if (!this.isPlaying || this.video.seeking) return;
+      this.target = Math.min(this.target + 0.25, LivePlayer.limits.maxTarget);
+      this.stalledMs = performance.now();
+    };
+    this.onVideoError = () => { this.restart(`The browser stopped playing: ${this.video.error?.message || 'unknown error'}.`); };
+  }
+
+  start() {
+    this.isRunning = true;
+    this.failures = 0;
+    this.target = LivePlayer.limits.target;
+    this.stalledMs = 0;
+    // Where the video was at the last look, in seconds.
+    this.seenAt = 0;
+    this.isPlaying = false;
+    this.video.addEventListener('pause', this.onPause);
+    this.video.addEventListener('play', this.onPlay);
+    this.video.addEventListener('playing', this.onPlaying);
+    this.video.addEventListener('seeking', this.onSeeking);
+    this.video.addEventListener('waiting', this.onWaiting);
+    this.video.addEventListener('error', this.onVideoError);
+    this.timer = setInterval(() => this.tick(), 250);
+    this.connect();
+  }
+
+  stop() {
+    this.isRunning = false;
+    clearInterval(this.timer);
+    this.disconnect();
+    this.video.removeEventListener('pause', this.onPause);
+    this.video.removeEventListener('play', this.onPlay);
+    this.video.removeEventListener('playing', this.onPlaying);
+    this.video.removeEventListener('seeking', this.onSeeking);
+    this.video.removeEventListener('waiting', this.onWaiting);
+    this.video.removeEventListener('error', this.onVideoError);
+    // A buffer that is still at work reports its end later, when it cannot be read any more.
+    this.buffer = null;
+    this.source = null;
+    this.video.removeAttribute('src');
+    this.video.load();
+  }
+
+  // --- The connection
+
+  connect() {
+    clearTimeout(this.retry);
+    let socket;
+    try {
+      socket = new WebSocket(this.url);
+    } catch (error) {
+      // Not worth another try: the address itself is wrong.
+      this.show(`"${this.url}" is no WebSocket address: ${error.message}`);
+      return;
+    }
+    socket.binaryType = 'arraybuffer';
+    this.socket = socket;
+    this.queue = [];
+    this.queuedBytes = 0;
+    this.type = null;
+    this.lastMediaMs = performance.now();
+    if (!this.failures) this.show('Connecting…');
+    let isOpen = false;
+    socket.onopen = () => { isOpen = true; };
+    socket.onmessage = (message) => { if (socket === this.socket) this.receive(message.data); };
+    socket.onclose = async (event) => {
+      if (socket !== this.socket) return;
+      this.socket = null;
+      const why = isOpen ? event.reason || 'The stream ended or the connection broke.' : await this.reasonOfRefusal();
+      if (this.isRunning && !this.socket) this.tryAgain(why);
+    };
+  }
+
+  disconnect() {
+    clearTimeout(this.retry);
+    const socket = this.socket;
+    this.socket = null;
+    this.queue = [];
+    this.queuedBytes = 0;
+    socket?.close();
+  }
+
+  /** A new connection, and a new MediaSource with it. */
+  restart(why) {
+    this.disconnect();
+    if (this.isRunning) this.tryAgain(why);
+  }
+
+  tryAgain(why) {
+    clearTimeout(this.retry);
+    // Doubled each time, and spread, so that many viewers do not come back all at once.
+    const ms = Math.min(500 * 2 ** this.failures, LivePlayer.limits.maxRetryMs) * (0.75 + Math.random() / 2);
+    this.failures += 1;
+    this.show(`${why} Trying again in ${Math.max(1, Math.round(ms / 1000))} s.`);
+    this.retry = setTimeout(() => this.connect(), ms);
+  }
+
+  /** WebSockets hide the server's answer from a page; a plain request for the same address shows it. */
+  async reasonOfRefusal() {
+    const cancel = new AbortController();
+    const deadline = setTimeout(() => cancel.abort(), 5000);
+    try {
+      const answer = await fetch(this.url.replace(/^ws/, 'http'), { signal: cancel.signal });
+      if (answer.ok) return 'The connection could not be opened.';
+      const body = await answer.json().catch(() => ({}));
+      return body.message || `The server answered ${answer.status}.`;
+    } catch {
+      return 'The server cannot be reached, or does not let this page play.';
+    } finally {
+      clearTimeout(deadline);
+      // An answer that is the stream itself has no end.
+      cancel.abort();
+    }
+  }
+
+  // --- Media
+
+  /** Text names the type of the pieces behind it; each binary message is a piece. */
+  receive(data) {
+    this.lastMediaMs = performance.now();
+    this.queue.push(data);
+    this.queuedBytes += data.byteLength || 0;
+    if (this.queuedBytes > LivePlayer.limits.maxQueuedBytes) {
+      this.restart('The browser takes the stream too slowly.');
+      return;
+    }
+    this.feed();
+  }
+
+  feed() {
+    while (this.queue.length && !this.isOpening && !this.buffer?.updating) {
+      const item = this.queue[0];
+      if (typeof item === 'string') {
+        this.queue.shift();
+        let type;
+        try { type = JSON.parse(item).mimeType; } catch { /* Judged below. */ }
+        if (typeof type !== 'string') return this.restart('The server sent text that names no mimeType.');
+        this.change(type);
+      } else if (!this.type) {
+        // Of a type that this browser does not play: another may follow.
+        this.take();
+      } else {
+        try {
+          this.buffer.appendBuffer(item);
+        } catch (error) {
+          if (error.name === 'QuotaExceededError' && this.trim(0)) return;
+          return this.restart(`The browser did not take the media: ${error.message}`);
+        }
+        this.take();
+      }
+    }
+  }
+
+  take() { this.queuedBytes -= this.queue.shift().byteLength; }
+
+  /** "av": which kinds of track a type has. */
+  static kinds(type) {
+    const codecs = (/codecs="?([^"]*)/.exec(type)?.[1] ?? '').split(',').map((codec) => codec.trim());
+    return codecs.map((codec) => (/^(avc|hvc|hev|av01|vp0|vvc|vvi|dvh)/.test(codec) ? 'v' : 'a')).sort().join('');
+  }
+
+  change(type) {
+    if (!('MediaSource' in window)) { this.type = null; this.show('This browser has no MediaSource.'); return; }
+    if (!MediaSource.isTypeSupported(type)) {
+      this.type = null;
+      this.show(`This browser cannot play ${type}.`);
+      return;
+    }
+    const before = this.type;
+    this.type = type;
+    // A SourceBuffer keeps its tracks for life; only their codecs may change (MSE §5.5.7, §3.5.8).
+    if (before && this.buffer && LivePlayer.kinds(before) === LivePlayer.kinds(type) && this.buffer.changeType) {
+      this.buffer.changeType(type);
+      return;
+    }
+    this.open(type);
+  }
+
+  open(type) {
+    const source = new MediaSource();
+    const address = URL.createObjectURL(source);
+    this.source = source;
+    this.buffer = null;
+    this.isOpening = true;
+    this.hasBegun = false;
+    this.isPlaying = false;
+    source.onsourceopen = () => {
+      URL.revokeObjectURL(address);
+      if (source !== this.source) return;
+      source.onsourceopen = null;
+      const buffer = source.addSourceBuffer(type);
+      buffer.onupdateend = () => {
+        if (buffer !== this.buffer) return;
+        this.keepNear();
+        if (!buffer.updating) this.feed();
+      };
+      buffer.onerror = () => { if (buffer === this.buffer) this.restart('The browser could not read the media.'); };
+      this.buffer = buffer;
+      this.isOpening = false;
+      this.isSwitching = false;
+      this.feed();
+    };
+    // Until here the last picture stays on the screen.
+    this.isSwitching = true;
+    this.video.src = address;
+    this.play();
+  }
+
+  play() {
+    this.video.play().catch((error) => {
+      if (error.name === 'NotAllowedError') this.show('Click to play.');
+    });
+  }
+
+  // --- Near live
+
+  /** Starts at the live edge, stays near it, jumps over gaps and forgets what is old. */
+  keepNear() {
+    const { video } = this;
+    const ranges = this.buffer?.buffered;
+    const isStuck = video.seeking && performance.now() - this.soughtMs > LivePlayer.limits.maxSeekMs;
+    if (!ranges?.length || (video.seeking && !isStuck)) return;
+    const end = ranges.end(ranges.length - 1);
+    const begin = ranges.start(ranges.length - 1);
+    // Beyond the edge is nothing to wait for: the clock of a device that came back may have leapt.
+    const behind = end - video.currentTime;
+    if (!this.hasBegun || isStuck || behind > LivePlayer.limits.maxBehind || behind < -1) {
+      // The first buffered time is not 0: it is the stream's own.
+      video.currentTime = Math.max(begin, end - this.target);
+      this.hasBegun = true;
+    } else if (this.isInGap(ranges, video.currentTime)) {
+      for (let i = 0; i < ranges.length; i++) {
+        if (ranges.start(i) > video.currentTime) { video.currentTime = ranges.start(i) + 0.001; break; }
+      }
+    } else if (this.hasPassedGap(ranges, this.seenAt, video.currentTime)) {
+      // Sound goes on over a short hole that the pictures stand before. A seek to where it is takes them along.
+      video.currentTime += 0.001;
+    }
+    this.seenAt = video.currentTime;
+    // Once it hurries it does so until the target is reached: pieces come in steps, which must not switch it on and off.
+    if (behind > this.target + 1) video.playbackRate = 1.25;
+    else if (behind > this.target + 0.3) video.playbackRate = Math.max(video.playbackRate, 1.1);
+    else if (behind <= this.target) video.playbackRate = 1;
+    if (behind > 0) {
+      this.failures = 0;
+      if (video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) this.show('');
+    }
+    this.trim(LivePlayer.limits.keepBack);
+  }
+
+  isInGap(ranges, time) {
+    for (let i = 0; i < ranges.length; i++) {
+      // Within a tenth of a second of its end a range has nothing left to play.
+      if (time >= ranges.start(i) && time < ranges.end(i) - (i + 1 < ranges.length ? 0.1 : 0)) return false;
+    }
+    return true;
+  }
+
+  /** Whether it has played from one range into the next. */
+  hasPassedGap(ranges, from, to) {
+    for (let i = 0; i + 1 < ranges.length; i++) {
+      if (from < ranges.end(i) && ranges.start(i + 1) <= to) return true;
+    }
+    return false;
+  }
+
+  /** Removes media that lies more than `keep` behind the picture. Returns whether there was any. */
+  trim(keep) {
+    const { buffer, video } = this;
+    if (!buffer || buffer.updating || !buffer.buffered.length) return false;
+    const until = video.currentTime - keep;
+    // In steps, not at each piece.
+    if (until - buffer.buffered.start(0) < (keep ? 5 : 0.1)) return false;
+    buffer.remove(0, until);
+    return true;
+  }
+
+  tick() {
+    if (!this.socket) return;
+    this.keepNear();
+    const now = performance.now();
+    if (now - this.stalledMs > LivePlayer.limits.forgetStallMs && this.target > LivePlayer.limits.target) {
+      this.target -= 0.25;
+      this.stalledMs = now;
+    }
+    const silent = now - this.lastMediaMs;
+    if (silent > LivePlayer.limits.deadMs) this.restart('Nothing has come for a long time.');
+    else if (silent > LivePlayer.limits.silentMs && this.type) this.show('Waiting for the device…');
+  }
+}

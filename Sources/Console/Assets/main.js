@@ -1,0 +1,105 @@
+// The console: which page is shown, and what is around it.
+import { logIn, logOut, onSession, restore, session } from './api.js';
+import { h, show } from './dom.js';
+import { isChinese, setLanguage, t } from './i18n.js';
+import { loginPage } from './login.js';
+import { wallPage } from './wall.js';
+import { fail } from './ui.js';
+
+const app = document.getElementById('app');
+const dark = matchMedia('(prefers-color-scheme: dark)');
+let page = null;
+
+function applyTheme() {
+  const chosen = localStorage.getItem('theme');
+  document.documentElement.dataset.theme = chosen === 'light' || chosen === 'dark' ? chosen : dark.matches ? 'dark' : 'light';
+}
+applyTheme();
+dark.addEventListener('change', applyTheme);
+
+const places = [
+  ['#/rooms', 'Rooms'], ['#/server', 'Server'], ['#/events', 'Events'], ['#/webhooks', 'Webhooks'], ['#/tokens', 'Tokens'], ['#/audit', 'Audit'],
+];
+
+/** Pages beyond the wall are loaded when they are first opened. */
+async function open(path, query) {
+  const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  if (parts[0] === 'rooms' && parts[1]) return (await import('./room.js')).roomPage(parts[1]);
+  if (parts[0] === 'server') return (await import('./server.js')).serverPage();
+  if (parts[0] === 'webhooks') return (await import('./server.js')).webhooksPage();
+  if (parts[0] === 'tokens') return (await import('./access.js')).tokensPage();
+  if (parts[0] === 'audit') return (await import('./access.js')).auditPage();
+  if (parts[0] === 'events') return (await import('./access.js')).eventsPage();
+  return wallPage(query);
+}
+
+const main = h('main', { id: 'main', tabindex: '-1' });
+
+function frame() {
+  const links = places.map(([address, name]) => h('a', { href: address }, t(name)));
+  const theme = h('select', { 'aria-label': t('Theme'), onchange: (event) => { localStorage.setItem('theme', event.target.value); applyTheme(); } },
+    [['system', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]].map(([value, label]) => h('option', { value, selected: value === (localStorage.getItem('theme') ?? 'system') }, label)));
+  const language = h('select', { 'aria-label': t('Language'), id: 'language', onchange: (event) => setLanguage(event.target.value) },
+    [['en', 'English'], ['zh', '中文']].map(([value, label]) => h('option', { value, lang: value, selected: (value === 'zh') === isChinese() }, label)));
+  show(app, h('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, t('Skip to content')),
+    h('header', { class: 'bar' }, h('a', { class: 'brand', href: '#/rooms' }, h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }), 'Earshot'),
+      h('nav', { 'aria-label': t('Main menu') }, links),
+      h('div', { class: 'tools' }, theme, language, h('button', { type: 'button', title: t('Logged in as {name} ({role})', session), onclick: () => logOut().catch(fail) }, t('Log out')))),
+    main);
+  frame.links = links;
+}
+
+async function route() {
+  if (!session) return;
+  const [path, query] = location.hash.slice(1).split('?');
+  const turn = route.turn = (route.turn ?? 0) + 1;
+  const next = await open(path || '/rooms', new URLSearchParams(query));
+  if (turn !== route.turn) { next.stop?.(); return; }
+  page?.stop?.();
+  page = next;
+  show(main, page.element);
+  document.title = `${page.title} · Earshot`;
+  for (const link of frame.links) {
+    if (`${path || '/rooms'}/`.startsWith(`${link.getAttribute('href').slice(1)}/`)) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  scrollTo(0, 0);
+}
+
+function sessionChanged(next) {
+  page?.stop?.();
+  page = null;
+  if (!next) {
+    show(app, loginPage().element);
+    document.title = 'Earshot';
+    return;
+  }
+  frame();
+  route().catch(fail);
+}
+
+addEventListener('hashchange', () => route().catch(fail));
+
+async function begin() {
+  onSession(sessionChanged);
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code) {
+    // It must not stay in the history.
+    history.replaceState(null, '', '/');
+    try {
+      await logIn({ code });
+      return;
+    } catch (error) {
+      await restore();
+      if (!session) show(app, loginPage(error.message).element);
+      return;
+    }
+  }
+  await restore();
+}
+
+begin().catch((error) => {
+  show(app, loginPage(t('The server cannot be reached. Trying again…')).element);
+  fail(error);
+  setTimeout(() => location.reload(), 3000);
+});

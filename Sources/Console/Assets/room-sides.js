@@ -1,0 +1,185 @@
+// What a room's page shows beside the stream: what is known of the room, its push address, talk, recordings, links and events.
+import { get, may, post, remove, url } from './api.js';
+import { h, KeyedList, show } from './dom.js';
+import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
+import { t } from './i18n.js';
+import { listenIn } from './listen.js';
+import { part, traceButton } from './room-stream.js';
+import { rights } from './rights.js';
+import { ask, button, facts, inform, secretLine, soon, table } from './ui.js';
+import { eventLine, reasonWords } from './words.js';
+
+// --- What is known of the room
+
+export function about(roomNow, figures) {
+  const element = h('section', { class: 'panel' });
+  return {
+    element,
+    async update() {
+      const room = roomNow();
+      const stream = await figures();
+      const video = stream?.video && [stream.video.codec, stream.video.profile, stream.video.width && `${stream.video.width}×${stream.video.height}`, `${stream.video.fps} fps`, bits(stream.video.bitsPerSecond),
+        `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
+      const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
+      const publisher = stream?.publisher;
+      // The button that has the focus would lose it.
+      if (element.contains(document.activeElement)) return;
+      show(element, facts([
+        [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
+        [t('Reason'), room.forbidReason || reasonWords(room.stateReason)], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
+        [t('Video'), video], [t('Audio'), audio],
+        [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher.sessionId))],
+        [t('Bit rate'), stream && bits(stream.bitsPerSecond)],
+      ]));
+    },
+  };
+}
+
+// --- The push address
+
+export function pushAddress(path, slotNow) {
+  const place = h('div', { class: 'stack below' });
+  const element = h('section', { class: 'panel' }, h('h2', null, t('Push address')), h('p', { class: 'dim' }, t('Whoever has it can push to this room while the address is valid.')),
+    button(t('Show the push address'), async () => {
+      const slot = slotNow().slot;
+      const made = await post(`${path}/push-url`, { slot });
+      show(place, secretLine(made.rtmp), h('img', { class: 'qr', alt: t('QR code'), src: url(`${path}/push-url.svg`, { slot }) }),
+        h('h2', null, t('For OBS')), facts([[t('Server'), secretLine(made.server)], [t('Stream key'), secretLine(made.streamKey)]]),
+        h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
+          t('If the room expires before, a push with it opens the room again.')));
+    }), place);
+  element.hidden = !may(rights.makePushUrl);
+  return { element };
+}
+
+// --- Talk
+
+export function talk(path, roomNow) {
+  const levels = new Map();
+  const list = h('div');
+  const ear = listenIn(path);
+  const element = h('section', { class: 'panel' }, h('h2', null, t('Talk')), may(rights.makePlayUrls) && ear.element, list);
+  let state = null;
+
+  function draw() {
+    if (!state) return;
+    const members = state.members;
+    const key = JSON.stringify([state.mode, state.holders, members.map((member) => [member.userId, member.muted, member.hasFloor])]);
+    if (key !== draw.key) {
+      draw.key = key;
+      levels.clear();
+      show(list, facts([[t('Mode'), t(state.mode)]]), members.length ? table('', [t('Name'), t('Level'), ''], members.map((member) => {
+        const meter = h('meter', { min: -60, max: 0, value: -60, 'aria-label': t('Level of {name}', { name: member.userId }) });
+        levels.set(member.userId, meter);
+        const talker = `${path}/talk/members/${part(member.userId)}`;
+        const holds = state.mode === 'ptt' && member.hasFloor;
+        return [[member.userId, holds && ` (${t('holder')})`, member.muted && ` (${t('muted')})`], meter, h('span', { class: 'row' },
+          button(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); await self.update(); }, { class: 'small' }),
+          state.mode === 'ptt' && button(holds ? t('Take the floor back') : t('Grant the floor'), async () => {
+            const holder = members.find((each) => each.hasFloor);
+            await post(`${path}/talk/floor`, holds ? { action: 'revoke', userId: member.userId }
+              : holder ? { action: 'handOver', userId: holder.userId, to: member.userId } : { action: 'request', userId: member.userId });
+            await self.update();
+          }, { class: 'small' }),
+          button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) await self.update(); }, { class: 'small' }))];
+      })) : h('p', { class: 'dim' }, t('Nobody is in the talk channel.')));
+    }
+    for (const member of members) {
+      const meter = levels.get(member.userId);
+      if (meter) meter.value = Math.max(-60, member.levelDb ?? -60);
+    }
+    ear.update(members);
+  }
+
+  const self = {
+    element,
+    async update() {
+      if (!['live', 'interrupted'].includes(roomNow().state)) { element.hidden = true; ear.stop(); return; }
+      element.hidden = false;
+      state = await get(`${path}/talk`);
+      draw();
+    },
+    handle(message) {
+      if (message.type !== 'talk.members' || !state) return;
+      const heard = new Map(message.members.map((member) => [member.userId, member]));
+      for (const member of state.members) {
+        const now = heard.get(member.userId);
+        if (now) Object.assign(member, { levelDb: now.levelDb, speaking: now.speaking });
+      }
+      draw();
+    },
+    stop() { ear.stop(); },
+  };
+  return self;
+}
+
+// --- Recordings
+
+export function recordings(id) {
+  const element = h('section', { class: 'panel' });
+  element.hidden = !may(rights.listRecordings);
+  let drawn;
+  async function update() {
+    if (element.hidden) return;
+    const { list } = await get('/recordings', { roomId: id, limit: 20 });
+    const key = JSON.stringify(list.map((each) => [each.recordingId, each.state, each.bytes]));
+    if (key === drawn) return;
+    drawn = key;
+    show(element, h('h2', null, t('Recordings')), list.length ? table('', [t('Begun'), t('State'), { name: t('Length'), isNumber: true }, { name: t('Size'), isNumber: true }, ''], list.map((each) => [
+      clock(each.startedAt), t(each.state), duration(each.duration), bytes(each.bytes),
+      h('span', { class: 'row' },
+        may(rights.downloadRecording) && button(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 })), { class: 'small' }),
+        may(rights.downloadRecording) && h('a', { class: 'button', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
+        may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) await update(); }, { class: 'small danger' })),
+    ])) : h('p', { class: 'dim' }, t('No recordings.')));
+  }
+  return { element, update };
+}
+
+// --- Links
+
+export function links(slotNow) {
+  const element = h('section', { class: 'panel' });
+  async function update() {
+    const slot = slotNow();
+    if (!slot || !may(rights.listRelayTasks)) { element.hidden = true; return; }
+    const { list } = await get('/relay-tasks');
+    const mine = list.filter((task) => task.app === slot.app && task.name === slot.name);
+    element.hidden = !mine.length;
+    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => [task.direction, h('code', null, task.target), `${task.state} ${task.lastError ?? ''}`])));
+  }
+  return { element, update };
+}
+
+// --- What happened
+
+export function timeline(path) {
+  const list = h('ol', { class: 'timeline' });
+  const element = h('section', { class: 'panel' }, h('h2', null, t('Timeline')), list);
+  const events = [];
+  const rows = new KeyedList(list, (event) => event.id, (event) => ({ element: eventLine(event), update() {} }));
+  let isLoaded = false;
+  const draw = soon(() => rows.update(events.slice(-200).reverse()));
+  return {
+    element,
+    async update() {
+      if (isLoaded) return;
+      isLoaded = true;
+      let after = 0;
+      for (let page = 0; page < 20; page += 1) {
+        const data = await get(`${path}/events`, { after, limit: 200 });
+        events.push(...data.list);
+        if (data.isComplete) break;
+        after = data.last;
+      }
+      draw();
+    },
+    handle(message) {
+      if (message.type !== 'event' || events.some((event) => event.id === message.id)) return;
+      events.push(message);
+      if (events.length > 500) events.splice(0, events.length - 400);
+      draw();
+    },
+    stop: draw.stop,
+  };
+}

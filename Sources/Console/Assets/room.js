@@ -1,0 +1,99 @@
+// A room's page: live preview, why it is bad, who watches, what happened, and what can be done about it.
+import { get, may, post, remove } from './api.js';
+import { h, show } from './dom.js';
+import { Feed } from './feed.js';
+import { figuresOf } from './figures.js';
+import { t } from './i18n.js';
+import { about, links, pushAddress, recordings, talk, timeline } from './room-sides.js';
+import { charts, health, part, preview, streamPath, viewers } from './room-stream.js';
+import { rights } from './rights.js';
+import { ask, button, every, notice, stateBadge, verdictBadge } from './ui.js';
+
+export function roomPage(id) {
+  const path = `/rooms/${part(id)}`;
+  const stops = [];
+  let room = null;
+  let slotNumber = 1;
+  const slot = () => room?.streams.find((each) => each.slot === slotNumber) ?? room?.streams[0];
+
+  const head = h('div', { class: 'head' });
+  const body = h('div');
+  const element = h('div', null, h('p', null, h('a', { href: '#/rooms' }, `← ${t('All rooms')}`)), head, body);
+  // One call for all that show the stream's figures.
+  let stream = Promise.resolve(null);
+  const figures = () => stream;
+  const parts = { preview: preview(() => room, slot, path), health: health(figures), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
+    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, slot), links: links(slot), about: about(() => room, figures) };
+
+  function build() {
+    show(body, h('div', { class: 'columns' },
+      h('div', { class: 'stack' }, parts.preview.element, parts.health.element, parts.viewers.element, parts.charts.element),
+      h('div', { class: 'stack plain' }, parts.about.element, parts.push.element, parts.talk.element, parts.recordings.element, parts.links.element, parts.timeline.element)));
+  }
+
+  function drawHead() {
+    const slots = room.streams.length > 1 && h('select', { 'aria-label': t('Streams'), onchange: (event) => { slotNumber = Number(event.target.value); refresh(); } },
+      room.streams.map((each) => h('option', { value: each.slot, selected: each.slot === slotNumber }, `${each.app}/${each.name}`)));
+    const key = JSON.stringify([room.version, room.state, parts.health.verdict]);
+    if (key === drawn) return;
+    drawn = key;
+    show(head, h('h1', null, room.title || room.roomId), room.title && h('code', null, room.roomId), stateBadge(room.state), verdictBadge(parts.health.verdict), slots,
+      h('div', { class: 'row', role: 'group', 'aria-label': t('Actions') }, actions(room, slot(), path, refresh)));
+  }
+  let drawn;
+
+  async function refresh() {
+    try {
+      room = await get(path);
+    } catch (error) {
+      // 400: what the address names can be no room's id.
+      if (error.status !== 404 && error.status !== 400) throw error;
+      show(head, h('h1', null, t('Room {id} does not exist (any more).', { id })));
+      body.replaceChildren();
+      parts.talk.stop();
+      return;
+    }
+    if (!body.firstChild) build();
+    drawHead();
+    stream = slot() && may(rights.getStream) ? figuresOf(slot()) : Promise.resolve(null);
+    // What one part cannot get does not hold the others up; a stream that has just ended is nothing to complain of.
+    const outcomes = await Promise.allSettled(Object.values(parts).map((each) => each.update?.()));
+    drawHead();
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected' && outcome.reason.status !== 404);
+    if (failure) throw failure.reason;
+  }
+
+  stops.push(every(4000, refresh));
+  let due;
+  const feed = new Feed({ room: id, handle: (message) => {
+    parts.timeline.handle(message);
+    parts.talk.handle(message);
+    if (message.type === 'event') due ??= setTimeout(() => { due = undefined; refresh().catch(() => {}); }, 300);
+  } });
+  return { element, title: id, stop() { stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); for (const each of Object.values(parts)) each.stop?.(); } };
+}
+
+// --- What can be done
+
+const bans = () => [['3600', t('1 hour')], ['86400', t('1 day')], ['604800', t('1 week')]];
+
+function actions(room, slot, path, refresh) {
+  const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
+  const run = (text, right, isThere, title, help, fields, act, danger) => isThere && may(rights[right]) && button(text, async () => {
+    if (await ask(title, help, fields, act, { verb: text, isDanger: danger })) { notice(t('Done.')); await refresh(); }
+  }, danger ? { class: 'danger' } : {});
+  return [
+    run(t('Drop the push'), 'dropStream', slot?.isActive, t('Drop the push'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
+    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut and refused until then.'),
+      [{ name: 'reason', label: t('Reason'), length: 200 }, { name: 'seconds', label: t('For how long'), options: bans() }],
+      (values) => post(`${path}/forbid`, { seconds: Number(values.seconds), ...(values.reason && { reason: values.reason }) }), true),
+    run(t('Resume'), 'resumeRoom', room.state === 'forbidden', t('Resume'), t('Pushes will be accepted again.'), [], () => post(`${path}/resume`)),
+    run(t('Renew'), 'renewRoom', isOpen, t('Renew'), '', [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
+      (values) => post(`${path}/renew`, { seconds: Number(values.seconds) })),
+    run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Record'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),
+    run(t('Stop recording'), 'recordRoom', room.liveStatus === 3, t('Stop recording'), t('The file is finished, and stands under Recordings.'), [], () => post(`${path}/record`, { action: 'stop', slot: slot.slot })),
+    run(t('Close room'), 'closeRoom', isOpen, t('Close room'), t('The room ends for everybody. A new push opens no new room.'), [], () => post(`${path}/close`), true),
+    run(t('Expire'), 'expireRoom', isOpen, t('Expire'), t('The room ends as if its time had passed.'), [], () => post(`${path}/expire`), true),
+    run(t('Delete room'), 'deleteRoom', true, t('Delete room'), t('The room and its events are removed.'), [], async () => { await remove(path); location.hash = '#/rooms'; }, true),
+  ];
+}

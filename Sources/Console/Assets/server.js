@@ -1,0 +1,125 @@
+// How the server does: connections, loops, memory, limits, and why connections ended.
+import { get, may, post, remove } from './api.js';
+import { h, show } from './dom.js';
+import { bytes, clock, count, ms, none } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
+import { session } from './api.js';
+
+/** The values of metrics in Prometheus' text form that have no labels. */
+function read(text) {
+  const values = {};
+  for (const line of text.split('\n')) {
+    const found = /^(\w+) (\S+)$/.exec(line);
+    if (found) values[found[1]] = Number(found[2]);
+  }
+  return values;
+}
+
+const limits = {
+  closed: ['too_many_connections', 'too_many_from_address', 'too_many_publishers', 'too_many_viewers', 'memory_limit', 'disk_full', 'overloaded', 'rate_limited', 'credential_throttled', 'inbound_flood', 'too_slow'],
+  counters: ['httpConnectionsRefused', 'httpConnectionsShed', 'connectionsTurnedAway', 'eventFeedsRefused', 'eventFeedsBehind', 'logLinesDropped', 'memoryRefusals'],
+};
+
+export function serverPage() {
+  const figures = h('div', { class: 'figures' });
+  const sections = h('div', { class: 'sections' });
+  const element = h('div', null, h('div', { class: 'head' }, h('h1', null, t('Server')), h('span', { class: 'dim' }, `${t('Version')} ${session?.version ?? ''}`)), figures, sections);
+  if (!may(rights.getCounters)) {
+    show(sections, h('p', null, t('This needs the role {role}.', { role: rights.getCounters })));
+    return { element, title: t('Server') };
+  }
+  const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
+  show(sections, Object.values(places));
+
+  async function load() {
+    const [counters, text] = await Promise.all([get('/counters'), fetch('/api/v1/metrics', { headers: { 'X-Csrf-Token': session.csrf } }).then((answer) => answer.text())]);
+    const metrics = read(text);
+    const figure = (name, value, more) => h('div', { class: 'figure' }, h('span', { class: 'dim' }, name), h('b', null, value), more && h('span', { class: 'dim' }, more));
+    show(figures,
+      figure(t('Live streams'), count(metrics.earshot_streams_live)), figure(t('Viewers'), count(metrics.earshot_viewers)), figure(t('Connections'), count(metrics.earshot_connections)),
+      figure(t('Busiest core answers late by'), ms(metrics.earshot_loop_lag_seconds * 1000)),
+      figure(t('Memory for media'), bytes(counters.memoryUsedBytes), t('used of {limit}', { limit: '' }) + bytes(counters.memoryLimitBytes)),
+      figure(t('Pushes begun'), count(counters.publishesStarted)), figure(t('Plays begun'), count(counters.playsStarted)));
+    const ended = Object.entries(counters.closed).filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
+    show(places.ends, h('h2', null, t('Why connections ended')), ended.length
+      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [h('code', null, reason), count(value)]))
+      : h('p', { class: 'dim' }, t('Nothing has ended yet.')));
+    const hit = [...limits.closed.map((name) => [name, counters.closed[name]]), ...limits.counters.map((name) => [name, counters[name]])].filter(([, value]) => value > 0);
+    show(places.limits, h('h2', null, t('Limits hit')), hit.length
+      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([name, value]) => [h('code', null, name), count(value)]))
+      : h('p', { class: 'dim' }, t('No limit was hit.')));
+    const protocols = new Map();
+    let after = 0;
+    // Enough to tell the shares; a server with more has its metrics.
+    for (let page = 0; page < 5; page += 1) {
+      const data = await get('/sessions', { limit: 1000, after });
+      for (const one of data.list) protocols.set(one.transport, (protocols.get(one.transport) ?? 0) + 1);
+      after = data.next;
+      if (!after) break;
+    }
+    show(places.protocols, h('h2', null, t('By protocol')), table('', [t('Protocol'), { name: t('Connections'), isNumber: true }],
+      [...protocols].sort((one, other) => other[1] - one[1]).map(([name, value]) => [name, count(value)])));
+  }
+
+  async function check() {
+    const verdict = await get('/selfcheck');
+    show(places.check, h('h2', null, t('Self-check')), verdict.ok ? h('p', { class: 'dim' }, t('All counters agree.'))
+      : table('', [t('Name'), t('What')], verdict.list.filter((each) => !each.ok).map((each) => [each.name, `${each.actual} ≠ ${each.expected}: ${each.help}`])));
+  }
+  const stops = [every(5000, load), every(60000, check)];
+  return { element, title: t('Server'), stop() { stops.forEach((stop) => stop()); } };
+}
+
+/** Webhook targets, and the notices that failed. */
+export function webhooksPage() {
+  const targets = h('section', { class: 'panel' });
+  const failed = h('section', { class: 'panel' });
+  const made = h('section', { class: 'panel' });
+  made.hidden = !may(rights.listWebhooks);
+  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), targets, made, failed);
+  if (!may(rights.listCallbacks)) {
+    show(targets, t('This needs the role {role}.', { role: rights.listCallbacks }));
+    return { element, title: t('Webhooks') };
+  }
+  async function add() {
+    let hook;
+    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'url', label: t('Address'), type: 'url', required: true, length: 2048 }];
+    if (await ask(t('Add target'), '', fields, async (values) => { hook = await post('/webhooks', values); }, { verb: t('Create') })) {
+      inform(hook.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(hook.secret));
+      await load();
+    }
+  }
+
+  /** Targets made by calls, which can be changed here; those of the settings cannot. */
+  async function loadMade() {
+    if (made.hidden) return;
+    const { list } = await get('/webhooks');
+    made.hidden = !list.length;
+    const row = (hook) => {
+      const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
+      return [hook.name, h('code', null, hook.url), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
+        act('test', 'Test', (answer) => notice(answer.error ?? `HTTP ${answer.status}`, !answer.isDelivered)),
+        hook.isPaused ? act('resume', 'Resume', () => {}) : act('pause', 'Pause', () => {}),
+        act('redeliver', 'Send again', (answer) => notice(`${t('Done.')} ${count(answer.queued)}`)),
+        button(t('Remove'), async () => { if (await ask(t('Remove'), hook.name, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load(); }, { class: 'small danger' }))];
+    };
+    show(made, table('', [t('Name'), t('Address'), t('State'), { name: t('Pending'), isNumber: true }, ''], list.map(row)));
+  }
+
+  async function load() {
+    made.hidden = !may(rights.listWebhooks);
+    await loadMade();
+    const [{ list }, notices] = await Promise.all([get('/callbacks/targets'), get('/callbacks', { state: 'failed', limit: 50 })]);
+    show(targets, list.length ? table('', [t('Target'), t('Address'), t('State')], list.map((target) => [target.targetId, h('code', null, target.url),
+      target.isFailing ? h('span', { class: 'error' }, `${target.lastError} (${count(target.failedAttempts)})`) : t('good')])) : h('p', { class: 'dim' }, t('No webhook targets.')));
+    show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
+      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }),
+      table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), each.event.kind, each.targetId, each.lastError ?? none,
+        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); await load(); }, { class: 'small' })]))]
+      : h('p', { class: 'dim' }, t('Nothing has failed.')));
+  }
+  const stop = every(5000, load);
+  return { element, title: t('Webhooks'), stop };
+}

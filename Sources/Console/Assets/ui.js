@@ -1,0 +1,134 @@
+// What several pages share: notices, dialogs, badges, facts.
+import { h } from './dom.js';
+import { t } from './i18n.js';
+
+let timer;
+
+/** Tells the user what happened, for a few seconds. */
+export function notice(text, isBad = false) {
+  const place = document.getElementById('notice');
+  clearTimeout(timer);
+  place.className = isBad ? 'bad' : '';
+  place.textContent = text;
+  timer = setTimeout(() => { place.textContent = ''; }, isBad ? 10000 : 4000);
+}
+
+export const fail = (error) => notice(error.status ? error.message : t('The server cannot be reached. Trying again…'), true);
+
+/** A button that carries out `act` once at a time and tells how it went. */
+export function button(text, act, attributes = {}) {
+  const element = h('button', { type: 'button', ...attributes, onclick: async () => {
+    element.disabled = true;
+    try { await act(); } catch (error) { fail(error); } finally { element.disabled = false; }
+  } }, text);
+  return element;
+}
+
+/**
+ * Asks before something is done. `fields`: [{name, label, type, value, options, required}].
+ * `act(values)` runs while the dialog is open; its error is shown there. Returns whether it was done.
+ */
+export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = false } = {}) {
+  return new Promise((done) => {
+    const error = h('p', { class: 'error', role: 'alert' });
+    const inputs = fields.map((field) => field.options
+      ? h('select', { name: field.name }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
+      : h('input', { name: field.name, type: field.type ?? 'text', value: field.value ?? '', required: field.required, maxlength: field.length, autocomplete: 'off' }));
+    const go = h('button', { class: isDanger ? 'danger' : 'primary' }, verb);
+    const form = h('form', { onsubmit: async (event) => {
+      event.preventDefault();
+      go.disabled = true;
+      error.textContent = '';
+      try {
+        await act(Object.fromEntries(inputs.map((input) => [input.name, input.value])));
+        isDone = true;
+        dialog.close();
+      } catch (failure) {
+        error.textContent = failure.message;
+      } finally {
+        go.disabled = false;
+      }
+    } },
+    h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
+    fields.map((field, index) => h('label', null, field.label, inputs[index])), error,
+    h('menu', null, h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel')), go));
+    let isDone = false;
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
+    document.body.append(dialog);
+    dialog.showModal();
+    (inputs[0] ?? go).focus();
+  });
+}
+
+/** Shows something in a dialog until it is closed. */
+export function inform(title, ...children) {
+  const dialog = h('dialog', { 'aria-label': title, onclose: () => dialog.remove() },
+    h('h2', null, title), children, h('menu', null, h('button', { onclick: () => dialog.close() }, t('Close'))));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+export const stateBadge = (state) => h('span', { class: `badge ${state === 'live' ? 'live' : ''}` }, t(state));
+export const verdictBadge = (verdict) => (verdict ? h('span', { class: `badge ${verdict}` }, t(verdict)) : null);
+
+export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  .map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
+
+export function table(caption, columns, rows) {
+  return h('div', { class: 'scroll' }, h('table', null, caption && h('caption', null, caption),
+    h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: column.isNumber && 'number' }, column.name ?? column)))),
+    h('tbody', null, rows.map((row) => h('tr', null, row.map((cell, index) => h('td', { class: columns[index]?.isNumber && 'number', 'data-label': columns[index]?.name ?? columns[index] }, cell)))))));
+}
+
+export async function copy(text) {
+  // The clipboard's own interface needs HTTPS or localhost.
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    const field = h('textarea', { value: text });
+    document.body.append(field);
+    field.select();
+    document.execCommand('copy');
+    field.remove();
+  }
+  notice(t('Copied.'));
+}
+
+export const secretLine = (text) => h('div', { class: 'secret' }, h('code', null, text), button(t('Copy'), () => copy(text), { class: 'small' }));
+
+/** Runs `work` now and every `ms` while the page is visible; a failure is told once, and its end too. Returns a function that stops it. */
+export function every(ms, work) {
+  let isRunning = true;
+  let isFailing = false;
+  let isBusy = false;
+  let timer;
+  const turn = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    clearTimeout(timer);
+    if (!document.hidden) {
+      try {
+        await work();
+        if (isFailing && isRunning) notice(t('Connected again.'));
+        isFailing = false;
+      } catch (error) {
+        if (!isRunning || error.status === 401) { isRunning = false; return; }
+        if (!isFailing) fail(error);
+        isFailing = true;
+      }
+    }
+    isBusy = false;
+    if (isRunning) timer = setTimeout(turn, isFailing ? 2000 : ms);
+  };
+  const awake = () => { if (!document.hidden && isRunning) turn(); };
+  document.addEventListener('visibilitychange', awake);
+  turn();
+  return () => { isRunning = false; clearTimeout(timer); document.removeEventListener('visibilitychange', awake); };
+}
+
+/** A function that makes `work` happen within a tenth of a second, once for all calls until then. Its `stop` forgets what is due. */
+export function soon(work) {
+  let due;
+  const call = () => { due ??= setTimeout(() => { due = undefined; work(); }, 100); };
+  call.stop = () => { clearTimeout(due); due = undefined; };
+  return call;
+}

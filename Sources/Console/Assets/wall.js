@@ -1,0 +1,265 @@
+// The wall of rooms: live pictures, states and what is wrong.
+import { get, load as loadFile, may, post } from './api.js';
+import { h, KeyedList, setText, show } from './dom.js';
+import { Feed } from './feed.js';
+import { bits, count, ms, since } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { ask, button, every, stateBadge, verdictBadge } from './ui.js';
+import { reasonText } from './reasons.js';
+import { figures, figuresOfAll } from './figures.js';
+
+const pageSize = 24;
+const pictureSeconds = 10;
+// Orders by figures that the store does not have: the streams' list is sorted by them.
+const byFigures = ['viewers', 'verdict'];
+const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
+// How many rooms a search may find that is sorted by figures.
+const mostSorted = 100;
+// A room that a list of streams names is asked for again after this time, or when an event says that it changed.
+const roomSeconds = 30;
+const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
+// What the wall shows at first.
+const usual = 'live,interrupted';
+const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
+
+/** Loads pictures of the tiles in view, one after another, each every ten seconds. */
+class Pictures {
+  constructor() {
+    this.tiles = new Set();
+    this.seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        const tile = entry.target.tile;
+        if (entry.isIntersecting) this.tiles.add(tile); else this.tiles.delete(tile);
+      }
+      this.next();
+    }, { rootMargin: '100px' });
+    this.timer = setInterval(() => this.next(), 500);
+    this.loading = 0;
+  }
+
+  watch(tile) { this.seen.observe(tile.element); }
+  forget(tile) { this.seen.unobserve(tile.element); this.tiles.delete(tile); }
+  stop() { this.seen.disconnect(); clearInterval(this.timer); this.tiles.clear(); }
+
+  next() {
+    if (document.hidden) return;
+    const now = performance.now();
+    for (const tile of this.tiles) {
+      if (this.loading >= 3) return;
+      if (!tile.isLive || now < tile.pictureDue) continue;
+      tile.pictureDue = now + pictureSeconds * 1000;
+      this.loading += 1;
+      tile.loadPicture().finally(() => { this.loading -= 1; });
+    }
+  }
+}
+
+class Tile {
+  constructor(room, pictures) {
+    this.pictures = pictures;
+    this.pictureDue = 0;
+    this.image = null;
+    this.name = h('div', { class: 'name' });
+    this.facts = h('div', { class: 'facts' });
+    this.badges = h('div', { class: 'badges' });
+    this.why = h('div', { class: 'why' });
+    this.why.hidden = true;
+    this.empty = h('span', null, '');
+    this.picture = h('div', { class: 'picture' }, this.badges, this.empty);
+    this.link = h('a', { class: 'tile', href: `#/rooms/${encodeURIComponent(room.roomId)}` }, this.picture, h('div', { class: 'about' }, this.name, this.facts, this.why));
+    this.element = h('li', null, this.link);
+    this.element.tile = this;
+    pictures.watch(this);
+  }
+
+  stop() { this.pictures.forget(this); }
+
+  update(room) {
+    const wasLive = this.isLive;
+    this.room = room;
+    this.isLive = room.state === 'live';
+    setText(this.name, room.title || room.roomId);
+    this.link.title = room.title ? `${room.title} (${room.roomId})` : room.roomId;
+    if (this.isLive && !wasLive) this.pictureDue = 0;
+    if (!this.isLive && this.image) { this.image.remove(); this.image = null; this.stream = null; }
+    setText(this.empty, this.image ? '' : t('No picture'));
+    this.draw();
+  }
+
+  figures(stream) { this.stream = stream; this.draw(); }
+
+  draw() {
+    const { room, stream } = this;
+    const verdict = stream?.verdict;
+    this.link.className = `tile ${verdict ?? ''}`;
+    const key = `${room.state} ${verdict}`;
+    if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
+    this.drawn = key;
+    // Of a room with one stream its own figure is the newer one.
+    const viewers = room.streams.length === 1 && stream ? stream.viewers : room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
+    const facts = [t('{n} viewers', { n: count(viewers) })];
+    if (stream) facts.push(bits(stream.bitsPerSecond));
+    if (stream?.worstBehindMs) facts.push(t('worst {ms} behind', { ms: ms(stream.worstBehindMs) }));
+    facts.push(since(room.since));
+    setText(this.facts, facts.join(' · '));
+    const reason = verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream) : '';
+    setText(this.why, reason);
+    this.why.title = reason;
+    this.why.hidden = !reason;
+  }
+
+  async loadPicture() {
+    // By a request of its own: the browser would show a picture of the same address again without asking.
+    const picture = await picturesOf(this.room.roomId).catch(() => null);
+    if (!picture || !this.isLive) return;
+    const address = URL.createObjectURL(picture);
+    const next = h('img', { src: address, alt: t('Picture of {name}', { name: this.room.title || this.room.roomId }) });
+    await next.decode().catch(() => {});
+    URL.revokeObjectURL(address);
+    if (!this.isLive) return;
+    if (this.image) this.image.replaceWith(next); else this.picture.append(next);
+    this.image = next;
+    setText(this.empty, '');
+  }
+}
+
+export function wallPage(query) {
+  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: orders.includes(query.get('sort')) ? query.get('sort') : orders[0] };
+  const pages = [''];
+  const pictures = new Pictures();
+  const list = h('ul', { class: 'wall' });
+  const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
+  const total = h('span', { class: 'dim', role: 'status' });
+  const others = h('a', { href: '#/rooms?state=', hidden: true });
+  const empty = h('div', { class: 'panel' });
+  empty.hidden = true;
+  const back = button(t('Previous'), async () => { pages.pop(); await load(); });
+  const forth = button(t('Next'), async () => { pages.push(next); await load(); });
+  let next = null;
+  let turn = 0, shown = 0, isShown = true;
+
+  const search = h('input', { type: 'search', value: filter.q, maxlength: 60, id: 'search' });
+  let typing;
+  search.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => change('q', search.value.trim()), 250); });
+  const select = (name, options) => h('select', { onchange: (event) => change(name, event.target.value) },
+    options.map(([value, label]) => h('option', { value, selected: value === filter[name] }, label)));
+
+  function change(name, value) {
+    filter[name] = value;
+    pages.length = 1;
+    history.replaceState(null, '', `#/rooms?${new URLSearchParams(filter)}`);
+    load().catch(() => {});
+  }
+
+  async function load() {
+    const mine = turn += 1;
+    const sorts = byFigures.includes(filter.sort) && may(rights.listStreams);
+    const data = await (!sorts ? loadRooms() : !filter.q && filter.state.startsWith('live') ? loadSorted() : sortFound());
+    // A later load was answered first, or the page is gone.
+    if (mine < shown || !isShown) return;
+    shown = mine;
+    next = data.next;
+    tiles.update(data.list);
+    for (const [id, stream] of data.figures ?? []) tiles.rows.get(id)?.figures(stream);
+    setText(total, data.text);
+    setText(others, data.others > 0 ? t('and {n} that are not live', { n: count(data.others) }) : '');
+    others.hidden = !others.textContent;
+    back.disabled = pages.length === 1;
+    forth.disabled = !next;
+    back.parentElement.hidden = pages.length === 1 && !next;
+    empty.hidden = data.list.length > 0;
+    if (!data.list.length) {
+      show(empty, filter.q || filter.state !== usual || pages.length > 1
+        ? t('No room fits.')
+        : [t('Nobody has pushed a stream yet.'), ' ', t('Push one, for example with: {command}', { command: '' }),
+          h('code', null, `ffmpeg -re -i VIDEO -c copy -f flv rtmp://${location.hostname}/live/cam1`)]);
+    }
+  }
+
+  /** A page in the store's order. */
+  async function loadRooms() {
+    const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
+    const isUsual = !filter.q && filter.state === usual;
+    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize, after: pages.at(-1) }), isUsual && get('/rooms', { pageSize: 1 })]);
+    return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
+  }
+
+  /** A page of the live streams in the order of their figures, with their rooms. */
+  async function loadSorted() {
+    const { list, next, total } = await get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) });
+    const mine = list.filter((stream) => stream.roomId !== null);
+    const rooms = await Promise.all(mine.map((stream) => roomOf(stream.roomId)));
+    return { list: rooms.filter(Boolean), next, text: t('{n} live streams', { n: count(total) }), figures: byRoom(mine.map(figures)) };
+  }
+
+  /** The store finds text and does not sort by figures: the first rooms found are sorted here. */
+  async function sortFound() {
+    const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
+    const found = byRoom([...(await figuresOfAll(activeSlots(list))).values()]);
+    const ranks = { bad: 2, degraded: 1, good: 0 };
+    const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
+    list.sort((one, other) => {
+      const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
+      return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
+    });
+    return { list, next: null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
+  }
+
+  const activeSlots = (rooms) => rooms.map((room) => room.streams.find((slot) => slot.isActive)).filter(Boolean);
+
+  /** A room with several streams is as its first one is, in their order. */
+  function byRoom(streams) {
+    const map = new Map();
+    for (const stream of streams) if (stream.roomId !== null && !map.has(stream.roomId)) map.set(stream.roomId, stream);
+    return map;
+  }
+
+  const known = new Map();
+  async function roomOf(id) {
+    const now = performance.now();
+    for (const [id, { due }] of known) if (due < now) known.delete(id);
+    if (!known.has(id)) {
+      const room = await get(`/rooms/${encodeURIComponent(id)}`).catch((error) => { if (error.status === 404) return null; throw error; });
+      known.set(id, { room, due: now + roomSeconds * 1000 });
+    }
+    return known.get(id).room;
+  }
+
+  async function loadFigures() {
+    if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
+    const live = [...tiles.rows.values()].filter((tile) => tile.isLive);
+    const slots = new Map(live.map((tile) => [tile, tile.room.streams.find((slot) => slot.isActive)]).filter(([, slot]) => slot));
+    const found = await figuresOfAll([...slots.values()]);
+    for (const [tile, slot] of slots) tile.figures(found.get(`${slot.app}/${slot.name}`) ?? null);
+  }
+
+  // Events say when something changed; many at once make one load a second.
+  let due;
+  const feed = new Feed({ handle: (message) => {
+    if (message.type !== 'event' && message.type !== 'gap') return;
+    if (message.type === 'gap') known.clear(); else known.delete(message.roomId);
+    due ??= setTimeout(() => { due = undefined; load().catch(() => {}); }, 1000);
+  } });
+  const stops = [every(5000, async () => { await load(); await loadFigures(); })];
+
+  const element = h('div', null,
+    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others,
+      may(rights.createRoom) && button(t('Create room'), createRoom)),
+    h('div', { class: 'filters', role: 'search' },
+      h('label', { class: 'grow' }, t('Search'), search),
+      h('label', null, t('State'), select('state', [[usual, t('Live rooms')], ['', t('All states')], ...states.map((state) => [state, t(state)])])),
+      h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
+        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []]))),
+    empty, list, h('div', { class: 'pages' }, back, forth));
+
+  return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
+}
+
+async function createRoom() {
+  let made;
+  const isDone = await ask(t('Create room'), '', [
+    { name: 'roomId', label: t('Room id: letters, digits, _ and -; without one the server makes one'), length: 64 }, { name: 'title', label: t('Title, may be left out'), length: 200 },
+  ], async ({ roomId, title }) => { made = await post('/rooms', { ...(roomId && { roomId }), ...(title && { title }) }); }, { verb: t('Create') });
+  if (isDone) location.hash = `#/rooms/${encodeURIComponent(made.roomId)}`;
+}

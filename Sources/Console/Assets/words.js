@@ -1,0 +1,51 @@
+// What events and reasons mean, for people.
+import { h } from './dom.js';
+import { clock, duration } from './format.js';
+import { t } from './i18n.js';
+import { reasonText } from './reasons.js';
+import { verdictBadge } from './ui.js';
+
+/** Kinds of events. The English texts are the keys of the translations, as everywhere. */
+const kinds = {
+  'room.created': 'Room created', 'room.live': 'Room went live', 'room.interrupted': 'Push interrupted', 'room.resumed': 'Push is back', 'room.forbidden': 'Room forbidden',
+  'room.unforbidden': 'Room allowed again', 'room.expired': 'Room expired', 'room.closed': 'Room closed', 'room.updated': 'Room changed', 'room.renewed': 'Room renewed', 'room.deleted': 'Room deleted',
+  'room.owner_offline': 'Owner went away', 'room.owner_online': 'Owner is back',
+  'stream.begin': 'Push began', 'stream.end': 'Push ended', 'stream.forbidden': 'Stream forbidden', 'stream.resumed': 'Stream allowed again', 'stream.health': 'Verdict changed',
+  'session.kicked': 'Connection ended by a call', 'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended',
+  'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
+  'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
+};
+
+/** Reasons of rooms' states, and of the end of connections. */
+const reasons = {
+  media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by a call', dropped: 'dropped by a call',
+  serverRestart: 'the server restarted', resumed: 'by a call', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
+  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', expired: 'by a call', closed: 'by a call', reopened: 'pushed to again', forbidden: 'forbidden',
+  client_closed: 'left by itself', connection_lost: 'the connection broke', too_slow: 'too slow: fell too far behind', kicked: 'ended by a call', stream_ended: 'the stream ended', server_shutdown: 'the server stopped',
+  overloaded: 'the server is overloaded', room_closed: 'the room was closed', room_expired: 'the room expired', credential_expired: 'its credential expired',
+};
+export const reasonWords = (code) => t(reasons[code] ?? code);
+
+// What the words say already, or what only programs need.
+const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs']);
+
+function detail([name, value]) {
+  const label = t(name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+  if (name.endsWith('Ms')) return `${label} ${duration(value / 1000)}`;
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return `${label} ${clock(value)}`;
+  return `${label} ${typeof value === 'boolean' ? t(value ? 'yes' : 'no') : value}`;
+}
+
+/** A line of a list of events. `place`: a link to the event's room, in lists of all rooms. */
+export function eventLine(event, place) {
+  const { data } = event;
+  const more = Object.entries(data).filter(([name, value]) => !unsaid.has(name) && value !== null && value !== '' && typeof value !== 'object').map(detail);
+  const who = data.caller ?? data.by;
+  if (who) more.push(t('by {who}', { who }));
+  const reason = data.reason && data.reason !== data.state && event.kind !== 'stream.health' && reasonWords(data.reason);
+  return h('li', null, h('time', { datetime: event.at }, clock(event.at)), h('div', null,
+    h('b', null, t(kinds[event.kind] ?? event.kind)), ' ', place, ' ', event.kind === 'stream.health' && verdictBadge(data.verdict), reason && ` ${reason} `,
+    kinds[event.kind] && h('code', { class: 'dim' }, event.kind),
+    event.kind === 'stream.health' && data.reasons?.length > 0 && h('div', { class: 'data' }, reasonText(data.reasons[0])),
+    h('div', { class: 'data' }, more.join(' · '))));
+}

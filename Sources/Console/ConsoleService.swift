@@ -1,0 +1,81 @@
+import ControlAPI
+package import HTTPServer
+import HTTPTypes
+package import Hummingbird
+import NIOCore
+import Support
+
+/// Serves the console: its page at `/`, its files under `/console/`, and logging in and out. What it shows comes from the API. Any thread.
+///
+/// | path | |
+/// |---|---|
+/// | `GET /`, `GET /console/FILE` | the page and its files; the same for everybody |
+/// | `GET /console/session` | the login: role, name, the secret for `X-Csrf-Token`; 401 without one |
+/// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
+/// | `POST /console/logout` | forgets it |
+/// | `POST /console/code` | with a token in the Authorization header: a one-time code for a browser on this machine |
+package final class ConsoleService: Sendable {
+    private let login: ConsoleLogin
+
+    package init(login: ConsoleLogin) { self.login = login }
+
+    /// Nil when the path is not the console's.
+    package func respond(to request: Request, _ context: APIContext) async -> Response? {
+        let path = request.uri.path
+        guard path == "/" || path == "/console" || path.hasPrefix("/console/") else { return nil }
+        do throws(APIError) {
+            try self.login.sessions.checkHost(request.head)
+            return try await self.answer(path, request, context)
+        } catch {
+            let answer = APIAnswer(error, requestID: context.id)
+            return answer.response(to: request)
+        }
+    }
+
+    private func answer(_ path: String, _ request: Request, _ context: APIContext) async throws(APIError) -> Response {
+        switch path {
+        case "/console/session":
+            try Self.expect([.get], request, path)
+            return try await self.login.current(request, context)
+        case "/console/login":
+            try Self.expect([.post], request, path)
+            return try await self.login.logIn(request, context)
+        case "/console/logout":
+            try Self.expect([.post], request, path)
+            return try self.login.logOut(request, context)
+        case "/console/code":
+            try Self.expect([.post], request, path)
+            return try await self.login.code(request, context)
+        default:
+            try Self.expect([.get, .head], request, path)
+            return try Self.file(path == "/console" || path == "/console/" ? "/" : path, request)
+        }
+    }
+
+    private static func expect(_ methods: [HTTPRequest.Method], _ request: Request, _ path: String) throws(APIError) {
+        guard !methods.contains(request.method) else { return }
+        let allowed = methods.map(\.rawValue)
+        var error = APIError(
+            .methodNotAllowed, .methodNotAllowed,
+            "\(path.prefix(200)) does not support \(request.method); it supports \(allowed.joined(separator: ", ")).")
+        error.allowed = allowed
+        error.headers[.allow] = allowed.joined(separator: ", ")
+        throw error
+    }
+
+    private static func file(_ path: String, _ request: Request) throws(APIError) -> Response {
+        guard let asset = ConsoleAsset.all[path] else { throw APIError.notFound("page", path) }
+        var answer = APIAnswer(.ok, type: asset.type, asset.bytes)
+        // Asked again each time, and answered by 304 until the server is another version.
+        answer.headers[.cacheControl] = "no-cache"
+        answer.headers[.eTag] = asset.etag
+        answer.headers = ConsoleHeaders.fenced(answer.headers)
+        let known = request.headers[values: .ifNoneMatch].joined(separator: ",")
+        if known.contains(asset.etag) || known.contains("\(asset.etag.dropLast())-gzip\"") {
+            answer = APIAnswer(.notModified, headers: answer.headers)
+            answer.headers[.contentType] = nil
+        }
+        let response = answer.response(to: request)
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+}

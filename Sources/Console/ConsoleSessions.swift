@@ -1,0 +1,79 @@
+package import Access
+import ControlAPI
+package import HTTPServer
+package import HTTPTypes
+import Support
+
+/// Logins of the console's browsers: the cookie that holds one, and what a request with it has to prove. Any thread.
+///
+/// The cookie is sent by the browser whoever makes the request, so it does not suffice: the console's page adds the login's own secret in
+/// `X-Csrf-Token`. Pictures and downloads, which a page cannot add a header to, are GETs that the browser marks as the same origin's.
+package final class ConsoleSessions: BrowserSessions {
+    package let key: SessionKey
+    private let hosts: ConsoleHosts
+    private let nowMs: @Sendable () -> Int64
+
+    package init(_ key: SessionKey, hosts: ConsoleHosts, nowMs: @escaping @Sendable () -> Int64 = { WallClock.ms }) {
+        self.key = key
+        self.hosts = hosts
+        self.nowMs = nowMs
+    }
+
+    package func tokenID(of request: HTTPRequest) throws(APIError) -> Int64? {
+        guard let cookie = Self.cookie(of: request) else { return nil }
+        try self.checkHost(request)
+        guard let session = ConsoleSession(cookie: cookie, nowMs: self.nowMs(), key: self.key) else {
+            throw APIError(.unauthorized, .unauthorized, "This login is over; log in again.")
+        }
+        let proof = Self.proof.flatMap { request.headerFields[$0] } ?? ""
+        let isProven = SecretText.isEqual(Array(proof.utf8), Array(session.csrf.utf8))
+        let reads = request.method == .get || request.method == .head
+        guard RequestOrigin.isOwn(request), isProven || (reads && RequestOrigin.isSurelyOwn(request)) else {
+            throw APIError(.forbidden, .forbidden, "This request does not come from the console's page; expected its X-Csrf-Token.")
+        }
+        return session.tokenID
+    }
+
+    /// The request's login; nil when there is none. For the console's own page, which asks for its secret with this.
+    func session(of request: HTTPRequest) -> ConsoleSession? {
+        Self.cookie(of: request).flatMap { ConsoleSession(cookie: $0, nowMs: self.nowMs(), key: self.key) }
+    }
+
+    func start(for tokenID: Int64) -> ConsoleSession { ConsoleSession(for: tokenID, nowMs: self.nowMs(), key: self.key) }
+
+    /// Throws 421 for a name that is not the server's: a page of another site may have been sent here by its own name.
+    func checkHost(_ request: HTTPRequest) throws(APIError) {
+        guard let authority = request.authority, let host = PublicAddress.host(authority), self.hosts.contains(host) else {
+            throw APIError(
+                .misdirectedRequest, .forbidden,
+                "The console is not served under this name. Open it by the server's address, or add the name to the setting console.hosts.")
+        }
+    }
+
+    // MARK: The cookie
+
+    /// The port is part of the name: cookies of one host are shared by its ports, and by the servers there.
+    private static func name(_ request: HTTPRequest) -> String {
+        let port = request.authority.flatMap { $0.split(separator: ":").last }.flatMap { Int($0) }
+        return port.map { "earshot-console-\($0)" } ?? "earshot-console"
+    }
+
+    private static func cookie(of request: HTTPRequest) -> String? {
+        let name = Self.name(request)
+        for pair in request.headerFields[values: .cookie].joined(separator: ";").split(separator: ";") {
+            let parts = pair.split(separator: "=", maxSplits: 1)
+            if parts.count == 2, parts[0].filter({ $0 != " " }) == name { return String(parts[1]) }
+        }
+        return nil
+    }
+
+    /// The Set-Cookie value that keeps the login, or that forgets it (nil). `Secure` where the page came by HTTPS.
+    static func setCookie(_ session: ConsoleSession?, for request: HTTPRequest) -> String {
+        let isSecure = request.headerFields[.origin]?.lowercased().hasPrefix("https:") ?? false
+        let value = session?.cookie ?? ""
+        let age = session == nil ? 0 : ConsoleSession.lifetimeMs / 1_000
+        return "\(Self.name(request))=\(value); Path=/; Max-Age=\(age); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
+    }
+
+    private static let proof = HTTPField.Name("X-Csrf-Token")
+}

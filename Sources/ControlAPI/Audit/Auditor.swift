@@ -1,0 +1,131 @@
+import Crypto
+import HTTPServer
+import HTTPTypes
+import Listening
+import Logging
+import NIOCore
+import RoomStore
+import Rooms
+import Support
+import Synchronization
+
+/// Writes the audit trail's lines of calls, and the log's lines of refused ones. Any thread.
+///
+/// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines follow the answer.
+final class Auditor: Sendable {
+    private let registry: RoomRegistry
+    private let counters: Counters
+    private let log: Logger
+    private let flood = LogRateLimiter()
+    private let pace: Mutex<FailurePace>
+
+    init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {
+        self.registry = registry
+        self.counters = counters
+        self.log = log
+        self.pace = Mutex(FailurePace(nowNs: NIODeadline.now().uptimeNanoseconds))
+    }
+
+    /// Begins a call. `members` are its path's parameters.
+    static func begin(_ route: APIRoute, _ members: [JSONValue.Member], _ client: SocketAddress?, requestID: String) -> AuditedCall? {
+        guard route.isAudited else { return nil }
+        var line = AuditLine(route.name)
+        line.address = client?.ipAddress ?? ""
+        line.requestID = Self.shortened(requestID)
+        func value(_ name: String) -> String? { members.first { $0.name == name }.map { Self.shortened($0.value.shown) } }
+        line.roomID = value("roomId")
+        if let app = value("app"), let name = value("name") { line.stream = "\(app)/\(name)" }
+        line.object = Self.objects.lazy.compactMap { name, word in value(name).map { "\(word)/\($0)" } }.first
+        return AuditedCall(line)
+    }
+
+    /// The path's parameters that name a thing, and its word.
+    private static let objects: [(String, String)] = [
+        ("userId", "user"), ("sessionId", "session"), ("tokenId", "token"), ("recordingId", "recording"), ("snapshotId", "snapshot"),
+        ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"),
+    ]
+
+    /// Adds the user and the stream that the call's body names.
+    static func addThings(to line: inout AuditLine, from values: InputValues) {
+        if line.object == nil, let user = values[RoomInputs.user] { line.object = "user/\(user)" }
+        if line.stream == nil, let app = values[StreamInputs.app], let name = values[StreamInputs.name] { line.stream = "\(app)/\(name)" }
+    }
+
+    private static func shortened(_ text: String) -> String {
+        text.utf8.count <= AuditLine.longest ? text : text.prefix(AuditLine.longest / 4) + "…"
+    }
+
+    func succeeded(_ call: AuditedCall?, _ route: APIRoute) {
+        guard let call else { return }
+        call.update { $0.status = $0.status == 0 ? route.success.status.code : $0.status }
+        self.registry.ended(call)
+    }
+
+    /// Logs a refusal, whether the call is audited or not. `caller` is the valid token, if there was one.
+    func failed(
+        _ call: AuditedCall?, _ route: APIRoute, _ error: APIError, _ caller: APIToken?, _ headers: HTTPFields, _ client: SocketAddress?
+    ) async {
+        var token: (id: Int64?, name: String?, hash: String?) = (caller?.id, caller?.name, nil)
+        let isRefused = [.unauthorized, .forbidden, .rateLimited].contains(error.kind)
+        let held = isRefused ? self.flood.pass(nowMs: LoopSweeper.nowMs) : nil
+        let isWritten = call == nil ? false : self.mayWrite(HostKey.of(client))
+        if call != nil, !isWritten { self.counters.update { $0.auditLinesHeld += 1 } }
+        guard held != nil || isWritten else { return }
+        if error.kind == .unauthorized, let secret = Authentication.secret(headers) {
+            // A revoked token still has its name.
+            if let known = try? await self.registry.tokenName(secret: secret) { token = (known.id, known.name, nil) }
+            if token.name == nil { token.hash = SecretText.hex(SHA256.hash(data: Array(secret.utf8)).prefix(4)) }
+        }
+        if let held { self.note(route, error, token, client, held) }
+        guard isWritten, let call else { return }
+        call.update { line in
+            line.result = error.kind.rawValue
+            line.status = error.status.code
+            line.tokenID = line.tokenID ?? token.id
+            line.token = line.token ?? token.name
+            line.tokenHash = token.hash
+        }
+        self.registry.ended(call)
+    }
+
+    private func mayWrite(_ caller: String) -> Bool {
+        let nowNs = NIODeadline.now().uptimeNanoseconds
+        return self.pace.withLock { $0.take(caller, nowNs: nowNs) }
+    }
+
+    private func note(
+        _ route: APIRoute, _ error: APIError, _ token: (id: Int64?, name: String?, hash: String?), _ client: SocketAddress?, _ held: Int
+    ) {
+        var metadata: Logger.Metadata = [
+            "call": "\(route.name)", "status": "\(error.status.code)", "remote": "\(client?.ipAddress ?? "unknown")",
+        ]
+        if let name = token.name { metadata["token"] = "\(name)" }
+        if let hash = token.hash { metadata["tokenHash"] = "\(hash)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.warning("An API call was refused", metadata: metadata)
+    }
+}
+
+/// How many failed calls leave a line: some of each address, and not too many of all. A value without a clock; `nowNs` is monotonic.
+struct FailurePace {
+    private var all: TokenBucket
+    private var callers: [String: TokenBucket] = [:]
+
+    /// Lines per second, and at once.
+    static let rate = (all: 20.0, caller: 1.0)
+    static let burst = (all: 400.0, caller: 60.0)
+    static let mostCallers = 1_000
+
+    init(nowNs: UInt64) { self.all = TokenBucket(rate: Self.rate.all, burst: Self.burst.all, nowNs: nowNs) }
+
+    mutating func take(_ caller: String, nowNs: UInt64) -> Bool {
+        if self.callers.count >= Self.mostCallers, self.callers[caller] == nil {
+            for (known, var bucket) in self.callers where bucket.isFull(nowNs: nowNs) { self.callers[known] = nil }
+            if self.callers.count >= Self.mostCallers { self.callers.removeAll() }
+        }
+        let fresh = TokenBucket(rate: Self.rate.caller, burst: Self.burst.caller, nowNs: nowNs)
+        // The caller's own share first, so that one caller does not use up that of all.
+        guard self.callers[caller, default: fresh].take(nowNs: nowNs).isAllowed else { return false }
+        return self.all.take(nowNs: nowNs).isAllowed
+    }
+}

@@ -1,0 +1,117 @@
+import HTTPServer
+import HTTPTypes
+import RoomStore
+import Rooms
+
+/// How far a call reaches for a token with limits (``TokenScope``).
+enum TokenReach: Sendable, Equatable {
+    /// Needs no token, or concerns the token alone.
+    case anyone
+    /// The room in the path. Others answer as if they did not exist.
+    case room
+    /// The stream in the path. Others answer as if they did not exist.
+    case stream
+    /// The thing in the path: its handler looks it up and decides by ``APICall/sees(_:)``.
+    case thing
+    /// A list, which its handler filters.
+    case list
+    /// Something new: its handler refuses what is outside.
+    case creation
+    /// The whole server: refused.
+    case server
+}
+
+extension APIRoute {
+    /// Nil when nobody has decided: the call is refused, and a test fails.
+    var reach: TokenReach? { Self.reaches[self.name] }
+
+    private static let reaches: [String: TokenReach] = [
+        "createRoom": .creation, "listRooms": .list, "getRoom": .room, "updateRoom": .room, "deleteRoom": .room, "closeRoom": .room,
+        "expireRoom": .room, "renewRoom": .room, "sendHeartbeat": .room, "pauseRoom": .room, "forbidRoom": .room, "resumeRoom": .room,
+        "likeRoom": .room, "getSnapshot": .room, "listSnapshots": .room, "downloadSnapshot": .thing,
+        "joinRoom": .room, "leaveRoom": .room, "listMembers": .room, "kickMember": .room,
+        "makePushUrl": .room, "makePlayUrls": .room, "drawPushUrl": .room, "paintPushUrl": .room,
+        "listStreams": .list, "listForbiddenStreams": .list, "listPushes": .list, "getStream": .stream, "getStreamStats": .stream,
+        "dropStream": .stream, "forbidStream": .stream, "resumeStream": .stream,
+        "listSessions": .list, "getSession": .thing, "endSession": .thing, "getSessionTrace": .thing,
+        "getStats": .server, "listStreamFigures": .list, "getStreamFigures": .stream, "listFinishedPlays": .list,
+        "listFinishedPushes": .list,
+        "listEvents": .list, "listRoomEvents": .room, "makeEventTicket": .creation,
+        "listCallbacks": .list, "listCallbackTargets": .server, "redeliverCallback": .thing,
+        "listWebhooks": .server, "createWebhook": .server, "getWebhook": .server, "updateWebhook": .server, "deleteWebhook": .server,
+        "pauseWebhook": .server, "resumeWebhook": .server, "testWebhook": .server, "redeliverWebhook": .server,
+        "listRelayTasks": .list, "createRelayTask": .creation, "getRelayTask": .thing, "deleteRelayTask": .thing,
+        "recordRoom": .room, "listRecordings": .list, "getRecording": .thing, "deleteRecording": .thing, "downloadRecording": .thing,
+        "getTalk": .room, "changeTalk": .room, "changeFloor": .room, "muteTalker": .room, "kickTalker": .room, "allowTalker": .room,
+        "makeTalkToken": .room,
+        "listTokens": .server, "createToken": .server, "revokeToken": .server, "listAudit": .server,
+        "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getOpenAPI": .anyone,
+    ]
+
+    /// Checks the path of a call with a token that has limits. Throws 403 for calls on the whole server, 404 for what is not the token's.
+    func checkReach(_ call: APICall) async throws {
+        guard call.scope.isLimited else { return }
+        switch self.reach {
+        case .anyone, .thing, .list, .creation: break
+        case .room:
+            let id = try call.value(RoomInputs.room)
+            guard call.scope.holds(name: id) else { throw RegistryError.noSuchRoom(id) }
+            // A room that is gone is known by its events only, which have an app of their own.
+            guard !call.scope.apps.isEmpty, let room = try await call.roomIfThere(id) else { return }
+            guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(id) }
+        case .stream:
+            let path = try call.streamPath()
+            guard try await call.sees(path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
+        case .server, nil:
+            var error = APIError(
+                .forbidden, .forbidden, "This call concerns the whole server; this token is limited to some of its apps or rooms.")
+            error.rule = "a token without limits"
+            throw error
+        }
+    }
+}
+
+extension APICall {
+    /// What the caller's token sees and changes.
+    var scope: TokenScope { self.token?.scope ?? .all }
+
+    /// Nil if there is no such room.
+    func roomIfThere(_ id: String) async throws -> Room? {
+        do { return try await self.rooms.room(id) } catch RegistryError.noSuchRoom { return nil }
+    }
+
+    /// Whether the stream is the token's. A stream of a talk channel is its room's.
+    func sees(_ path: StreamPath) async throws -> Bool {
+        let scope = self.scope
+        guard scope.isLimited else { return true }
+        guard path.app == Self.talkApp else { return scope.holds(path) }
+        let id = path.name.prefix { $0 != "/" }
+        guard scope.holds(name: String(id)) else { return false }
+        guard !scope.apps.isEmpty else { return true }
+        return try await self.roomIfThere(String(id)).map { scope.holds($0) } ?? false
+    }
+
+    private static let talkApp = "talk"
+
+    /// Whether the token sees all of these streams, "app/name", and there is one.
+    func seesAll(_ paths: [String]) async throws -> Bool {
+        guard self.scope.isLimited else { return true }
+        for path in paths {
+            guard let path = StreamPath(path), try await self.sees(path) else { return false }
+        }
+        return !paths.isEmpty
+    }
+
+    /// 403 for something new outside of the token's limits.
+    func outside(_ what: String, _ field: String, _ value: String) -> APIError {
+        var rules: [String] = []
+        if !self.scope.apps.isEmpty { rules.append("app \(self.scope.apps.joined(separator: " or "))") }
+        if !self.scope.rooms.isEmpty { rules.append("a name that begins with \(self.scope.rooms.joined(separator: " or "))") }
+        var error = APIError(
+            .forbidden, .forbidden, "This token may not create \(what): it is limited to \(rules.joined(separator: " and ")).")
+        error.field = field
+        error.value = String(value.prefix(80))
+        error.rule = "expected \(rules.joined(separator: " and "))"
+        return error
+    }
+}

@@ -1,0 +1,96 @@
+import Notifications
+import RoomStore
+import Rooms
+
+/// A webhook target made by a call, without its secret.
+struct WebhookAnswer: Sendable {
+    let hook: StoredWebhook
+    let pending: Int
+    /// Nil if it has not failed since the server started.
+    let standing: WebhookLog.Standing?
+
+    init(_ hook: StoredWebhook, pending: Int, standing: WebhookLog.Standing?) {
+        self.hook = hook
+        self.pending = pending
+        self.standing = standing
+    }
+
+    init(_ hook: StoredWebhook, _ call: APICall) async throws {
+        self.init(
+            hook, pending: try await call.rooms.pendingNotices(of: hook), standing: call.services.webhookLog[hook.target.id])
+    }
+
+    private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
+
+    static let fields: [Field<WebhookAnswer>] = [
+        .field("webhookId", .count, "The target's number.", \.hook.id),
+        .field("targetId", .text, "The target's id in the log and in callbacks.", \.hook.target.id),
+        .field("name", .text, "The target's name.", \.hook.name),
+        .field("url", .text, "The target's scheme, host and port.", \.hook.target.origin),
+        .field("format", .choice(), "The format of the bodies.", \.hook.format),
+        .field("kinds", .list(.text), "The kinds of events that it gets; empty: all.") { $0.hook.kinds.map(\.rawValue) },
+        .field("rooms", .list(.text), "Beginnings of the names of rooms and streams whose events it gets; empty: all.", \.hook.rooms),
+        .field("isPaused", .flag, "Whether its notices wait.", \.hook.isPaused),
+        .field("createdAt", .instant, "When the target was created.", \.hook.createdAt),
+        .field("pending", .count, "Notices that wait to be sent.", \.pending),
+        .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
+        .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
+        .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
+    ]
+    static let outputType = OutputType<WebhookAnswer>.object("Webhook", Self.fields)
+}
+
+struct WebhookListAnswer: Sendable {
+    let list: [WebhookAnswer]
+
+    static let outputType = OutputType<WebhookListAnswer>.object(
+        "WebhookList",
+        [
+            .field("total", .count, "The number of targets.", \.list.count),
+            .field("list", .list(WebhookAnswer.outputType), "The targets.", \.list),
+        ])
+}
+
+struct NewWebhookAnswer: Sendable {
+    let webhook: WebhookAnswer
+    let secret: String
+
+    static let outputType = OutputType<NewWebhookAnswer>.object(
+        "NewWebhook",
+        WebhookAnswer.fields.map { field in Field(property: field.property) { field.write($0.webhook) } } + [
+            .field("secret", .nullable(.text), "The key of its signatures; null in an answer repeated for its Idempotency-Key.") {
+                $0.secret
+            }
+        ])
+}
+
+struct DroppedNoticesAnswer: Sendable {
+    let dropped: Int
+
+    static let outputType = OutputType<DroppedNoticesAnswer>.object(
+        "DroppedNotices", [.field("dropped", .count, "Notices that waited for the target and were dropped.", \.dropped)])
+}
+
+struct QueuedNoticesAnswer: Sendable {
+    let queued: Int
+    let isComplete: Bool
+
+    static let outputType = OutputType<QueuedNoticesAnswer>.object(
+        "QueuedNotices",
+        [
+            .field("queued", .count, "Notices that are sent again.", \.queued),
+            .field("isComplete", .flag, "Whether these were all; otherwise call again for the next.", \.isComplete),
+        ])
+}
+
+extension WebhookTestResult {
+    static let outputType = OutputType<WebhookTestResult>.object(
+        "WebhookTest",
+        [
+            .field("isDelivered", .flag, "Whether the target answered with a 2xx status.", \.isDelivered),
+            .field("status", .nullable(.whole(0...999)), "The HTTP status of its answer; null without one.", \.status),
+            .field("error", .nullable(.text), "Why the call failed; null if it did not.", \.problem),
+            .field("seconds", .seconds, "How long the call took, in seconds.", \.durationMs),
+            .field("answer", .text, "The beginning of its answer's body.", \.answer),
+        ])
+}

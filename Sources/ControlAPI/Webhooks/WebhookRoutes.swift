@@ -1,0 +1,179 @@
+import HTTPServer
+import HTTPTypes
+import Notifications
+import Outbound
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Inputs of the calls on webhook targets.
+private enum WebhookInputs {
+    static let id = Input("webhookId", .whole(1...Int64.max), "The target's number.").required
+    static let name = Input("name", .text(length: 1...StoredWebhook.nameLength), "The target's name, for people.")
+    static let url = Input(
+        "url", .text(length: 8...2_048),
+        "Where events are posted: http:// or https://, at a public address or one in outbound.allowPrivate.")
+    static let format = Input(
+        "format", .choice() as InputType<WebhookTarget.Format>, "earshot, or the shape of Tencent's callbacks.", fallback: .earshot)
+    static let kinds = Input("kinds", .kinds, "Only events of these kinds; empty: all.")
+    static let rooms = Input(
+        "rooms", .names(most: StoredWebhook.mostRooms), "Only events of rooms and streams whose names begin so; empty: all.")
+    static let isPaused = Input("isPaused", .flag, "Whether notices wait instead of being sent.")
+    static let from = Input("from", .instant, "Only notices of events at this time or later.")
+    static let to = Input("to", .instant, "Only notices of events before this time.")
+    static let limit = Input("limit", .whole(1...1_000), "The maximum number of notices, the oldest first.", fallback: 1_000)
+}
+
+extension APIRoute {
+    /// Webhook targets that calls make.
+    static let webhooks: [APIRoute] = [
+        APIRoute(
+            .get, "/webhooks", "listWebhooks", .callbacks, .admin,
+            "List the webhook targets made by calls. Those of the settings are in /callbacks/targets.",
+            answers: WebhookListAnswer.outputType
+        ) { call in
+            var list: [WebhookAnswer] = []
+            for hook in try await call.rooms.webhooks() { list.append(try await WebhookAnswer(hook, call)) }
+            return WebhookListAnswer(list: list)
+        },
+        APIRoute(
+            storing: "/webhooks", "createWebhook", .callbacks, .admin,
+            "Add a webhook target. Only this answer contains its secret, which signs its calls.",
+            body: [
+                WebhookInputs.name.required.erased, WebhookInputs.url.required.erased, WebhookInputs.format.erased,
+                WebhookInputs.kinds.erased, WebhookInputs.rooms.erased, WebhookInputs.isPaused.erased,
+            ],
+            answers: NewWebhookAnswer.outputType, status: .created, location: ("/webhooks/", "webhookId"), failures: [.conflict],
+            secret: "secret"
+        ) { call, keep in
+            let hook = StoredWebhook(
+                id: 0, name: try call.value(WebhookInputs.name), url: try Self.checked(try call.value(WebhookInputs.url), call),
+                format: try call.value(WebhookInputs.format), kinds: call[WebhookInputs.kinds] ?? [],
+                rooms: call[WebhookInputs.rooms] ?? [], isPaused: call[WebhookInputs.isPaused] ?? false, secret: SecretText.random(),
+                createdAt: call.nowMs)
+            return try await keep({ NewWebhookAnswer(webhook: WebhookAnswer($0, pending: 0, standing: nil), secret: hook.secret) }) {
+                try await call.rooms.create(hook, keeping: $0)
+            }
+        },
+        APIRoute(
+            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, "Look a webhook target up.", in: [WebhookInputs.id.erased],
+            answers: WebhookAnswer.outputType
+        ) { call in
+            try await WebhookAnswer(try await Self.webhook(call), call)
+        },
+        APIRoute(
+            .patch, "/webhooks/{webhookId}", "updateWebhook", .callbacks, .admin,
+            "Change a webhook target; omitted fields stay unchanged. A new URL holds for what waits already.",
+            in: [WebhookInputs.id.erased],
+            body: [
+                WebhookInputs.name.erased, WebhookInputs.url.erased, WebhookInputs.kinds.erased, WebhookInputs.rooms.erased,
+                WebhookInputs.isPaused.erased,
+            ], answers: WebhookAnswer.outputType
+        ) { call in
+            var patch = WebhookPatch()
+            patch.name = call[WebhookInputs.name]
+            patch.url = try call[WebhookInputs.url].map { try Self.checked($0, call) }
+            patch.kinds = call[WebhookInputs.kinds]
+            patch.rooms = call[WebhookInputs.rooms]
+            patch.isPaused = call[WebhookInputs.isPaused]
+            let id = try call.value(WebhookInputs.id)
+            return try await WebhookAnswer(try Self.found(try await call.rooms.change(id, patch), id), call)
+        },
+        APIRoute(
+            .delete, "/webhooks/{webhookId}", "deleteWebhook", .callbacks, .admin,
+            "Delete a webhook target, and the notices that wait for it.", in: [WebhookInputs.id.erased],
+            answers: DroppedNoticesAnswer.outputType
+        ) { call in
+            let id = try call.value(WebhookInputs.id)
+            return DroppedNoticesAnswer(dropped: try Self.found(try await call.rooms.deleteWebhook(id), id))
+        },
+        Self.pausing("pause", "pauseWebhook", "Pause a webhook target: its notices wait, at most for rooms.history.", isPaused: true),
+        Self.pausing(
+            "resume", "resumeWebhook", "Send a paused webhook target its notices again, those that waited first.", isPaused: false),
+        APIRoute(
+            .post, "/webhooks/{webhookId}/test", "testWebhook", .callbacks, .admin,
+            "Send a signed test call of the kind webhook.test, and answer what came back. Nothing is stored or retried.",
+            in: [WebhookInputs.id.erased], answers: WebhookTestResult.outputType, effect: .nothing
+        ) { call in
+            await call.services.webhookTester.test(try await Self.webhook(call), atMs: WallClock.ms)
+        },
+        APIRoute(
+            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .callbacks, .admin,
+            "Send a target's failed notices again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id.erased],
+            body: [WebhookInputs.kinds.erased, WebhookInputs.from.erased, WebhookInputs.to.erased, WebhookInputs.limit.erased],
+            answers: QueuedNoticesAnswer.outputType
+        ) { call, keep in
+            let id = try call.value(WebhookInputs.id)
+            var query = RedeliveryQuery()
+            query.kinds = call[WebhookInputs.kinds] ?? []
+            query.fromMs = call[WebhookInputs.from]
+            query.toMs = call[WebhookInputs.to]
+            query.limit = Int(try call.value(WebhookInputs.limit))
+            let (asked, limit) = (query, query.limit)
+            return try await keep({ (count: Int?) in
+                let queued = try Self.found(count, id)
+                return QueuedNoticesAnswer(queued: queued, isComplete: queued < limit)
+            }) { try await call.rooms.redeliver(toWebhook: id, asked, keeping: $0) }
+        },
+    ]
+
+    private static func pausing(_ action: String, _ name: String, _ summary: String, isPaused: Bool) -> APIRoute {
+        APIRoute(
+            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, summary, in: [WebhookInputs.id.erased],
+            answers: WebhookAnswer.outputType
+        ) { call, keep in
+            let id = try call.value(WebhookInputs.id)
+            var patch = WebhookPatch()
+            patch.isPaused = isPaused
+            let change = patch
+            let pending = try await call.rooms.pendingNotices(of: try await Self.webhook(call))
+            return try await keep({ (hook: StoredWebhook?) in
+                let hook = try Self.found(hook, id)
+                return WebhookAnswer(hook, pending: pending, standing: call.services.webhookLog[hook.target.id])
+            }) { try await call.rooms.change(id, change, keeping: $0) }
+        }
+    }
+
+    private static func webhook(_ call: APICall) async throws -> StoredWebhook {
+        let id = try call.value(WebhookInputs.id)
+        return try Self.found(try await call.rooms.webhook(id), id)
+    }
+
+    private static func found<Value>(_ value: Value?, _ id: Int64) throws(APIError) -> Value {
+        guard let value else { throw APIError.notFound("webhook target", "\(id)", field: "webhookId") }
+        return value
+    }
+
+    /// The URL, if the server could call it. The error does not repeat it: it may hold a secret.
+    private static func checked(_ url: String, _ call: APICall) throws(APIError) -> String {
+        do throws(OutboundError) {
+            try OutboundTarget.check(url, TargetRules(allowPrivate: call.services.config.outbound.allowPrivate))
+        } catch {
+            throw APIError(FieldError("url", "", "\(error)"))
+        }
+        return url
+    }
+}
+
+extension InputType<[RoomEvent.Kind]> {
+    fileprivate static var kinds: InputType {
+        let words = RoomEvent.Kind.allCases.map(\.rawValue)
+        let item: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
+        let schema = Schema.keywords("array", ("items", item), ("maxItems", .integer(Int64(words.count))))
+        return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
+            guard case .array(let values) = json, values.count <= words.count else {
+                throw BrokenRule("expected a list of at most \(words.count) kinds of events")
+            }
+            var kinds: [RoomEvent.Kind] = []
+            for value in values {
+                guard case .string(let text) = value, let kind = RoomEvent.Kind(rawValue: text) else {
+                    let nearest = Suggestion.nearest(value.shown, words).map { "; did you mean \($0)?" } ?? ""
+                    throw BrokenRule("is no kind of event\(nearest)", value: value.shown)
+                }
+                kinds.append(kind)
+            }
+            return kinds
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import Access
+import Media
+package import Relay
+package import Rooms
+package import Support
+
+/// Hears of plays and pushes as they begin and end, in order for each connection. Called on the connections' event loops: must not block.
+package protocol SessionObserver: Sendable {
+    /// `viewers`: those of the stream now, this one included.
+    func playBegan(_ path: String, viewers: Int)
+    /// `viewers`: those that are left.
+    func playEnded(_ play: FinishedPlay, viewers: Int)
+    func pushEnded(_ push: FinishedPush)
+}
+
+/// A viewer's stay at one stream, once it is over. A value.
+package struct FinishedPlay: Sendable, Equatable {
+    /// "app/name"
+    package var path: String
+    /// The credential's room, if it names one.
+    package var room: String?
+    package var session: UInt64
+    package var user: String?
+    /// The client's address, without its port.
+    package var address: String
+    package var transport: SessionSnapshot.Transport
+    /// The name that the client gives itself.
+    package var client: String?
+    package var durationMs: Int64
+    package var bytes: UInt64
+    package var reason: CloseReason
+    package var skippedFrames: Int
+    /// How far behind live it was seen at worst, in milliseconds.
+    package var longestBehindMs: Int64
+
+    package init(
+        path: String, room: String?, session: UInt64, user: String?, address: String, transport: SessionSnapshot.Transport, client: String?,
+        durationMs: Int64, bytes: UInt64, reason: CloseReason, skippedFrames: Int = 0, longestBehindMs: Int64 = 0
+    ) {
+        self.path = path
+        self.room = room
+        self.session = session
+        self.user = user
+        self.address = address
+        self.transport = transport
+        self.client = client
+        self.durationMs = durationMs
+        self.bytes = bytes
+        self.reason = reason
+        self.skippedFrames = skippedFrames
+        self.longestBehindMs = longestBehindMs
+    }
+}
+
+/// A publisher's stay at one stream, once it is over. A value.
+package struct FinishedPush: Sendable, Equatable {
+    /// "app/name"
+    package var path: String
+    package var room: String?
+    package var session: UInt64
+    package var user: String?
+    /// The client's address without its port, or the server that a link pulled from.
+    package var address: String
+    package var source: Source
+    package var client: String?
+    package var durationMs: Int64
+    /// Bytes of media, without the protocol's headers.
+    package var bytes: UInt64
+    package var end: PushEnd
+    /// Codecs and size, as far as they were seen.
+    package var media = PushMedia()
+
+    package enum Source: String, Sendable, CaseIterable {
+        case rtmp, rtmps
+        /// A link to another server.
+        case pull
+    }
+
+    package init(
+        path: String, room: String?, session: UInt64, user: String?, address: String, source: Source, client: String?, durationMs: Int64,
+        bytes: UInt64, end: PushEnd
+    ) {
+        self.path = path
+        self.room = room
+        self.session = session
+        self.user = user
+        self.address = address
+        self.source = source
+        self.client = client
+        self.durationMs = durationMs
+        self.bytes = bytes
+        self.end = end
+    }
+}
+
+extension PushMedia {
+    package init(_ meter: StreamMeter) {
+        self.init()
+        self.width = meter.video?.width
+        self.height = meter.video?.height
+        self.videoCodec = meter.video?.codec.name
+        self.audioCodec = meter.audio?.codec.name
+    }
+}
+
+/// Reports of connections about their plays and pushes. Talk is not reported: its voices and mixes are no streams for viewers.
+extension LiveStreams {
+    /// After the viewer was counted.
+    package func playBegan(_ stream: Relay.Stream) {
+        guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
+        observer.playBegan(stream.path, viewers: stream.viewerCount)
+    }
+
+    /// After the viewer was discounted, and before the stream is released. `play` is made only if somebody listens.
+    package func playEnded(_ stream: Relay.Stream, _ play: () -> FinishedPlay) {
+        guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
+        observer.playEnded(play(), viewers: stream.viewerCount)
+    }
+
+    /// Before the publisher with this token leaves the stream, whose home loop knows the codecs. `seen`: those that were seen before.
+    package func pushEnded(
+        _ stream: Relay.Stream, _ token: StreamState.Token, seen: PushMedia?, _ push: () -> FinishedPush
+    ) {
+        guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
+        let push = push()
+        stream.home.run { home in
+            var whole = push
+            whole.media = home.meter(of: stream, token: token).map(PushMedia.init) ?? seen ?? PushMedia()
+            observer.pushEnded(whole)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// What arrived of one kind of media in a second. A value; headers are not counted.
+package struct TrackSecond: Sendable, Equatable {
+    package var frames = 0
+    /// Bytes of coded frames, FLV tag headers included.
+    package var bytes = 0
+    package var keyframes = 0
+    package var keyframeBytes = 0
+    /// Bytes of the largest frame without its tag header.
+    package var largestBytes = 0
+    /// The least arrival time minus timestamp, with the timestamps' jumps taken out. Milliseconds; nil without frames. It grows when media
+    /// falls behind the clock.
+    package var transitMs: Int64?
+    /// What the jumps so far have added to ``transitMs``. Milliseconds.
+    package var jumpedMs: Int64 = 0
+    /// Sum over the frames of how much later or earlier than its predecessor each came, against its timestamp. Milliseconds.
+    package var jitterMs: Int64 = 0
+    package var jumps = 0
+    /// The newest jump in milliseconds; negative: back.
+    package var jumpMs: Int64 = 0
+
+    package init() {}
+
+    /// Arrival time minus timestamp as sent.
+    var rawTransitMs: Int64? { self.transitMs.map { $0 - self.jumpedMs } }
+}
+
+/// What arrived of a stream in about one second. A value, made by the relay; times are in milliseconds.
+package struct ArrivalSecond: Sendable, Equatable {
+    package var lengthMs: Int64
+    /// By how much the server itself was late. What came late meanwhile is not the publisher's fault.
+    package var lateMs: Int64 = 0
+    package var video = TrackSecond()
+    package var audio = TrackSecond()
+    /// Time in which nothing arrived, beyond what timestamps explain, summed over the stalls that ended in this second.
+    package var stalledMs: Int64 = 0
+    package var stalls = 0
+    /// The longest time without a message that the timestamps explain: a picture each second, for instance.
+    package var plannedGapMs: Int64 = 0
+    /// Time since the newest message, at the second's end.
+    package var silentMs: Int64 = 0
+    /// Between the newest two keyframes, by timestamp.
+    package var keyframeIntervalMs: Int64?
+    /// From the newest keyframe to the newest picture, by timestamp; nil before the first keyframe.
+    package var keyframeAgeMs: Int64?
+    /// How far the composition times of pictures differ. Above 0 pictures are sent in another order than shown.
+    package var reorderMs: Int64 = 0
+    /// The first audio's timestamp minus the first video's; nil before both have come.
+    package var startGapMs: Int64?
+    /// The largest body, in bytes, that a silent frame of the audio codec has; 0 when it cannot be told.
+    package var silentBytes = 0
+
+    package init(lengthMs: Int64) { self.lengthMs = lengthMs }
+
+    enum Kind { case audio, video }
+
+    subscript(kind: Kind) -> TrackSecond { kind == .audio ? self.audio : self.video }
+
+    package var hasMedia: Bool { self.video.frames > 0 || self.audio.frames > 0 }
+}
+
+/// What a publisher's metadata says about its stream. A value.
+package struct AnnouncedFigures: Sendable, Equatable {
+    package var hasVideo = false
+    package var hasAudio = false
+    /// Bits per second; nil when unknown.
+    package var videoBitsPerSecond: Double?
+    package var audioBitsPerSecond: Double?
+    package var framesPerSecond: Double?
+
+    package init() {}
+}

@@ -1,0 +1,86 @@
+/// How a stream does. Ordered from good to bad.
+package enum StreamVerdict: String, Sendable, CaseIterable, Comparable {
+    /// Nothing to do. Reasons, if any, are notes.
+    case good
+    /// Viewers get the stream, but not as well as they could.
+    case degraded
+    /// Viewers see pictures stand, or hear nothing.
+    case bad
+
+    package static func < (left: StreamVerdict, right: StreamVerdict) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+        switch self {
+        case .good: 0
+        case .degraded: 1
+        case .bad: 2
+        }
+    }
+}
+
+/// One reason for a verdict: what was measured, and what would have been right. A value.
+package struct HealthReason: Sendable, Equatable {
+    /// A stable word for programs.
+    package enum Code: String, Sendable, CaseIterable {
+        /// Less media time passes than time.
+        case mediaBehindClock = "media_behind_clock"
+        /// Nothing arrives for moments, though the timestamps go on.
+        case uplinkStalls = "uplink_stalls"
+        /// Messages arrive unevenly.
+        case uplinkJitter = "uplink_jitter"
+        case timestampJump = "timestamp_jump"
+        /// Sound and pictures of the same time arrive apart.
+        case avSkew = "av_skew"
+        /// Sound and pictures began at different times.
+        case avStartGap = "av_start_gap"
+        case fpsLow = "fps_low"
+        case keyframeIntervalLong = "keyframe_interval_long"
+        /// So long without a keyframe that none is to be expected.
+        case keyframeIntervalUnbounded = "keyframe_interval_unbounded"
+        /// There has been no keyframe at all.
+        case keyframeMissing = "keyframe_missing"
+        /// The metadata announces audio, and none comes.
+        case audioMissing = "audio_missing"
+        case audioStopped = "audio_stopped"
+        case audioSilent = "audio_silent"
+        case videoMissing = "video_missing"
+        case videoStopped = "video_stopped"
+        case videoBitrateMismatch = "video_bitrate_mismatch"
+        case audioBitrateMismatch = "audio_bitrate_mismatch"
+        case bFrames = "b_frames"
+        case videoCodecNotCarried = "video_codec_not_carried"
+        case audioCodecNotCarried = "audio_codec_not_carried"
+    }
+
+    package let code: Code
+    /// What it alone makes of the verdict. `good`: a note.
+    package let severity: StreamVerdict
+    /// In ``Code/unit``; nil when there is nothing to measure.
+    package let value: Double?
+    /// The bound or the usual value, in the same unit.
+    package let expected: Double?
+    /// A codec's name, for the message.
+    package let detail: String?
+
+    package init(_ code: Code, _ severity: StreamVerdict, _ value: Double? = nil, expected: Double? = nil, detail: String? = nil) {
+        self.code = code
+        self.severity = severity
+        self.value = value
+        self.expected = expected
+        self.detail = detail
+    }
+}
+
+/// A verdict with its reasons, the worst first. A value.
+package struct StreamHealth: Sendable, Equatable {
+    package let verdict: StreamVerdict
+    package let reasons: [HealthReason]
+
+    package static let good = StreamHealth([])
+
+    /// The verdict is that of the worst reason.
+    package init(_ reasons: [HealthReason]) {
+        self.reasons = reasons.enumerated().sorted { ($1.element.severity, $0.offset) < ($0.element.severity, $1.offset) }.map(\.element)
+        self.verdict = self.reasons.first?.severity ?? .good
+    }
+}

@@ -1,0 +1,30 @@
+/// Decides when a publisher is told what its uplink carried: while the uplink is too slow or stalls, every five seconds. A value; the time is
+/// passed in, in milliseconds of any steady clock.
+package struct UplinkAdvice: Sendable {
+    private var toldMs: Int64?
+
+    package static let intervalMs: Int64 = 5_000
+
+    package init() {}
+
+    /// The bits per second to tell now; nil: nothing.
+    package mutating func due(_ judge: StreamJudge, nowMs: Int64) -> Int? {
+        guard let bits = judge.carriedBitsPerSecond else { return nil }
+        if let toldMs, nowMs - toldMs < Self.intervalMs { return nil }
+        self.toldMs = nowMs
+        return bits
+    }
+}
+
+extension StreamJudge {
+    private static let carriedSeconds = 5
+
+    /// Media that arrived in the last seconds, if the uplink carries too little; nil otherwise.
+    package var carriedBitsPerSecond: Int? {
+        guard self.health.reasons.contains(where: { $0.code == .mediaBehindClock || $0.code == .uplinkStalls }) else { return nil }
+        let seconds = self.last(Self.carriedSeconds)
+        let bytes = seconds.reduce(0) { $0 + $1.video.bytes + $1.audio.bytes }
+        let length = seconds.reduce(0) { $0 + $1.lengthMs }
+        return length > 0 ? Int(Double(bytes) * 8_000 / Double(length)) : nil
+    }
+}

@@ -1,0 +1,28 @@
+/// Decides when a change of verdict is news: when it has lasted for two seconds, at most once in ten, and never the same verdict twice in a
+/// row. A value; the time is passed in, in milliseconds of any steady clock.
+package struct VerdictNotices: Sendable {
+    package private(set) var told = StreamVerdict.good
+    private var toldMs: Int64?
+    private var newest = StreamVerdict.good
+    private var newestMs: Int64 = 0
+
+    package static let leastIntervalMs: Int64 = 10_000
+    /// A stream that turns bad may be degraded for a moment.
+    package static let settlesMs: Int64 = 2_000
+
+    package init() {}
+
+    /// The verdict before, if `verdict` is to be told now. What must wait is told by a later call, if it still differs then.
+    package mutating func due(_ verdict: StreamVerdict, nowMs: Int64) -> StreamVerdict? {
+        if verdict != self.newest {
+            self.newest = verdict
+            self.newestMs = nowMs
+        }
+        guard verdict != self.told, nowMs - self.newestMs >= Self.settlesMs else { return nil }
+        if let toldMs, nowMs - toldMs < Self.leastIntervalMs { return nil }
+        let former = self.told
+        self.told = verdict
+        self.toldMs = nowMs
+        return former
+    }
+}

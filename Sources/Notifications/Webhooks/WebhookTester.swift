@@ -1,0 +1,75 @@
+package import Outbound
+package import Rooms
+package import ServerConfiguration
+import Support
+
+/// What a target answered to a test call.
+package struct WebhookTestResult: Sendable, Equatable {
+    /// Nil without an answer.
+    package let status: Int?
+    package let problem: String?
+    package let durationMs: Int64
+    /// The beginning of the answer's body, at most ``WebhookTester/longestAnswer`` bytes.
+    package let answer: String
+
+    package var isDelivered: Bool { OutboxEntry.isDelivered(self.status) }
+}
+
+/// Sends signed test calls to webhook targets. They are no notices: nothing is stored or retried. Any thread.
+package final class WebhookTester: Sendable {
+    package static let longestAnswer = 1_024
+
+    private let timeoutMs: Int64
+    private let sender: @Sendable () -> WebhookRequest.Sender
+    private let outbound: OutboundClient
+
+    package init(_ config: ServerConfig.Webhooks, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient) {
+        self.timeoutMs = config.timeoutMs
+        self.sender = sender
+        self.outbound = outbound
+    }
+
+    /// `atMs` is milliseconds since 1970.
+    package func test(_ hook: StoredWebhook, atMs: Int64) async -> WebhookTestResult {
+        let request = WebhookRequest(testing: hook, sender: self.sender().signing(with: hook.secret), atMs: atMs)
+        let begin = ContinuousClock.now
+        let outcome = await self.outbound.post(
+            url: hook.url, headers: request.headers.map { ($0.name, $0.value) }, body: Array(request.body.utf8),
+            timeout: .milliseconds(self.timeoutMs), pool: hook.target.id)
+        let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
+        switch outcome {
+        case .success(let answer):
+            let problem = OutboxEntry.isDelivered(answer.status) ? nil : "HTTP status \(answer.status); expected 2xx"
+            return WebhookTestResult(
+                status: answer.status, problem: problem, durationMs: durationMs,
+                answer: String(decoding: answer.body.prefix(Self.longestAnswer), as: UTF8.self))
+        case .failure(let error):
+            return WebhookTestResult(status: nil, problem: error.description, durationMs: durationMs, answer: "")
+        }
+    }
+}
+
+extension WebhookRequest {
+    /// The kind of a test call, which no event has.
+    package static let testKind = "webhook.test"
+
+    /// A call in the target's format that no receiver takes for an event: without a room, of a kind that events do not have.
+    init(testing hook: StoredWebhook, sender: Sender, atMs: Int64) {
+        let (key, seconds) = ("test-\(atMs)", atMs / 1_000)
+        let body: JSONValue
+        switch hook.format {
+        case .earshot:
+            body = [
+                "idempotencyKey": .string(key), "id": 0, "number": 0, "kind": .string(Self.testKind), "roomId": nil, "instance": 0,
+                "at": .string(Instant.text(atMs)), "data": ["webhookId": .integer(hook.id), "name": .string(hook.name)], "attempt": 1,
+            ]
+        case .tencent:
+            let t = seconds + TencentNotice.lifetimeSeconds
+            body = [
+                "appid": 0, "app": .string(sender.domain), "appname": "", "stream_id": "", "channel_id": "", "event_type": -1,
+                "t": .integer(t), "sign": .string(TencentNotice.sign(key: sender.key, t: t)),
+            ]
+        }
+        self.init(kind: Self.testKind, key: key, body: body.text, sender: sender, atSeconds: seconds)
+    }
+}

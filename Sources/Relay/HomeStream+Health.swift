@@ -1,0 +1,32 @@
+import Health
+import Media
+
+/// Judging a stream, once a second on its home loop.
+extension HomeStream {
+    /// The present verdict; nil unless a publisher that is judged has sent media.
+    var health: StreamHealth? {
+        guard self.state.publisherToken != nil, self.delegate?.isJudged == true, self.judge.hasMedia else { return nil }
+        return self.judge.health
+    }
+
+    /// A new publisher, or one that paused: nothing before counts.
+    func restartJudging() {
+        self.arrivals = ArrivalMeter()
+        self.judge.restart()
+    }
+
+    /// Call several times a second. `lateMs`: the loop's lateness in all, so far.
+    func judge(lateMs: Int64, nowMs: Int64) {
+        guard let token = self.state.publisherToken,
+            let second = self.arrivals.close(audioCodec: self.meter.audio?.codec, lateMs: lateMs, nowMs: nowMs),
+            let delegate = self.delegate, delegate.isJudged
+        else { return }
+        // Media on its way after the announcement does not end a pause.
+        guard !self.state.isPaused else { return self.restartJudging() }
+        self.judge.judge(
+            second, announced: self.arrivals.announced, videoCodec: self.meter.video?.codec, audioCodec: self.meter.audio?.codec)
+        if let bits = self.advice.due(self.judge, nowMs: nowMs) { delegate.uplinkCarried(bitsPerSecond: bits) }
+        guard let former = self.notices.due(self.judge.health.verdict, nowMs: nowMs) else { return }
+        delegate.healthChanged(token, self.judge.health, former: former)
+    }
+}

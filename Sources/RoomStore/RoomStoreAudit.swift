@@ -1,0 +1,100 @@
+import Rooms
+
+/// The audit trail as rows.
+extension StoreAccess {
+    private static let auditColumns = """
+        id, at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before, after
+        """
+
+    private static func auditEntry(_ row: inout RowReader) -> AuditEntry {
+        let (id, at): (Int64, Int64) = (row.next(), row.next())
+        let (tokenID, token, hash): (Int64?, String?, String?) = (row.optional(), row.optional(), row.optional())
+        let (address, requestID, operation): (String, String, String) = (row.next(), row.next(), row.next())
+        var line = AuditLine(operation)
+        line.tokenID = tokenID
+        line.token = token
+        line.tokenHash = hash
+        line.address = address
+        line.requestID = requestID
+        line.roomID = row.optional()
+        line.stream = row.optional()
+        line.object = row.optional()
+        line.result = row.next()
+        line.status = row.next()
+        line.before = row.optional()
+        line.after = row.optional()
+        return AuditEntry(id: id, at: at, line: line)
+    }
+
+    /// Returns the line's id.
+    @discardableResult
+    func insert(_ line: AuditLine, at now: Int64) throws -> Int64 {
+        try self.insert(
+            """
+            INSERT INTO audit (at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before,
+                after, is_refused)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            [
+                now, line.tokenID, line.token, line.tokenHash, line.address, line.requestID, line.operation, line.roomID, line.stream,
+                line.object, line.result, line.status, line.before, line.after, line.isRefused,
+            ])
+    }
+
+    /// Sets the result of a call that failed after its change was stored.
+    func setAudit(_ id: Int64, result: String, status: Int) throws {
+        try self.run("UPDATE audit SET result = ?, status = ? WHERE id = ?", [result, status, id])
+    }
+
+    /// Newest first.
+    func audit(_ query: AuditQuery) throws -> [AuditEntry] {
+        var conditions = ["id < ?"]
+        var arguments: [(any StoreConvertible)?] = [query.before ?? .max]
+        // The `+` keeps SQLite on the index of the narrowest filter.
+        let texts = [
+            ("room_id", query.room), ("stream", query.stream), ("token", query.token), ("operation", query.operation),
+            ("result", query.result),
+        ]
+        for (column, value) in texts {
+            guard let value else { continue }
+            conditions.append("\(conditions.count == 1 ? "" : "+")\(column) = ?")
+            arguments.append(value)
+        }
+        if let from = query.fromMs {
+            conditions.append("+at >= ?")
+            arguments.append(from)
+        }
+        if let to = query.toMs {
+            conditions.append("+at < ?")
+            arguments.append(to)
+        }
+        return try self.all(
+            "SELECT \(Self.auditColumns) FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
+            StoreArguments(arguments + [query.limit])
+        ) { row in Self.auditEntry(&row) }
+    }
+
+    /// Deletes up to `limit` lines that are too old or too many, the oldest first. Returns their number.
+    /// Those that are too old go only within their quota for this hour: a clock that leapt must not cost the whole trail.
+    func forgetAudit(_ retention: AuditRetention, now: Int64, limit: Int, _ shares: HistoryShares, steadyMs: Int64) throws -> Int {
+        let held = try self.number("SELECT (SELECT max(id) FROM audit) - (SELECT min(id) FROM audit) + 1") ?? 0
+        let allowed = shares.allowance(.audit, held: held, historyMs: retention.keptMs, steadyMs: steadyMs, limit: limit)
+        var count = 0
+        if allowed > 0 {
+            count = try self.change(
+                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
+                [now - retention.keptMs, allowed])
+            shares.spend(.audit, count)
+        }
+        for (isRefused, most) in [(true, retention.refusedLines), (false, retention.lines)] where count < limit {
+            guard
+                let last = try self.number(
+                    "SELECT id FROM audit WHERE is_refused = ? ORDER BY id DESC LIMIT 1 OFFSET ?", [isRefused, most])
+            else { continue }
+            count += try self.change(
+                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE is_refused = ? AND id <= ? ORDER BY id LIMIT ?)",
+                [isRefused, last, limit - count])
+        }
+        return count
+    }
+}

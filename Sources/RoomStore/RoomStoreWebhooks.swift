@@ -1,0 +1,100 @@
+import Rooms
+
+/// Webhook targets made by the API, and what is done with all notices of one.
+extension StoreAccess {
+    private static let webhookColumns = "id, name, url, format, kinds, rooms, is_paused, secret, created_at"
+
+    private static func webhook(_ row: inout RowReader) throws -> StoredWebhook {
+        let (id, name, url): (Int64, String, String) = (row.next(), row.next(), row.next())
+        let format = try row.word(WebhookTarget.Format.self)
+        let (kinds, rooms): (String, String) = (row.next(), row.next())
+        return StoredWebhook(
+            id: id, name: name, url: url, format: format,
+            // A kind of another version is no kind of this one's events.
+            kinds: kinds.split(separator: ",").compactMap { RoomEvent.Kind(rawValue: String($0)) },
+            rooms: rooms.split(separator: ",").map(String.init), isPaused: row.next(), secret: row.next(), createdAt: row.next())
+    }
+
+    func webhooks() throws -> [StoredWebhook] {
+        try self.all("SELECT \(Self.webhookColumns) FROM webhooks ORDER BY id") { row in try Self.webhook(&row) }
+    }
+
+    func webhook(_ id: Int64) throws -> StoredWebhook? {
+        try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = ?", [id]) { row in try Self.webhook(&row) }
+    }
+
+    /// Stores a new target; its id is the returned one's.
+    func insert(_ hook: StoredWebhook) throws -> StoredWebhook {
+        guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
+            throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
+        }
+        let id = try self.insert(
+            """
+            INSERT INTO webhooks (name, url, format, kinds, rooms, is_paused, secret, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            [
+                hook.name, hook.url, hook.format.rawValue, hook.kinds.map(\.rawValue).joined(separator: ","),
+                hook.rooms.joined(separator: ","), hook.isPaused, hook.secret, hook.createdAt,
+            ])
+        return StoredWebhook(
+            id: id, name: hook.name, url: hook.url, format: hook.format, kinds: hook.kinds, rooms: hook.rooms, isPaused: hook.isPaused,
+            secret: hook.secret, createdAt: hook.createdAt)
+    }
+
+    func update(_ hook: StoredWebhook) throws {
+        try self.run(
+            "UPDATE webhooks SET name = ?, url = ?, kinds = ?, rooms = ?, is_paused = ? WHERE id = ?",
+            [
+                hook.name, hook.url, hook.kinds.map(\.rawValue).joined(separator: ","), hook.rooms.joined(separator: ","), hook.isPaused,
+                hook.id,
+            ])
+    }
+
+    /// How many notices of the target wait.
+    func pendingNotices(of target: WebhookTarget) throws -> Int {
+        Int(
+            try self.number(
+                "SELECT count(*) FROM outbox WHERE url = ? AND format = ? AND state = 'pending'", [target.row, target.format.rawValue]) ?? 0
+        )
+    }
+
+    /// Deletes notices of a target that wait, the oldest first. Returns their number.
+    func dropNotices(of target: WebhookTarget, limit: Int) throws -> Int {
+        try self.change(
+            """
+            DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE url = ? AND format = ? AND state = 'pending' ORDER BY id LIMIT ?)
+            """, [target.row, target.format.rawValue, limit])
+    }
+
+    /// Queues copies of a target's failed notices, the oldest first, each behind the others of its room. Each is copied once only. Returns
+    /// their number.
+    func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
+        var conditions = ["state = 'failed'", "url = ?", "redelivered_as IS NULL"]
+        var arguments: [(any StoreConvertible)?] = [target.row]
+        if !query.kinds.isEmpty {
+            conditions.append("kind IN (\(query.kinds.map { _ in "?" }.joined(separator: ", ")))")
+            arguments += query.kinds.map(\.rawValue) as [(any StoreConvertible)?]
+        }
+        if let from = query.fromMs {
+            conditions.append("at >= ?")
+            arguments.append(from)
+        }
+        if let to = query.toMs {
+            conditions.append("at < ?")
+            arguments.append(to)
+        }
+        let failed = try self.all(
+            "SELECT id FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
+            StoreArguments(arguments + [query.limit])
+        ) { (row: inout RowReader) -> Int64 in row.next() }
+        for id in failed { _ = try self.redeliver(id, now: now) }
+        return failed.count
+    }
+
+    /// The notices with their targets as they are now. Those of a deleted target have no URL.
+    func resolved(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
+        guard entries.contains(where: { $0.target.hookID != nil }) else { return entries }
+        let hooks = Dictionary(try self.webhooks().map { ($0.id, $0.target) }) { first, _ in first }
+        return entries.map { entry in entry.target.hookID.flatMap { hooks[$0] }.map(entry.with(target:)) ?? entry }
+    }
+}

@@ -1,0 +1,58 @@
+/// What one row of figures is about: a time and a subject.
+package struct FigureKey: Hashable, Sendable {
+    /// When the minute or ten minutes began, in milliseconds since 1970.
+    package let atMs: Int64
+    package let subject: Subject
+
+    package init(atMs: Int64, subject: Subject) {
+        self.atMs = atMs
+        self.subject = subject
+    }
+
+    /// Whose figures these are. A path always has a slash, so the three kinds cannot be mistaken for each other in the store.
+    package enum Subject: Hashable, Sendable {
+        case everything
+        /// All connections of a protocol, by its word: "rtmp".
+        case connections(String)
+        /// "app/name"
+        case stream(String)
+
+        package var text: String {
+            switch self {
+            case .everything: ""
+            case .connections(let word): word
+            case .stream(let path): path
+            }
+        }
+    }
+}
+
+/// Figures of a time. Those of two times are added up. A value.
+package struct Figures: Sendable, Equatable {
+    package var bytesIn: UInt64 = 0
+    package var bytesOut: UInt64 = 0
+    /// Plays that began.
+    package var plays: UInt64 = 0
+    /// The sum of all viewers' times, in milliseconds.
+    package var viewerMs: Int64 = 0
+    /// The most viewers at any one time.
+    package var peak = 0
+
+    package init(bytesIn: UInt64 = 0, bytesOut: UInt64 = 0, plays: UInt64 = 0, viewerMs: Int64 = 0, peak: Int = 0) {
+        self.bytesIn = bytesIn
+        self.bytesOut = bytesOut
+        self.plays = plays
+        self.viewerMs = viewerMs
+        self.peak = peak
+    }
+
+    package var isNothing: Bool { self == Figures() }
+
+    package mutating func add(_ other: Figures) {
+        self.bytesIn &+= other.bytesIn
+        self.bytesOut &+= other.bytesOut
+        self.plays &+= other.plays
+        self.viewerMs &+= other.viewerMs
+        self.peak = max(self.peak, other.peak)
+    }
+}

@@ -1,0 +1,190 @@
+package import Delivery
+import GRDB
+package import Rooms
+import Support
+
+/// A time in steps. A value.
+package struct StatisticsWindow: Sendable, Equatable {
+    /// Milliseconds since 1970; multiples of the step.
+    package let fromMs: Int64
+    package let toMs: Int64
+    package let stepMs: Int64
+
+    /// Widens the times to whole steps.
+    package init(fromMs: Int64, toMs: Int64, stepMs: Int64) {
+        self.stepMs = max(60_000, stepMs)
+        self.fromMs = fromMs / self.stepMs * self.stepMs
+        self.toMs = (toMs + self.stepMs - 1) / self.stepMs * self.stepMs
+    }
+}
+
+/// Figures of one step.
+package struct StatisticsPoint: Sendable, Equatable {
+    package let atMs: Int64
+    package let figures: Figures
+}
+
+/// Figures of one stream or protocol over a time.
+package struct SubjectFigures: Sendable, Equatable {
+    package let subject: String
+    package let figures: Figures
+}
+
+/// Which finished sessions are wanted.
+package struct FinishedFilter: Sendable {
+    package var stream: String?
+    package var room: String?
+    package var user: String?
+    package var reason: String?
+    /// Ended at this time or later; before that time.
+    package var fromMs: Int64?
+    package var toMs: Int64?
+    /// Numbers below this one.
+    package var before: Int64?
+    /// Only streams of this part of the server.
+    package var scope = TokenScope.all
+    package var limit = 100
+
+    package init() {}
+}
+
+/// A finished session with its number, by which lists are paged.
+package struct Numbered<Value: Sendable>: Sendable {
+    package let id: Int64
+    package let value: Value
+}
+
+/// Reads. Rows of minutes and of ten minutes are read as one.
+extension StatisticsStore {
+    package enum Order: String, Sendable, CaseIterable { case bytesOut, bytesIn, viewers, viewerTime, plays }
+
+    /// The end of the time for which there are rows of ten minutes only; nil if there is none.
+    package func coarseUntilMs() async throws(Unreadable) -> Int64? {
+        try await self.read { db in try Int64.fetchOne(db, sql: "SELECT max(at) + 600000 FROM tens") }
+    }
+
+    /// One point for each step in which there was anything, oldest first.
+    package func series(_ subject: FigureKey.Subject, _ window: StatisticsWindow) async throws(Unreadable) -> [StatisticsPoint] {
+        let text = subject.text
+        return try await self.read { db in
+            let part = "SELECT * FROM %@ WHERE subject = :subject AND at >= :from AND at < :to"
+            let sql = """
+                SELECT at / :step * :step AS start, \(Self.sums) FROM (\(Self.both(part))) GROUP BY start ORDER BY start
+                """
+            let arguments: StatementArguments = [
+                "subject": text, "from": window.fromMs, "to": window.toMs, "step": window.stepMs,
+            ]
+            return try Row.fetchAll(db, sql: sql, arguments: arguments).map {
+                StatisticsPoint(atMs: $0["start"], figures: Self.figures($0))
+            }
+        }
+    }
+
+    /// Connections of each protocol over the window, by its word.
+    package func connections(_ window: StatisticsWindow) async throws(Unreadable) -> [SubjectFigures] {
+        let words = SessionSnapshot.Transport.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        return try await self.read { db in
+            let part = "SELECT * FROM %@ WHERE subject IN (\(words)) AND at >= :from AND at < :to"
+            let sql = "SELECT subject, \(Self.sums) FROM (\(Self.both(part))) GROUP BY subject ORDER BY subject"
+            return try Row.fetchAll(db, sql: sql, arguments: ["from": window.fromMs, "to": window.toMs]).map {
+                SubjectFigures(subject: $0["subject"], figures: Self.figures($0))
+            }
+        }
+    }
+
+    /// The scope's streams with their figures over the window, the largest first; and how many there are in all.
+    package func streams(
+        _ window: StatisticsWindow, of scope: TokenScope = .all, by order: Order, offset: Int, limit: Int
+    ) async throws(Unreadable) -> (total: Int, list: [SubjectFigures]) {
+        let column =
+            switch order {
+            case .bytesOut: "bytes_out"
+            case .bytesIn: "bytes_in"
+            case .viewers: "peak"
+            case .viewerTime: "viewer_ms"
+            case .plays: "plays"
+            }
+        let (condition, names) = Self.condition(scope, on: "subject")
+        return try await self.read { db in
+            let part = "SELECT * FROM %@ WHERE at >= ? AND at < ? AND instr(subject, '/') > 0 AND \(condition)"
+            let all = "SELECT subject, \(Self.sums) FROM (\(Self.both(part))) GROUP BY subject"
+            let bounds = StatementArguments([window.fromMs, window.toMs]) + StatementArguments(names)
+            let total = try Int.fetchOne(db, sql: "SELECT count(*) FROM (\(all))", arguments: bounds + bounds) ?? 0
+            let sql = "\(all) ORDER BY \(column) DESC, subject LIMIT ? OFFSET ?"
+            let list = try Row.fetchAll(db, sql: sql, arguments: bounds + bounds + [limit, offset]).map {
+                SubjectFigures(subject: $0["subject"], figures: Self.figures($0))
+            }
+            return (total, list)
+        }
+    }
+
+    /// Finished plays, newest first.
+    package func plays(_ filter: FinishedFilter) async throws(Unreadable) -> [Numbered<Finished<FinishedPlay>>] {
+        try await self.read { db in
+            try Self.rows("plays", filter, db).map { row in
+                let play = FinishedPlay(
+                    path: row["stream"], room: row["room"], session: UInt64(clamping: row["session"] as Int64), user: row["user"],
+                    address: row["address"], transport: SessionSnapshot.Transport(rawValue: row["transport"]) ?? .rtmp,
+                    client: row["client"], durationMs: (row["ended"] as Int64) - (row["began"] as Int64),
+                    bytes: UInt64(clamping: row["bytes"] as Int64), reason: CloseReason(rawValue: row["reason"]) ?? .clientClosed,
+                    skippedFrames: row["skipped"], longestBehindMs: row["behind_ms"])
+                return Numbered(id: row["id"], value: Finished(play, beganMs: row["began"], endedMs: row["ended"]))
+            }
+        }
+    }
+
+    /// Finished pushes, newest first.
+    package func pushes(_ filter: FinishedFilter) async throws(Unreadable) -> [Numbered<Finished<FinishedPush>>] {
+        try await self.read { db in
+            try Self.rows("pushes", filter, db).map { row in
+                var push = FinishedPush(
+                    path: row["stream"], room: row["room"], session: UInt64(clamping: row["session"] as Int64), user: row["user"],
+                    address: row["address"], source: FinishedPush.Source(rawValue: row["source"]) ?? .rtmp, client: row["client"],
+                    durationMs: (row["ended"] as Int64) - (row["began"] as Int64), bytes: UInt64(clamping: row["bytes"] as Int64),
+                    end: PushEnd(rawValue: row["reason"]) ?? .connectionLost)
+                push.media.videoCodec = row["video"]
+                push.media.audioCodec = row["audio"]
+                push.media.width = row["width"]
+                push.media.height = row["height"]
+                return Numbered(id: row["id"], value: Finished(push, beganMs: row["began"], endedMs: row["ended"]))
+            }
+        }
+    }
+
+    private static func rows(_ table: String, _ filter: FinishedFilter, _ db: Database) throws -> [Row] {
+        let conditions: [(String, (any DatabaseValueConvertible)?)] = [
+            ("stream = ?", filter.stream), ("room = ?", filter.room), (#""user" = ?"#, filter.user), ("reason = ?", filter.reason),
+            ("ended >= ?", filter.fromMs), ("ended < ?", filter.toMs), ("id < ?", filter.before),
+        ]
+        let given = conditions.filter { $0.1 != nil }
+        let (scope, names) = Self.condition(filter.scope, on: "stream")
+        let condition = (given.map(\.0) + [scope]).joined(separator: " AND ")
+        return try Row.fetchAll(
+            db, sql: "SELECT * FROM \(table) WHERE \(condition) ORDER BY id DESC LIMIT ?",
+            arguments: StatementArguments(given.map(\.1)) + StatementArguments(names) + [filter.limit])
+    }
+
+    /// Whether a stream, "app/name", is of the scope; with the arguments for it.
+    private static func condition(_ scope: TokenScope, on column: String) -> (sql: String, arguments: [String]) {
+        let app = scope.apps.map { _ in "instr(\(column), ? || '/') = 1" }.joined(separator: " OR ")
+        // The first "/" ends the app.
+        let name = scope.rooms.map { _ in "instr(\(column), '/' || ?) = instr(\(column), '/')" }.joined(separator: " OR ")
+        return ([app, name].map { $0.isEmpty ? "1" : "(\($0))" }.joined(separator: " AND "), scope.apps + scope.rooms)
+    }
+
+    private static let sums = """
+        sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, sum(plays) AS plays, sum(viewer_ms) AS viewer_ms, max(peak) AS peak
+        """
+
+    /// The query of both tables; "%@" stands for the table's name.
+    private static func both(_ query: String) -> String {
+        ["minutes", "tens"].map { query.split(separator: "%@", omittingEmptySubsequences: false).joined(separator: $0) }
+            .joined(separator: " UNION ALL ")
+    }
+
+    private static func figures(_ row: Row) -> Figures {
+        Figures(
+            bytesIn: UInt64(clamping: row["bytes_in"] as Int64), bytesOut: UInt64(clamping: row["bytes_out"] as Int64),
+            plays: UInt64(clamping: row["plays"] as Int64), viewerMs: row["viewer_ms"], peak: row["peak"])
+    }
+}

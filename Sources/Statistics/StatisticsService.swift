@@ -1,0 +1,61 @@
+import Access
+package import Delivery
+import Logging
+import NIOCore
+import Relay
+import ServiceLifecycle
+import Support
+
+/// Samples the event loops every ten seconds, and has the rows written. On shutdown it writes the last ones.
+///
+/// Before the listeners in the group, so that it stops after all connections have reported how they ended.
+package struct StatisticsService: Service {
+    private let statistics: Statistics
+    private let streams: LiveStreams
+    /// Bytes so far of the streams that links publish here now.
+    private let pulls: @Sendable () -> [(path: String, bytes: UInt64)]
+
+    package static let intervalMs: Int64 = 10_000
+
+    package init(_ statistics: Statistics, _ streams: LiveStreams, pulls: @escaping @Sendable () -> [(path: String, bytes: UInt64)]) {
+        self.statistics = statistics
+        self.streams = streams
+        self.pulls = pulls
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                // At the tens of seconds of the day, so that each sample is of one minute.
+                let restMs = Self.intervalMs - self.statistics.nowMs % Self.intervalMs
+                // Cancelled: the server shuts down.
+                do { try await Task.sleep(for: .milliseconds(restMs)) } catch { return }
+                await self.sample(lookBackMs: Self.intervalMs / 2)
+                await self.statistics.write()
+            }
+        }
+        await self.sample()
+        await self.statistics.stop()
+    }
+
+    /// Asks every loop what its connections have transferred.
+    package func sample(lookBackMs: Int64 = 0) async {
+        self.statistics.beginSample()
+        var streams: [String: FigureTable.Present] = [:]
+        var connections: [String: Int] = [:]
+        for loop in self.streams.allLoops {
+            // A loop that is gone has no connections.
+            guard let figures = try? await loop.relay.eventLoop.submit({ loop.figures() }).get() else { continue }
+            for bytes in figures.streams.values where !TalkStreamName.isTalk(path: bytes.path) {
+                streams[bytes.path, default: .init()].bytesIn &+= bytes.received
+                streams[bytes.path, default: .init()].bytesOut &+= bytes.sent
+            }
+            for (transport, count) in figures.connections { connections[transport.rawValue, default: 0] += count }
+        }
+        for pull in self.pulls() { streams[pull.path, default: .init()].bytesIn &+= pull.bytes }
+        for (path, viewers) in self.streams.registry.viewerCounts() where !TalkStreamName.isTalk(path: path) {
+            streams[path, default: .init()].viewers = viewers
+        }
+        self.statistics.endSample(streams, connections: connections, lookBackMs: lookBackMs)
+    }
+}

@@ -1,0 +1,15 @@
+/// How much is kept, and for how long. A value.
+package struct StatisticsSettings: Sendable {
+    /// Rows of minutes older than this become rows of ten minutes.
+    package var minutesMs: Int64 = 86_400_000
+    /// Everything older than this is deleted.
+    package var keepMs: Int64 = 31 * 86_400_000
+    /// Rows of each of the four tables; past it, the oldest go first.
+    package var maxRows = 500_000
+    /// Rows that may wait to be written, of each kind.
+    package var mostPending = PendingRows.most
+    /// Whether the disk has room for figures. Asked on the store's queue.
+    package var hasRoom: @Sendable () -> Bool = { true }
+
+    package init() {}
+}

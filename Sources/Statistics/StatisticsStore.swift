@@ -1,0 +1,227 @@
+import GRDB
+package import Logging
+import RoomStore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The file stats.db: opens it, writes batches, deletes what is old. An actor on a queue of its own; reads run beside it.
+///
+/// Trouble never reaches the server. A damaged file is moved aside, and an empty one takes its place. While the file cannot be written,
+/// the statistics pause: writes fail, and each is another try.
+package actor StatisticsStore {
+    private nonisolated let executor = QueueExecutor(label: "earshot.statistics")
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
+
+    package static let fileName = "stats.db"
+    package nonisolated let path: String
+    let settings: StatisticsSettings
+    private let log: Logger
+    private var pool: DatabasePool?
+    private var isClosed = false
+    /// When rows were last rolled up and deleted, by the time of day.
+    private var housekeptMs: Int64 = .min
+    private nonisolated let trouble = Mutex<String?>(nil)
+
+    /// The time between two deletions of what is old.
+    private static let housekeepingMs: Int64 = 60_000
+    /// A file up to this size is checked wholly when it is opened: a fraction of a second.
+    private static let quickCheckBytes: UInt64 = 64 << 20
+
+    package init(directory: String, settings: StatisticsSettings, log: Logger) {
+        self.path = directory.hasSuffix("/") ? directory + Self.fileName : "\(directory)/\(Self.fileName)"
+        self.settings = settings
+        self.log = log
+    }
+
+    /// Why nothing can be written at the moment; nil while all is well. Any thread.
+    package nonisolated var problem: String? { self.trouble.withLock { $0 } }
+
+    // MARK: Opening
+
+    /// Opens or creates the file. Does not fail: see ``problem``.
+    package func open(nowMs: Int64) {
+        guard self.opened() != nil else { return }
+        self.housekeep(nowMs: nowMs)
+    }
+
+    /// The open file; opens it if it is not. Nil while that is impossible.
+    private func opened() -> DatabasePool? {
+        if self.isClosed { return nil }
+        if let pool = self.pool {
+            if FileManager.default.fileExists(atPath: self.path) { return pool }
+            self.log.warning("The statistics' file was removed; a new one is made", metadata: ["file": "\(self.path)"])
+            self.closePool()
+        }
+        do {
+            return try self.make()
+        } catch {
+            guard Self.isDamage(error) else {
+                self.pause(error)
+                return nil
+            }
+            self.moveAside(error)
+        }
+        do { return try self.make() } catch {
+            self.pause(error)
+            return nil
+        }
+    }
+
+    private func make() throws -> DatabasePool {
+        if !FileManager.default.fileExists(atPath: self.path) {
+            // SQLite gives its other files the permissions of this one.
+            _ = FileManager.default.createFile(atPath: self.path, contents: nil, attributes: [.posixPermissions: 0o600])
+        }
+        var configuration = Configuration()
+        configuration.label = "earshot.statistics"
+        configuration.maximumReaderCount = 2
+        configuration.busyMode = .timeout(1)
+        configuration.prepareDatabase { db in
+            // A power cut may take the last batches, but does not damage the file.
+            try db.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4000")
+        }
+        let pool = try DatabasePool(path: self.path, configuration: configuration)
+        try pool.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
+            try db.inTransaction(.immediate) {
+                try StatisticsSchema.prepare(db)
+                return .commit
+            }
+            let size = try FileManager.default.attributesOfItem(atPath: self.path)[.size] as? UInt64 ?? 0
+            guard size <= Self.quickCheckBytes, let found = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), found != "ok" else {
+                return
+            }
+            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: found.split(separator: "\n").joined(separator: " "))
+        }
+        self.pool = pool
+        return pool
+    }
+
+    private static func isDamage(_ error: any Error) -> Bool {
+        guard let code = (error as? DatabaseError)?.resultCode else { return false }
+        return code == .SQLITE_CORRUPT || code == .SQLITE_NOTADB
+    }
+
+    /// Leaves out the statement and its values.
+    private static func describe(_ error: any Error) -> String {
+        guard let error = error as? DatabaseError else { return "\(error)" }
+        return "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
+    }
+
+    private func closePool() {
+        // Nothing is lost by a failure: the next connection reads the log.
+        try? self.pool?.close()
+        self.pool = nil
+    }
+
+    /// Renames the damaged file, in place of an earlier one, so that damage after damage does not fill the disk.
+    private func moveAside(_ error: any Error) {
+        self.closePool()
+        let aside = self.path + ".damaged"
+        for ending in ["", "-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: aside + ending)
+            try? FileManager.default.moveItem(atPath: self.path + ending, toPath: aside + ending)
+        }
+        self.log.error(
+            "The statistics were damaged: the file was moved aside, and they begin anew",
+            metadata: ["movedTo": "\(aside)", "problem": "\(Self.describe(error))"])
+    }
+
+    // MARK: Pausing
+
+    private func pause(_ error: any Error) { self.pause(Self.describe(error)) }
+
+    private func pause(_ problem: String) {
+        let isNews = self.trouble.withLock { trouble in
+            defer { trouble = problem }
+            return trouble == nil
+        }
+        guard isNews else { return }
+        self.log.error(
+            "Statistics pause: they cannot be written; what comes waits in memory, within bounds",
+            metadata: ["file": "\(self.path)", "problem": "\(problem)"])
+    }
+
+    private func resume() {
+        let wasPaused = self.trouble.withLock { trouble in
+            defer { trouble = nil }
+            return trouble != nil
+        }
+        guard wasPaused else { return }
+        self.log.notice("Statistics are written again", metadata: ["file": "\(self.path)"])
+    }
+
+    // MARK: Writing
+
+    /// Writes the rows in one transaction, and deletes what is old once a minute. Returns whether they are written.
+    func write(_ rows: PendingRows, nowMs: Int64) -> Bool {
+        guard self.settings.hasRoom() else {
+            self.pause("the disk has less free space than data.minFree")
+            return false
+        }
+        // Once more after damage, into a new file.
+        for _ in 0..<2 {
+            guard let pool = self.opened() else { return false }
+            do {
+                if !rows.isEmpty { try pool.write { db in try Self.insert(rows, into: db) } }
+                self.resume()
+                self.housekeep(nowMs: nowMs)
+                return true
+            } catch {
+                guard Self.isDamage(error) else {
+                    self.pause(error)
+                    return false
+                }
+                self.moveAside(error)
+            }
+        }
+        return false
+    }
+
+    /// Once a minute.
+    private func housekeep(nowMs: Int64) {
+        guard let pool = self.pool, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
+        self.housekeptMs = nowMs
+        do {
+            try pool.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
+        } catch {
+            // Rows stay longer; damage shows at the next write.
+            self.log.warning("Old statistics could not be deleted", metadata: ["problem": "\(Self.describe(error))"])
+        }
+    }
+
+    /// Limits the file's size, in pages of 4 KiB: for tests of full disks.
+    func limitPages(_ pages: Int) throws {
+        try self.opened()?.writeWithoutTransaction { db in _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(pages)") }
+    }
+
+    /// Closes the file; later writes fail.
+    package func close() {
+        self.isClosed = true
+        self.closePool()
+    }
+
+    // MARK: Reading
+
+    /// The statistics cannot be read at the moment.
+    package struct Unreadable: Error, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Reads what is written, on a reader's own queue.
+    nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws(Unreadable) -> Value {
+        guard let pool = await self.openedForReading() else { throw Unreadable(description: self.problem ?? "the server is shutting down") }
+        do {
+            return try await pool.read(body)
+        } catch {
+            throw Unreadable(description: Self.describe(error))
+        }
+    }
+
+    private func openedForReading() -> DatabasePool? { self.opened() }
+}

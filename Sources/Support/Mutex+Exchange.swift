@@ -1,0 +1,11 @@
+package import Synchronization
+
+extension Mutex where Value: Sendable {
+    /// Stores a value and returns the former one, as `Atomic.exchange` does. For all that is to be ended, once, outside of the lock.
+    package func exchange(_ value: Value) -> Value {
+        self.withLock { stored in
+            defer { stored = value }
+            return stored
+        }
+    }
+}

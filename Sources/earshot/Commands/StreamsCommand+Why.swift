@@ -1,0 +1,96 @@
+import ArgumentParser
+
+extension StreamsCommand {
+    /// `earshot streams why`: a stream's verdict, explained.
+    struct Why: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Explain how a stream does: what is wrong, what it means, what to do.",
+            discussion: """
+                The verdict is good, degraded (viewers get the stream, but not as well as they could) or bad (pictures stand, or there is \
+                no sound). A stream is judged once a second by what arrives from its publisher.
+                """)
+        @Argument(help: ArgumentHelp("The stream.", valueName: "APP/NAME")) var stream: StreamArgument
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let standing = try await api.get(self.stream.segments)
+            let stream = standing["stream"]
+            guard !stream.isNull else {
+                throw CommandFailure(.notFound, "nobody pushes or plays \(self.stream); `earshot streams list` shows what runs")
+            }
+            let health = stream["health"]
+            if self.options.json { return try Console.print(health.text()) }
+            if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
+            for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
+        }
+    }
+}
+
+/// Formats verdicts as text.
+enum HealthText {
+    static func cell(_ health: JSONValue) -> Table.Cell {
+        let verdict = health["verdict"].plain
+        return .init(verdict, verdict.flatMap(self.colour))
+    }
+
+    /// "bad: media_behind_clock, b_frames"
+    static func summary(_ health: JSONValue) -> String? {
+        guard let verdict = health["verdict"].plain else { return nil }
+        let codes = health["reasons"].list.compactMap { $0["code"].plain }
+        return codes.isEmpty ? verdict : "\(verdict): \(codes.joined(separator: ", "))"
+    }
+
+    /// Paragraphs for a person: the verdict, then each reason with what to do. The API's messages are already sentences of both.
+    static func explanation(of name: String, _ stream: JSONValue) -> [String] {
+        let health = stream["health"]
+        guard let verdict = health["verdict"].plain else {
+            let state = stream["state"].plain ?? "unknown"
+            return [
+                state == "live"
+                    ? "\(name) is not judged: nothing has arrived yet, or the server makes it itself."
+                    : "\(name) is not judged: nobody pushes it now (\(DisplayText.escaped(state)))."
+            ]
+        }
+        let reasons = health["reasons"].list
+        let ills = reasons.filter { $0["severity"].plain != "good" }
+        let notes = reasons.filter { $0["severity"].plain == "good" }
+        var lines = [self.opening(name, verdict, count: ills.count)]
+        for (index, reason) in ills.enumerated() {
+            lines += ["", "\(index + 1). \(self.text(reason, withSeverity: ills.count > 1))"]
+        }
+        if !notes.isEmpty { lines += ["", ills.isEmpty ? "Worth knowing:" : "Also worth knowing:"] }
+        lines += notes.map { "- \(self.text($0, withSeverity: false))" }
+        return lines
+    }
+
+    private static func opening(_ name: String, _ verdict: String, count: Int) -> String {
+        let painted = self.painted(verdict)
+        switch verdict {
+        case "good": return "\(name) is \(painted): it arrives as it should."
+        default: return "\(name) is \(painted), for \(count == 1 ? "one reason" : "\(count) reasons"):"
+        }
+    }
+
+    /// "Only 0.66 s of media … (media_behind_clock)"
+    private static func text(_ reason: JSONValue, withSeverity: Bool) -> String {
+        let message = DisplayText.escaped(reason["message"].plain ?? "")
+        let code = DisplayText.escaped(reason["code"].plain ?? "-")
+        let severity = withSeverity ? reason["severity"].plain.map { ", \(DisplayText.escaped($0))" } ?? "" : ""
+        return "\(message) (\(code)\(severity))"
+    }
+
+    private static func painted(_ verdict: String) -> String {
+        let text = DisplayText.escaped(verdict)
+        guard Console.usesColour, let colour = self.colour(verdict) else { return text }
+        return "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
+    }
+
+    private static func colour(_ verdict: String) -> Table.Colour? {
+        switch verdict {
+        case "good": .green
+        case "degraded": .yellow
+        case "bad": .red
+        default: nil
+        }
+    }
+}

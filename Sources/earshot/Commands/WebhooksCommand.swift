@@ -1,0 +1,170 @@
+import ArgumentParser
+
+/// `earshot webhooks`: webhook targets made by calls.
+struct WebhooksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "webhooks",
+        abstract: "List webhook targets; add, test, pause and remove them.",
+        discussion: """
+            A target gets events by HTTP POST, signed with a secret of its own. Targets in the server's settings are listed by \
+            `earshot callbacks targets`. A URL may hold a secret: to keep it out of process lists, give - and write it to standard input. No \
+            command prints it again.
+
+            EXAMPLES
+              (umask 077; earshot webhooks add back-end https://app.example.com/earshot --kind room.live --kind room.closed > secret)
+              earshot webhooks test 1
+              earshot webhooks redeliver 1 --from 2026-11-25T00:00:00Z
+
+            \(ExitStatus.explanation)
+            """,
+        subcommands: [List.self, Add.self, Test.self, Pause.self, Resume.self, Redeliver.self, Remove.self],
+        defaultSubcommand: List.self)
+
+    struct List: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "List webhook targets, the oldest first.")
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["webhooks"], things: "webhook targets",
+                columns: [
+                    .right("ID"), .text("NAME"), .text("URL"), .left("FORMAT"), .left("STATE"), .right("WAITING"), .text("EVENTS"),
+                    .text("LAST ERROR"),
+                ],
+                id: { $0["webhookId"].plain },
+                row: { hook in
+                    [
+                        .init(hook["webhookId"].plain), .init(hook["name"].plain), .init(hook["url"].plain), .init(hook["format"].plain),
+                        Self.state(hook), .init(hook["pending"].plain), .init(Self.events(hook)), .init(hook["lastError"].plain),
+                    ]
+                })
+            try await listing.show(api, self.options)
+        }
+
+        private static func state(_ hook: JSONValue) -> Table.Cell {
+            if hook["isPaused"].bool == true { return .init("paused", .yellow) }
+            return hook["isFailing"].bool == true ? .init("failing", .red) : .init("well", .green)
+        }
+
+        /// "room.live room.closed of acme-".
+        private static func events(_ hook: JSONValue) -> String {
+            let kinds = hook["kinds"].list.compactMap(\.string).joined(separator: " ")
+            let rooms = hook["rooms"].list.compactMap(\.string).joined(separator: " ")
+            return (kinds.isEmpty ? "all" : kinds) + (rooms.isEmpty ? "" : " of \(rooms)")
+        }
+    }
+
+    struct Add: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add a target and print its secret, which is shown only once.",
+            discussion: "Only the secret goes to standard output: the target checks the signatures with it.")
+        @Argument(help: ArgumentHelp("The target's name.", valueName: "NAME")) var name: String
+        @Argument(help: ArgumentHelp("Where events are posted; - reads it from standard input.", valueName: "URL")) var url: String
+        @Option(help: ArgumentHelp("The format of the bodies: earshot or tencent.", valueName: "FORMAT")) var format = "earshot"
+        @Option(help: ArgumentHelp("Only events of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
+        @Option(
+            help: ArgumentHelp("Only events of rooms whose ids begin so; may be given several times.", valueName: "PREFIX"))
+        var rooms: [String] = []
+        @Flag(help: "Let its notices wait until it is resumed.") var paused = false
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let url = self.url == "-" ? readLine() ?? "" : self.url
+            let body: [String: JSONValue] = [
+                "name": .string(self.name), "url": .string(url), "format": .string(self.format),
+                "kinds": .array(self.kind.map(JSONValue.string)), "rooms": .array(self.rooms.map(JSONValue.string)),
+                "isPaused": .bool(self.paused),
+            ]
+            let hook = try await api.post(["webhooks"], body)
+            if self.options.json { return try Console.print(hook.text()) }
+            try Console.print(DisplayText.escaped(hook["secret"].plain ?? "-"))
+            if !self.options.quiet {
+                Console.complain(
+                    DisplayText.escaped(
+                        "webhook target \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
+            }
+        }
+    }
+
+    struct Test: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Send a signed test call, and show what came back.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let result = try await api.post(["webhooks", "\(self.webhook)", "test"])
+            if self.options.json {
+                try Console.print(result.text())
+            } else if !self.options.quiet {
+                var facts = Facts()
+                facts.add("delivered", result["isDelivered"].plain)
+                facts.add("status", result["status"].plain)
+                facts.add("error", result["error"].string)
+                facts.add("seconds", result["seconds"].plain)
+                facts.add("answer", result["answer"].string)
+                try facts.print()
+            }
+            guard result["isDelivered"].bool == true else {
+                throw CommandFailure(.failed, "the target did not take the test call: \(DisplayText.escaped(result["error"].plain ?? "-"))")
+            }
+        }
+    }
+
+    struct Pause: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Let a target's notices wait.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let id = self.webhook
+            try self.options.report(try await api.post(["webhooks", "\(id)", "pause"])) { _ in "webhook target \(id) is paused" }
+        }
+    }
+
+    struct Resume: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Send a paused target its notices again.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let id = self.webhook
+            try self.options.report(try await api.post(["webhooks", "\(id)", "resume"])) {
+                "webhook target \(id) is resumed; notices waiting: \($0["pending"].plain ?? "0")"
+            }
+        }
+    }
+
+    struct Redeliver: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Send a target's failed notices again.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @Option(help: ArgumentHelp("Only notices of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
+        @Option(help: ArgumentHelp("Only notices of events at this time or later.", valueName: "TIME")) var from: String?
+        @Option(help: ArgumentHelp("Only notices of events before this time.", valueName: "TIME")) var to: String?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            var body: [String: JSONValue] = [:]
+            if !self.kind.isEmpty { body["kinds"] = .array(self.kind.map(JSONValue.string)) }
+            if let from { body["from"] = .string(from) }
+            if let to { body["to"] = .string(to) }
+            let answer = try await api.post(["webhooks", "\(self.webhook)", "redeliver"], body)
+            try self.options.report(answer) {
+                let more = $0["isComplete"].bool == false ? "; there are more, repeat the command for them" : ""
+                return "notices sent again: \($0["queued"].plain ?? "0")\(more)"
+            }
+        }
+    }
+
+    struct Remove: ServerCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove a target, and drop the notices that wait for it.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let id = self.webhook
+            try self.options.report(try await api.delete(["webhooks", "\(id)"])) {
+                "webhook target \(id) is removed; notices dropped: \($0["dropped"].plain ?? "0")"
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+"""Very many rooms that come, change and go beside an open console."""
+from calls import calls
+from looks import case, opened, visit
+from server import wait_for
+
+# More are in Benchmarks/console.sh.
+ROOMS = 2_000
+WATCH = """(() => {
+    window.lag = []; let due = performance.now() + 50;
+    setInterval(() => { const now = performance.now(); lag.push(now - due); due = now + 50; }, 50);
+})()"""
+
+
+@case(settings={"EARSHOT_API_RATE_LIMIT": "1000000"})
+def many_rooms(server, browser, keep):
+    server.api("rooms", {"roomId": "lasting", "title": "the lasting one"})
+    wall = opened(server, browser)
+    visit(wall, "#/rooms?state=&q=&sort=-createdAt")
+    wall.wait("document.body.innerText.includes('the lasting one')", "the wall")
+    wall.run(WATCH)
+    events = browser.page(f"http://{server.http}/", beside=wall)
+    visit(events, "#/events")
+    events.wait("Boolean(document.querySelector('.timeline li'))", "the events")
+    calls(server, (("POST", "rooms", {"roomId": f"r{n}", "title": f"room {n}"}) for n in range(ROOMS)))
+    wall.wait(f"document.querySelector('.head').innerText.includes('{ROOMS + 1:,} rooms')", "all rooms in the total")
+    assert wall.run("document.querySelectorAll('.tile').length") == 24, "one page of them"
+    wall.wait("!document.querySelector('.pages').hidden", "pages")
+    wall.click("Next")
+    wall.wait("![...document.querySelectorAll('.pages button')][0].disabled", "the second page")
+    wall.click("Previous")
+    calls(server, (("PATCH", f"rooms/r{n}", {"title": f"other {n}"}) for n in range(ROOMS - 500, ROOMS)))
+    wall.wait("document.querySelector('.tile .name').textContent.startsWith('other ')", "the new titles")
+    wall.run("(() => { const s = document.querySelector('#search'); s.value = 'lasting'; s.dispatchEvent(new Event('input')); })()")
+    wall.wait("document.querySelectorAll('.tile').length === 1", "the one that is sought")
+    keep(wall)
+    wall.run("(() => { const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input')); })()")
+    calls(server, (("DELETE", f"rooms/r{n}", None) for n in range(ROOMS)))
+    wall.wait("document.querySelector('.head').innerText.includes('1 room') && document.querySelectorAll('.tile').length === 1", "the lasting one alone")
+    events.wait("document.querySelectorAll('.timeline li').length <= 300 && document.querySelector('.timeline li').innerText.includes('room.deleted')", "the newest event first")
+    worst = wall.run("Math.max(...lag)")
+    assert worst < 5_000, f"the wall stood for {worst:.0f} ms"
+    wait_for("the server's own check", lambda: server.api("selfcheck")["ok"])

@@ -1,0 +1,115 @@
+"""Streams that are not well, viewers that are behind, and streams that change and go: what the console says of them."""
+import json
+
+from looks import BLUE, GREEN, RED, case, opened, see, visit
+from peers import NarrowWay, SlowViewer
+from server import Device, wait_for
+
+NOISE = "testsrc2=size=320x180:rate=25"
+
+
+def tile(room):
+    return f"document.querySelector(\"a[href='#/rooms/{room}']\")"
+
+
+@case()
+def verdict(server, browser, keep):
+    """Two ills, on the wall and on the rooms' pages, with values and advice."""
+    steady = ["-b:v", "600k", "-minrate", "600k", "-maxrate", "600k", "-bufsize", "600k", "-nal-hrd", "cbr"]
+    with NarrowWay(server.rtmp, 440_000) as way, Device(server, "live/narrow", NOISE, "sine", steady, to=way.address), \
+            Device(server, "live/rare", extra=["-g", "1000", "-keyint_min", "1000"]), Device(server, "live/well"):
+        page = opened(server, browser)
+        page.wait(f"{tile('narrow')}?.innerText.includes('s of media arrive per second')", "the narrow uplink on the wall")
+        words = page.run(f"{tile('narrow')}.innerText")
+        assert "bad" in words and "Lower the bit rate" in words, words
+        page.wait(f"{tile('rare')}?.innerText.includes('without a keyframe')", "the rare keyframes on the wall")
+        words = page.run(f"{tile('rare')}.innerText")
+        assert "degraded" in words and "Set the encoder's keyframe interval to 2 s" in words, words
+        # Text of every stream's tile but the well one's.
+        page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
+        # The worst comes first, by the server's order.
+        page.run("(() => { const s = [...document.querySelectorAll('.filters select')].at(-1); s.value = 'verdict'; s.dispatchEvent(new Event('change')); })()")
+        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'narrow,rare,well'", "the worst first")
+        page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
+        keep(page)
+        # Found rooms are sorted, too.
+        page.run("(() => { const s = document.querySelector('#search'); s.value = 'rare'; s.dispatchEvent(new Event('input')); })()")
+        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'rare'", "the found one")
+        visit(page, "#/rooms/narrow")
+        page.wait("document.querySelector('.reasons')?.innerText.includes('media_behind_clock')", "the reason on the page")
+        words = page.run("document.querySelector('.reasons').innerText")
+        assert "Lower the bit rate" in words and "measured 0." in words and "expected" in words, words
+        page.wait("document.querySelector('.head').innerText.includes('bad')", "the verdict beside the name")
+        keep(page, "verdict-room")
+        # The same in Chinese: no sentence of it is English.
+        page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
+        page.wait("document.querySelector('.reasons')?.innerText.includes('秒的媒体')", "the reason in Chinese")
+        words = page.run("document.querySelector('.reasons').innerText")
+        assert "请降低码率" in words and "uplink" not in words, words
+        page.scheme("dark")
+        keep(page, "verdict-chinese")
+        visit(page, "#/rooms")
+        page.wait(f"{tile('rare')}?.innerText.includes('关键帧')", "the reason on the wall in Chinese")
+        page.size(375, 740, True)
+        keep(page, "verdict-phone")
+
+
+@case(settings={"EARSHOT_RELAY_MAX_BEHIND": "5m"})
+def behind(server, browser, keep):
+    """Who is behind, by how much, and what its trace says."""
+    busy = ["-b:v", "3000k", "-minrate", "3000k", "-maxrate", "3000k", "-bufsize", "500k", "-nal-hrd", "cbr"]
+    with Device(server, "live/cam", "testsrc2=size=640x360:rate=25", extra=busy):
+        wait_for("the room", lambda: server.is_live("cam"))
+        with SlowViewer(server.http, "/live/cam.flv", 8_000), SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"):
+            page = opened(server, browser)
+            page.wait(f"/worst [0-9.]+ s behind/.test({tile('cam')}?.innerText)", "the delay on the wall")
+            visit(page, "#/rooms/cam")
+            row = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('slow-viewer'))"
+            page.wait(f"{row} && /^[0-9.]+ s/.test({row}.cells[3].innerText) && Number({row}.cells[4].innerText.replaceAll(',', '')) > 0", "the delay and the skipped frames")
+            page.wait(f"{row}.cells[3].innerText.includes('its network or its player is too slow')", "why it is behind")
+            cells = json.loads(page.run(f"JSON.stringify([...{row}.cells].map((e) => e.innerText))"))
+            assert cells[1].startswith("http-flv") and float(cells[3].split()[0]) > 1, cells
+            other = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('quick-viewer'))"
+            assert page.run(f"{other}.cells[4].innerText") == "0", "the other viewer has all frames"
+            assert page.run("document.querySelector('tbody tr').innerText.includes('slow-viewer')"), "the worst one is the first"
+            page.click("Trace", within=row)
+            page.wait("document.querySelector('dialog[open] pre')?.innerText.includes('/live/cam.flv, 200')", "its trace")
+            keep(page)
+            page.click("Close", within="document.querySelector('dialog')")
+        # Both are gone, and the page says who they were and why they left.
+        page.wait("[...document.querySelectorAll('h3 + .scroll tr')].filter((e) => /(slow|quick)-viewer/.test(e.innerText) && e.cells[3].innerText.length > 10).length === 2", "who has left, and why")
+        keep(page, "left")
+
+
+@case(expected=("WebSocket", "404 (Not Found)", "503 (Service Unavailable)"))
+def changes(server, browser, keep):
+    """The stream goes, comes back as others, ends with its room, and begins again: the preview follows without a hand."""
+    server.api("rooms", {"roomId": "cam", "policy": {"grace": 20}})
+    with Device(server, "live/cam", audio="sine=frequency=440"):
+        wait_for("the room", lambda: server.is_live("cam"))
+        page = opened(server, browser)
+        visit(page, "#/rooms/cam")
+        see(page, "#preview", RED)
+        assert page.run("document.querySelector('#preview').videoWidth") == 320
+    page.wait("document.querySelector('.player p').textContent.includes('Waiting for the device')", "word of the pause")
+    page.wait("document.querySelector('.head').innerText.includes('interrupted')", "the state")
+    keep(page)
+    main = ["-tune", "film", "-profile:v", "main", "-bf", "0", "-b:v", "300k"]
+    with Device(server, "live/cam", "color=c=blue:size=640x360:rate=15", "sine=frequency=880", main):
+        see(page, "#preview", BLUE)
+        page.wait("document.querySelector('#preview').videoWidth === 640", "the other size")
+        page.wait("document.querySelector('.player p').textContent === ''", "the word to go")
+        page.wait("document.body.innerText.includes('640×360')", "the other size in words")
+    # Only sound: the preview goes on with it.
+    with Device(server, "live/cam", None, "sine=frequency=440"):
+        page.wait("document.querySelector('#preview').videoWidth === 0 && !document.querySelector('#preview').paused", "sound alone")
+        begun = page.run("document.querySelector('#preview').currentTime")
+        page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the sound to go on")
+    with Device(server, "live/cam", "color=c=green:size=320x180:rate=25"):
+        see(page, "#preview", GREEN)
+    # The room's end, and its next life.
+    server.api("rooms/cam/expire", {}, "POST")
+    page.wait("document.querySelector('.head').innerText.includes('expired')", "the end")
+    page.wait("document.querySelector('.player p').textContent === 'No picture'", "word of the end")
+    with Device(server, "live/cam"):
+        see(page, "#preview", RED)

@@ -1,0 +1,101 @@
+import Foundation
+import NIOCore
+import Rooms
+import Testing
+
+@testable import Console
+@testable import ControlAPI
+
+/// The console's files as a browser gets them.
+@Suite struct ConsoleAssetTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let folder = root.appendingPathComponent("Sources/Console/Assets")
+
+    private static func text(_ name: String) throws -> String {
+        try String(contentsOf: Self.folder.appendingPathComponent(name), encoding: .utf8)
+    }
+
+    private static var scripts: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: Self.folder.path).filter { $0.hasSuffix(".js") } }
+    }
+
+    /// A file that nobody added to the program would be missing in the browser only.
+    @Test func everyFileIsInTheProgram() throws {
+        let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
+        #expect(ConsoleAsset.all.count == files.count, "assets.c names them")
+        for file in files {
+            let asset = try #require(ConsoleAsset.all[file == "index.html" ? "/" : "/console/\(file)"], "\(file)")
+            #expect(Data(asset.bytes.readableBytesView) == (try Data(contentsOf: Self.folder.appendingPathComponent(file))), "\(file)")
+            #expect(asset.type != "application/octet-stream", "\(file)")
+        }
+        let bytes = ConsoleAsset.all.values.reduce(0) { $0 + $1.bytes.readableBytes }
+        #expect(bytes < 200_000, "what a browser loads stays small")
+    }
+
+    /// Text from devices and apps becomes text nodes only; nothing comes from elsewhere.
+    @Test func nothingBecomesMarkup() throws {
+        for name in try Self.scripts {
+            let text = try Self.text(name)
+            for word in [
+                "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage.setItem('token",
+            ] {
+                #expect(!text.contains(word), "\(name) has \(word)")
+            }
+            #expect(!text.contains("http://") || name == "dom.js", "\(name) names another site")
+            #expect(!text.contains("https://"), "\(name) names another site")
+        }
+        let page = try Self.text("index.html")
+        #expect(!page.contains("onload=") && !page.contains("<style") && !page.contains("<script>"), "the policy forbids inline code")
+    }
+
+    @Test func everyImportExists() throws {
+        let scripts = try Self.scripts
+        for name in scripts {
+            for match in try Self.text(name).matches(of: /(?:from|import\() ?'\.\/([\w-]+\.js)'/) {
+                #expect(scripts.contains(String(match.1)), "\(name) imports \(match.1)")
+            }
+        }
+    }
+
+    /// Buttons are offered by this table, so it must say what the server asks for.
+    @Test func rightsAreTheServers() throws {
+        let roles = Dictionary(uniqueKeysWithValues: APIRoute.all.map { ($0.name, $0.role?.rawValue) })
+        let matches = try Self.text("rights.js").matches(of: /(\w+): '(\w+)'/)
+        #expect(matches.count > 20)
+        for match in matches { #expect(roles[String(match.1)] == String(match.2), "\(match.1)") }
+        for name in try Self.scripts where name != "rights.js" {
+            for match in try Self.text(name).matches(of: /rights\.(?!js)(\w+)/) {
+                #expect(matches.contains { $0.1 == match.1 }, "\(name) asks for \(match.1)")
+            }
+        }
+    }
+
+    /// One player, in two places.
+    @Test func thePlayerIsTheDocuments() throws {
+        let page = try String(contentsOf: Self.root.appendingPathComponent("docs/player.html"), encoding: .utf8)
+        let start = try #require(page.range(of: "/** Plays one live stream")).lowerBound
+        let end = try #require(page.range(of: "const form = document")).lowerBound
+        let module = try Self.text("live-player.js")
+        let begin = try #require(module.range(of: "/** Plays one live stream")).lowerBound
+        let plain = module[begin...].replacing("export class", with: "class").trimmingCharacters(in: .whitespacesAndNewlines)
+        #expect(plain == page[start..<end].trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    /// Every text that a page shows has its Chinese.
+    @Test func everyTextIsTranslated() throws {
+        let chinese = try Self.text("chinese.js")
+        var missing: Set<String> = []
+        for name in try Self.scripts where name != "chinese.js" {
+            for match in try Self.text(name).matches(of: /\bt\('([^']+)'/) {
+                let text = String(match.1)
+                if !chinese.contains("'\(text)':"),
+                    chinese.firstMatch(of: try Regex("[ {]\(NSRegularExpression.escapedPattern(for: text)): '")) == nil
+                {
+                    missing.insert(text)
+                }
+            }
+        }
+        #expect(missing.isEmpty, "\(missing.sorted())")
+    }
+}

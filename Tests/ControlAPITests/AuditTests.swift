@@ -1,0 +1,33 @@
+import Support
+import Testing
+
+@testable import ControlAPI
+
+/// The audit trail's cells, and how many failures leave a line.
+@Suite struct AuditTests {
+    @Test(arguments: [
+        (JSONValue.string("plain"), "plain"), (.null, ""), (.integer(7), "7"), (.string("a,b"), "\"a,b\""),
+        (.string("say \"x\""), "\"say \"\"x\"\"\""), (.string("two\r\nlines"), "\"two\r\nlines\""),
+        // Spreadsheets would compute these.
+        (.string("=1+1"), "'=1+1"), (.string("+1"), "'+1"), (.string("-1"), "'-1"), (.string("@x"), "'@x"),
+        (.string("=HYPERLINK(\"http://x\",\"y\")"), "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""), (.string("a=1"), "a=1"),
+        (.object([.init(name: "a", value: 1)]), "\"{\"\"a\"\":1}\""),
+    ]) func cells(_ value: JSONValue, _ cell: String) {
+        #expect(CSV.cell(value) == cell)
+    }
+
+    /// One noisy address uses up its own share only; many share that of all.
+    @Test func failuresArePaced() {
+        var pace = FailurePace(nowNs: 0)
+        let own = (0..<200).count { _ in pace.take("192.0.2.1", nowNs: 0) }
+        #expect(own == 60)
+        let other = pace.take("192.0.2.2", nowNs: 0)
+        let later = (0..<2).map { _ in pace.take("192.0.2.1", nowNs: 1_000_000_000) }
+        #expect(other && later == [true, false])
+        var flood = FailurePace(nowNs: 0)
+        let all = (0..<5_000).count { flood.take("address \($0)", nowNs: 0) }
+        #expect(all == 400)
+        let more = (0..<100).count { flood.take("later \($0)", nowNs: 1_000_000_000) }
+        #expect(more == 20)
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import HTTPTypes
+import Rooms
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+@testable import ControlAPI
+@testable import EarshotServer
+@testable import ServerConfiguration
+
+/// Former names beside present ones, and the names in error messages, on a live server.
+@Suite struct APIFormerNameTests {
+    /// Former names hold the same values.
+    @Test func formerNamesHoldTheSame() async throws {
+        try await TestServer.run({ $0.talk.always = true }) { server in
+            let api = try await CheckedAPI(server)
+            let publisher = try await RawClient.publishing(server.port, "cam1")
+            let session = try await api.ok("GET", "sessions?role=publisher")["list"][0]
+            let id = try session["sessionId"].int.orThrow()
+            #expect(session["id"].int == id)
+            #expect(try await api.ok("GET", "sessions/\(id)")["sessionId"].int == id)
+            let stream = try await api.ok("GET", "streams/live/cam1")["stream"]["publisher"]
+            #expect(stream["sessionId"].int == id && stream["session"].int == id)
+            try await api.ok("POST", "rooms/cam1/join", #"{"userId":"ann"}"#)
+            let joined = try await api.ok("GET", "rooms/cam1/events")["list"].list.last { $0["kind"].string == "member.join" }
+            #expect(joined?["data"]["userId"].string == "ann" && joined?["data"]["user"].string == "ann")
+            let ban = try await api.ok("POST", "rooms/cam1/talk/members/bob/kick", #"{"seconds":60}"#)["banned"][0]
+            #expect(ban["userId"].string == "bob" && ban["forbiddenUntil"].string != nil)
+            #expect(ban["until"].string == ban["forbiddenUntil"].string)
+            await publisher.close()
+        }
+    }
+
+    /// A 404 names the missing thing as the call's path parameter does.
+    @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
+        let values = [
+            "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
+            "webhookId": "999999",
+            "recordingId": "0123456789abcdef", "snapshotId": "0123456789abcdef", "app": "live", "name": "nothing",
+        ]
+        try await TestServer.run({ $0.talk.always = true }) { server in
+            let api = try await CheckedAPI(server)
+            var named: Set<String> = []
+            for route in APIRoute.all where !route.pathForm.inputs.isEmpty {
+                let path = try route.parts.map { part in
+                    switch part {
+                    case .literal(let text): text
+                    case .parameter(let name): try values[name].orThrow()
+                    }
+                }.joined(separator: "/")
+                // Some calls need a body.
+                let bodies: [String?] = [
+                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
+                ]
+                for body in bodies.prefix(route.body == nil ? 1 : bodies.count) {
+                    let answer = try await api(route.method.rawValue, path, body)
+                    guard answer.status == 404 else { continue }
+                    let error = try answer.json()["error"]
+                    let field = try error["field"].string.orThrow()
+                    #expect(route.pathForm.inputs.contains { $0.name == field }, "\(route.name): \(field)")
+                    #expect(error["value"].string == (field == "name" ? "live/nothing" : values[field]), "\(route.name)")
+                    named.insert(field)
+                    break
+                }
+            }
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            let missing = try await api.refused(404, "POST", "rooms/r1/leave", #"{"userId":"nobody"}"#)
+            #expect(missing["field"].string == "userId" && missing["value"].string == "nobody")
+            let kicked = try await api.refused(404, "POST", "rooms/r1/talk/members/nobody/kick")
+            #expect(kicked["field"].string == "userId")
+            #expect(
+                named.isSuperset(of: ["roomId", "sessionId", "taskId", "callbackId", "tokenId", "recordingId", "snapshotId", "name"]),
+                "\(named)")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import EarshotServer
+import Foundation
+import Rooms
+import ServerTestSupport
+import TestSupport
+import Testing
+
+@testable import ServerConfiguration
+@testable import Support
+
+/// Players over HTTP that arrive before the publisher.
+@Suite struct PublisherWaitTests {
+    /// In a waiting room a player's one request gets pictures once the device is there.
+    @Test(arguments: ["flv", "mp4", "m3u8"]) func waitsForTheDevice(_ format: String) async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        try await TestServer.run({ $0.http.firstWaitMs = 30_000 }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let player = Task {
+                try await ClientProcess.run([
+                    "ffprobe", "-v", "error", "-show_entries", "stream=codec_type", "-of", "csv=p=0", "\(server.http)/live/cam1.\(format)",
+                ])
+            }
+            try await server.wait("counters") { $0["playsWaited"].int == 1 }
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                let answer = try await player.value
+                #expect(
+                    Set(answer.text.split(separator: "\n").map { $0.trimmingCharacters(in: .punctuationCharacters) }) == ["video", "audio"])
+            }
+        }
+    }
+
+    /// Without a device the answer says when to retry. Without a waiting room it is immediate.
+    @Test(arguments: ["flv", "mp4", "m3u8"]) func nobodyComes(_ format: String) async throws {
+        try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            for (name, waited) in [("cam1", 1), ("nowhere", 1)] {
+                let answer = try await HTTPAnswer.call("GET", "\(server.http)/live/\(name).\(format)")
+                #expect(answer.status == 404 && answer.headers["retry-after"] == "5", "\(answer.text)")
+                #expect(try await server.api("counters")["playsWaited"].int == waited)
+            }
+            #expect(try await server.api("selfcheck")["ok"].bool != false)
+        }
+    }
+
+    /// Closing a room ends its waiting players; a closed room holds none.
+    @Test func theRoomIsClosedMeanwhile() async throws {
+        try await TestServer.run({ $0.http.firstWaitMs = 40_000 }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let player = Task { try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv") }
+            try await server.wait("counters") { $0["playsWaited"].int == 1 }
+            #expect(try await server.call("POST", "rooms/cam1/close", "{}").status == 200)
+            #expect(try await player.value.status == 404)
+            #expect(try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv").status == 410)
+        }
+    }
+
+    /// Waiting players count as connections.
+    @Test func waitingIsLimited() async throws {
+        try await TestServer.run({
+            $0.http.firstWaitMs = 30_000
+            $0.limits.connectionsPerAddress = 1
+        }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let first = try await SocketClient.open(server.addresses.http.port)
+            try await first.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1:\(server.addresses.http.port)\r\n\r\n")
+            try await server.wait("counters") { $0["playsWaited"].int == 1 }
+            #expect(try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv").status == 503)
+            await first.close()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Rooms
+import ServerTestSupport
+import TestSupport
+import Testing
+import Upstream
+
+@testable import Delivery
+@testable import EarshotServer
+@testable import Forwarding
+@testable import ServerConfiguration
+
+/// Events of links to other servers, and pulls held back for a while.
+@Suite struct RelayEventTests {
+    /// The stream's relay events, also those from before it had a room.
+    private static func relayEvents(_ server: TestServer, _ name: String) async throws -> [JSON] {
+        try await server.api("events?limit=1000")["list"].list.filter {
+            $0["kind"].string?.hasPrefix("relay.") == true && $0["data"]["name"].string == name
+        }
+    }
+
+    private static func kinds(_ server: TestServer, _ room: String) async throws -> [String] {
+        try await Self.relayEvents(server, room).compactMap { $0["kind"].string.map { String($0.dropFirst(6)) } }
+    }
+
+    /// Each change is reported once, in order, without the credential, in both formats.
+    @Test func aLinkIsTold() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
+        let receiver = try await WebhookReceiver.start()
+        try await TestServer.run({
+            RelayTaskTests.open(&$0)
+            $0.webhooks.tencentURLs = [receiver.url]
+        }) { origin in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(origin.rtmp)/live/cam1")) { _ in
+                try await origin.wait("rooms/cam1") { $0["state"].string == "live" }
+                let task = try await TestServer.run(RelayTaskTests.open) { edge in
+                    let task = try await RelayTaskTests.create(origin, "push", "cam1", "\(edge.rtmp)/live/copysecret?key=hush-hush")
+                    try await origin.wait("relay-tasks/\(task)") { $0["state"].string == "running" }
+                    return task
+                }
+                // The other server has gone; further failed attempts are no news.
+                try await origin.wait("relay-tasks/\(task)") { ($0["attempts"].int ?? 0) >= 3 }
+                #expect(try await Self.kinds(origin, "cam1") == ["started", "connected", "interrupted"])
+                #expect(try await origin.call("DELETE", "relay-tasks/\(task)").status == 200)
+                try await eventually("the end") { try await Self.kinds(origin, "cam1").last == "stopped" }
+                let events = try await Self.relayEvents(origin, "cam1")
+                #expect(events.count == 4)
+                for event in events {
+                    let data = event["data"]
+                    #expect(data["taskId"].int == task && data["direction"].string == "push" && data["name"].string == "cam1")
+                    #expect(data["target"].string?.hasPrefix("rtmp://127.0.0.1:") == true)
+                }
+                #expect(events[0]["data"]["reason"].isNull || events[0]["data"]["reason"].string == nil)
+                #expect(events[2]["data"]["reason"].string != nil && events[2]["data"]["error"].string != nil)
+                #expect(events[3]["data"]["reason"].string == "deleted")
+                try await eventually("four callbacks") { receiver.accepted.count { $0.json["event_type"].int == 314 } == 4 }
+            }
+            let told = receiver.accepted.map(\.json).filter { $0["event_type"].int == 314 }
+            #expect(told.map { $0["callback_event"].string } == ["TaskStart", "TaskConnected", "TaskAlarm", "TaskExit"])
+            #expect(told.allSatisfy { $0["stream_id"].string == "cam1" && $0["to_url"].string?.hasPrefix("rtmp://127.0.0.1:") == true })
+            let all =
+                try await origin.call("GET", "rooms/cam1/events?limit=1000").text
+                + receiver.accepted.map { String(decoding: $0.body, as: UTF8.self) }.joined()
+            #expect(!all.contains("hush") && !all.contains("copysecret"))
+        }
+        await receiver.stop()
+    }
+
+    /// An always-on pull resumes by itself when its obstacle here is gone.
+    @Test func aPullThatIsNotTakenWaits() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
+        try await TestServer.run(RelayTaskTests.open) { origin in
+            try await TestServer.run(RelayTaskTests.open) { edge in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(origin.rtmp)/live/cam1")) { _ in
+                    let task = try await RelayTaskTests.create(edge, "pull", "copy", "\(origin.rtmp)/live/cam1")
+                    func live() async throws { try await edge.wait("rooms/copy") { $0["state"].string == "live" } }
+                    func held(_ word: String) async throws {
+                        try await edge.wait("relay-tasks/\(task)") {
+                            $0["state"].string == "held" && $0["lastError"].string?.contains(word) == true
+                        }
+                    }
+                    try await live()
+                    // Held until the stream is resumed.
+                    #expect(try await edge.call("POST", "streams/live/copy/forbid", "{}").status == 200)
+                    try await held("forbidden")
+                    // It does not even try: nothing is fetched.
+                    try await origin.wait("streams") { $0["list"][0]["viewers"].int == 0 }
+                    let attempts = try await edge.api("relay-tasks/\(task)")["attempts"].int
+                    #expect(try await edge.call("POST", "streams/live/copy/resume").status == 200)
+                    try await live()
+                    #expect(try await edge.api("relay-tasks/\(task)")["attempts"].int == attempts.map { $0 + 1 })
+                    // Held until the ban ends.
+                    #expect(try await edge.call("POST", "streams/live/copy/forbid", #"{"seconds":2}"#).status == 200)
+                    try await held("forbidden")
+                    try await live()
+                    // A drop counts as a broken connection.
+                    #expect(try await edge.call("POST", "streams/live/copy/drop", "{}").status == 200)
+                    try await edge.wait("rooms/copy/events?limit=1000") { events in
+                        events["list"].list.contains {
+                            $0["kind"].string == "relay.interrupted" && $0["data"]["reason"].string == "dropped"
+                        }
+                    }
+                    try await live()
+                    try await eventually("the fourth connection") {
+                        try await Self.kinds(edge, "copy").count { $0 == "connected" } == 4
+                    }
+                    let news = try await Self.relayEvents(edge, "copy")
+                    let reasons = news.filter { $0["kind"].string == "relay.interrupted" }.map { $0["data"]["reason"].string }
+                    #expect(reasons == ["forbidden", "forbidden", "dropped"])
+                    #expect(news.count { $0["kind"].string == "relay.connected" } == 4)
+                    #expect(!news.contains { $0["kind"].string == "relay.stopped" })
+                }
+            }
+        }
+    }
+
+    // MARK: What is news
+
+    private static let broken = UpstreamError.closed(while: "while publishing")
+
+    @Test func onlyChangesAreNews() {
+        var progress = RelayProgress()
+        func kinds(_ states: UpstreamState...) -> [RelayChange.Kind] {
+            states.compactMap { progress.heard($0, error: Self.broken)?.kind }
+        }
+        #expect(kinds(.idle, .connecting) == [.started])
+        #expect(kinds(.waiting(untilMs: 1), .connecting, .waiting(untilMs: 2), .connecting) == [.interrupted])
+        #expect(kinds(.running, .waiting(untilMs: 3), .connecting, .running) == [.connected, .interrupted, .connected])
+        progress.stopReason = "stream_ended"
+        #expect(progress.heard(.stopped, error: nil) == RelayProgress.News(kind: .stopped, reason: "stream_ended"))
+        #expect(kinds(.stopped, .connecting) == [.started])
+        let failed = progress.heard(.failed(reason: "no", permanent: true), error: .badURL("x"))
+        #expect(failed == RelayProgress.News(kind: .stopped, reason: "bad_url", words: "no"))
+        #expect(progress.ended("deleted") == nil)
+        #expect(kinds(.connecting, .running) == [])
+    }
+
+    @Test func holdsAreInterruptions() {
+        var progress = RelayProgress()
+        _ = progress.heard(.connecting, error: nil)
+        _ = progress.heard(.running, error: nil)
+        #expect(progress.held("forbidden", "words")?.reason == "forbidden")
+        #expect(progress.heard(.stopped, error: nil) == nil && progress.held("forbidden", "again") == nil)
+        #expect(progress.heard(.connecting, error: nil) == nil)
+        #expect(progress.heard(.running, error: nil)?.kind == .connected)
+        _ = progress.held("dropped", "words")
+        #expect(progress.rests("no_viewer") == RelayProgress.News(kind: .stopped, reason: "no_viewer"))
+        #expect(progress.heard(.stopped, error: nil) == nil)
+        _ = progress.heard(.connecting, error: nil)
+        #expect(progress.ended("deleted")?.reason == "deleted" && progress.ended("deleted") == nil)
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import Rooms
+import ServerTestSupport
+import TestSupport
+import Testing
+
+@testable import Delivery
+@testable import EarshotServer
+
+/// Servers that feed each other: a stream that would return to its origin is stopped, with the reason.
+@Suite struct RelayLoopTests {
+    private static func push(_ from: TestServer, _ name: String, to: TestServer, as other: String) async throws -> Int {
+        try await RelayTaskTests.create(from, "push", name, "\(to.rtmp)/live/\(other)")
+    }
+
+    private static func pull(_ here: TestServer, _ name: String, from: TestServer, _ other: String) async throws -> Int {
+        try await RelayTaskTests.create(here, "pull", name, "\(from.rtmp)/live/\(other)")
+    }
+
+    private static func live(_ server: TestServer, _ name: String) async throws {
+        try await server.wait("streams/live/\(name)") { $0["state"].string == "active" }
+    }
+
+    /// The link reports a loop, and is not running.
+    private static func loops(_ server: TestServer, _ task: Int) async throws {
+        try await server.wait("relay-tasks/\(task)") {
+            $0["lastError"].string?.contains("loop") == true && $0["state"].string != "running"
+        }
+    }
+
+    private static func running(_ server: TestServer, _ task: Int) async throws {
+        try await server.wait("relay-tasks/\(task)") { $0["state"].string == "running" }
+    }
+
+    private static func withServers(
+        _ count: Int, _ servers: [TestServer] = [], _ body: @escaping @Sendable ([TestServer]) async throws -> Void
+    ) async throws {
+        guard servers.count < count else { return try await body(servers) }
+        try await TestServer.run(RelayTaskTests.open) { try await Self.withServers(count, servers + [$0], body) }
+    }
+
+    /// Each server forwards to the next, the last to the first.
+    @Test(arguments: [2, 3]) func pushesInACircle(_ count: Int) async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await Self.withServers(count) { servers in
+            var tasks: [Int] = []
+            for (index, server) in servers.enumerated() {
+                tasks.append(try await Self.push(server, "cam1", to: servers[(index + 1) % count], as: "cam1"))
+            }
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(servers[0].rtmp)/live/cam1")) { _ in
+                for index in 0..<(count - 1) { try await Self.running(servers[index], tasks[index]) }
+                try await Self.live(servers[count - 1], "cam1")
+                try await Self.loops(servers[count - 1], tasks[count - 1])
+                #expect(await servers[0].lines.comes("Connection closed", "reason=loop"))
+                // The other links continue.
+                for index in 0..<(count - 1) { try await Self.running(servers[index], tasks[index]) }
+            }
+        }
+    }
+
+    /// Each pulls from the other; the one that would get its own stream back is refused.
+    @Test func pullsFromEachOther() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await Self.withServers(2) { servers in
+            let (a, b) = (servers[0], servers[1])
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/cam1")) { _ in
+                try await Self.live(a, "cam1")
+                let good = try await Self.pull(b, "copy", from: a, "cam1")
+                try await Self.running(b, good)
+                try await Self.live(b, "copy")
+                let bad = try await Self.pull(a, "cam1", from: b, "copy")
+                try await Self.loops(a, bad)
+                try await Self.running(b, good)
+            }
+        }
+    }
+
+    /// Without a stream to pull, one of the two is still reported as a loop.
+    @Test func pullsOfNothing() async throws {
+        try await Self.withServers(2) { servers in
+            let (a, b) = (servers[0], servers[1])
+            let first = try await Self.pull(a, "x", from: b, "y")
+            let second = try await Self.pull(b, "y", from: a, "x")
+            try await eventually("one of them to be a loop") {
+                for (server, task) in [(a, first), (b, second)] {
+                    let words = try await server.api("relay-tasks/\(task)")["lastError"].string
+                    if words?.contains("loop") == true { return true }
+                }
+                return false
+            }
+        }
+    }
+
+    /// Forwarded, pulled, and forwarded again to its origin.
+    @Test func acrossThree() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await Self.withServers(3) { servers in
+            let (a, b, c) = (servers[0], servers[1], servers[2])
+            // The pull exists before the stream that it pulls.
+            let fetched = try await Self.pull(c, "third", from: b, "second")
+            let back = try await Self.push(c, "third", to: a, as: "first")
+            let there = try await Self.push(a, "first", to: b, as: "second")
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/first")) { _ in
+                try await Self.running(a, there)
+                try await Self.running(c, fetched)
+                try await Self.live(c, "third")
+                try await Self.loops(c, back)
+                try await Self.running(c, fetched)
+            }
+        }
+    }
+
+    /// Under another name it is another stream, and no loop by itself.
+    @Test func backUnderAnotherName() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await Self.withServers(2) { servers in
+            let (a, b) = (servers[0], servers[1])
+            let there = try await Self.push(a, "cam1", to: b, as: "copy")
+            let back = try await Self.push(b, "copy", to: a, as: "other")
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(a.rtmp)/live/cam1")) { _ in
+                try await Self.running(a, there)
+                try await Self.running(b, back)
+                try await Self.live(a, "other")
+            }
+        }
+    }
+
+    // MARK: The rules
+
+    @Test func marks() throws {
+        let origins = LoopDetector()
+        let mark = origins.mark(of: "live/a")
+        #expect(mark.count == 16 && origins.mark(of: "live/a") == mark && origins.mark(of: "live/b") != mark)
+        #expect(LoopDetector().mark(of: "live/a") != mark)
+        #expect(LoopDetector.marks("\(mark),\(mark)") == [mark, mark])
+        let long = Array(repeating: mark, count: 65)
+        for bad in [nil, "", ",", mark + ",", "\(mark) ", mark.uppercased() + "Z", String(mark.dropLast()), long.joined(separator: ",")] {
+            #expect(LoopDetector.marks(bad) == [], "\(bad ?? "nil")")
+        }
+        #expect(LoopDetector.marks(LoopDetector.text(long)).count == 64)
+    }
+
+    @Test func ways() {
+        let (a, b) = (LoopDetector(), LoopDetector())
+        #expect(a.way(of: "live/x") == [a.mark(of: "live/x")])
+        b.cameIn("live/y", a.way(of: "live/x"), owner: "1")
+        #expect(b.way(of: "live/y") == [a.mark(of: "live/x"), b.mark(of: "live/y")])
+        #expect(a.objection(to: b.way(of: "live/y"), feeding: "live/x")?.contains("loop") == true)
+        #expect(a.objection(to: b.way(of: "live/y"), feeding: "live/z") == nil)
+        // The newest publisher counts; a refused one leaves no trace.
+        b.cameIn("live/y", [], owner: "2")
+        #expect(b.way(of: "live/y").count == 1)
+        b.left("live/y", owner: "2")
+        #expect(b.way(of: "live/y").count == 2)
+        b.left("live/y", owner: "1")
+        #expect(b.way(of: "live/y").count == 1)
+        let hops = (0..<LoopDetector.mostHops).map { b.mark(of: "\($0)") }
+        #expect(a.objection(to: Array(hops.dropLast()), feeding: "live/x") == nil)
+        #expect(a.objection(to: hops, feeding: "live/x")?.contains("8 servers") == true)
+    }
+
+    @Test func sinks() {
+        let (a, b) = (LoopDetector(), LoopDetector())
+        a.plays("live/x", for: b.sinks(of: "live/y"), owner: "1/1")
+        #expect(a.sinks(of: "live/x") == [a.mark(of: "live/x"), b.mark(of: "live/y")])
+        #expect(b.objection(to: a.sinks(of: "live/x"), playing: "live/y")?.contains("loop") == true)
+        #expect(b.objection(to: a.sinks(of: "live/x"), playing: "live/z") == nil)
+        a.playEnded("live/x", owner: "1/1")
+        #expect(a.sinks(of: "live/x") == [a.mark(of: "live/x")])
+    }
+}

@@ -1,0 +1,116 @@
+import EarshotServer
+import Foundation
+import Rooms
+import ServerConfiguration
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+/// Links between two servers, by the API: viewers of one get the other's streams.
+@Suite struct RelayTaskTests {
+    static let open: @Sendable (inout ServerConfig) -> Void = {
+        $0.outbound.allowPrivate = CIDR.loopback
+        $0.rooms.policy.cleanStopMs = 500
+    }
+
+    static func create(_ server: TestServer, _ direction: String, _ name: String, _ url: String, more: String = "") async throws
+        -> Int
+    {
+        let made = try await server.call(
+            "POST", "relay-tasks", #"{"direction":"\#(direction)","app":"live","name":"\#(name)","url":"\#(url)"\#(more)}"#)
+        #expect(made.status == 201, "\(made.text)")
+        return try made.json()["data"]["taskId"].int.orThrow()
+    }
+
+    /// One server's stream, forwarded to another and pulled by it: packets as pushed, and no credential anywhere.
+    @Test func forwardsAndPulls() async throws {
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 10)
+        let expected = try await PacketList.of(file: source)
+        try await TestServer.run(Self.open) { origin in
+            try await TestServer.run(Self.open) { edge in
+                let forward = try await Self.create(origin, "push", "cam1", "\(edge.rtmp)/live/copy?key=hush-hush")
+                let pull = try await Self.create(
+                    edge, "pull", "pulled", "\(origin.rtmp)/live/cam1?key=hush-hush", more: #","onDemand":true"#)
+                #expect(try await edge.api("relay-tasks/\(pull)")["state"].string == "idle")
+                try await ClientProcess.during(FFmpeg.push(source, to: "\(origin.rtmp)/live/cam1")) { push in
+                    try await origin.wait("relay-tasks/\(forward)") { $0["state"].string == "running" }
+                    try await edge.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+                    let players = try [
+                        ClientProcess(Probe.packets("\(edge.rtmp)/live/copy")),
+                        ClientProcess(Probe.packets("\(edge.http)/live/pulled.flv")),
+                    ]
+                    defer { for player in players { player.send(SIGKILL) } }
+                    try await push.halted {
+                        try await edge.wait("relay-tasks/\(pull)") { $0["state"].string == "running" }
+                        try await edge.wait("streams") { list in
+                            list["list"].list.compactMap { $0["viewers"].int }.reduce(0, +) == 2
+                        }
+                    }
+                    _ = try await push.outcome()
+                    for player in players {
+                        let got = PacketList(csv: try await player.outcome().text)
+                        for kind in ["video", "audio"] {
+                            let (hashes, sent) = (got.only(kind).hashes, expected.only(kind).hashes)
+                            #expect(hashes.count > sent.count / 3 && sent.containsRun(hashes), "\(hashes.count) of \(sent.count) \(kind)")
+                        }
+                        #expect(got.orderProblem == nil)
+                    }
+                }
+                // The stream is over: nothing is forwarded, and an unwatched stream is not pulled.
+                try await origin.wait("relay-tasks/\(forward)") { $0["state"].string == "stopped" }
+                let shown = try await origin.call("GET", "relay-tasks").text + edge.call("GET", "relay-tasks").text
+                let logged = (origin.lines.all + edge.lines.all).filter { $0.contains("Relay task") }
+                #expect(!shown.contains("hush") && !logged.isEmpty && !logged.contains { $0.contains("hush") })
+                #expect(try await origin.call("DELETE", "relay-tasks/\(forward)").status == 200)
+                #expect(try await origin.call("GET", "relay-tasks/\(forward)").status == 404)
+            }
+        }
+    }
+
+    /// A task exists again after a restart, and continues.
+    @Test func survivesARestart() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        try await Fixture.withDirectory { directory in
+            try await TestServer.run(Self.open) { target in
+                let data = directory.appendingPathComponent("data").path
+                let id = try await TestServer.run(data: data, Self.open) { server in
+                    try await Self.create(server, "push", "cam1", "\(target.rtmp)/live/copy")
+                }
+                try await TestServer.run(data: data, Self.open) { server in
+                    try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                        try await server.wait("relay-tasks/\(id)") { $0["state"].string == "running" }
+                        try await target.wait("streams/live/copy") { $0["state"].string == "active" }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Impossible tasks are refused at once, others fail when tried; nobody else is disturbed.
+    @Test func refusals() async throws {
+        try await TestServer.run { server in
+            for (body, status, words) in [
+                (#"{"direction":"push","app":"live","name":"a","url":"http://example.com/live/a"}"#, 400, "rtmp"),
+                (#"{"direction":"push","app":"live","name":"a","url":"rtmp://example.com/live/a swfUrl=x"}"#, 400, "url"),
+                (#"{"direction":"sideways","app":"live","name":"a","url":"rtmp://example.com/live/a"}"#, 400, "direction"),
+                (#"{"direction":"pull","app":"talk","name":"r/a","url":"rtmp://example.com/live/a"}"#, 400, "talk channels"),
+                (#"{"direction":"push","app":"live","name":"../a","url":"rtmp://example.com/live/a"}"#, 400, "name"),
+            ] {
+                let answer = try await server.call("POST", "relay-tasks", body)
+                #expect(answer.status == status && answer.text.contains(words), "\(body): \(answer.text)")
+            }
+            // Without outbound.allowPrivate the server reaches no private address.
+            let literal = try await server.call(
+                "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"a","url":"rtmp://127.0.0.1:9/live/b"}"#)
+            #expect(literal.status == 400 && literal.text.contains("127.0.0.1 is loopback"), "\(literal.text)")
+            let port = server.addresses.rtmp.port
+            let id = try await Self.create(server, "pull", "a", "rtmp://localhost:\(port)/live/b")
+            try await server.wait("relay-tasks/\(id)") { $0["state"].string == "failed" }
+            #expect(try await server.api("relay-tasks/\(id)")["lastError"].string?.contains("127.0.0.1") == true)
+            let again = try await server.call(
+                "POST", "relay-tasks", #"{"direction":"push","app":"live","name":"a","url":"rtmp://localhost:\#(port)/live/b"}"#)
+            #expect(again.status == 409 && again.text.contains("loop"), "\(again.text)")
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import EarshotServer
+import Foundation
+import Logging
+import ServerConfiguration
+import ServerTestSupport
+import ServiceLifecycle
+import Support
+import TestSupport
+
+/// A real server on system-chosen ports, for one test.
+struct TestServer: Sendable {
+    let addresses: BoundAddresses
+    let server: Server
+    let lines: LogLines
+    /// The token of its first start, with all rights.
+    let token: String
+    /// Removed with the server, unless the test provided it.
+    let dataDirectory: String
+
+    /// "rtmp://127.0.0.1:PORT"
+    var rtmp: String { "rtmp://127.0.0.1:\(self.addresses.rtmp.port)" }
+    var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
+    var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
+
+    /// Runs a server with its own data directory, and stops it whatever the body does.
+    static func run<Result: Sendable>(
+        _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let result = try await Self.serve(data: directory, configure, body)
+        try EventCheck.checkNewest(in: directory)
+        return result
+    }
+
+    /// Runs a server on this data directory, which stays.
+    static func run<Result: Sendable>(
+        data directory: String, _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        try await Self.serve(data: directory, configure) { server in
+            let result = try await body(server)
+            try await EventCheck.checkNewest(of: server.server.parts.rooms)
+            return result
+        }
+    }
+
+    private static func serve<Result: Sendable>(
+        data directory: String, _ configure: (inout ServerConfig) -> Void, _ body: @Sendable (TestServer) async throws -> Result
+    ) async throws -> Result {
+        var config = ServerConfig()
+        config.data.directory = directory
+        config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
+        config.http.listen = HostPort(host: "127.0.0.1", port: 0)
+        config.https.listen = HostPort(host: "127.0.0.1", port: 0)
+        configure(&config)
+        let lines = LogLines()
+        var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
+        log.logLevel = config.log.level
+        let server = try Server(config: config, log: log)
+        let addresses = try await server.bind()
+        let token = try TokenFile.read(config.data.directory)
+        var quiet = Logger(label: "group", factory: { _ in SwiftLogNoOpLogHandler() })
+        quiet.logLevel = .critical
+        let group = ServiceGroup(configuration: .init(services: server.services, logger: quiet))
+        return try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            let outcome: Swift.Result<Result, any Error>
+            do {
+                let running = TestServer(
+                    addresses: addresses, server: server, lines: lines, token: token, dataDirectory: config.data.directory)
+                outcome = .success(try await body(running))
+            } catch {
+                outcome = .failure(error)
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+            return try outcome.get()
+        }
+    }
+
+    /// `data` of an API answer.
+    func api(_ path: String) async throws -> JSON {
+        try await self.call("GET", path).json()["data"]
+    }
+
+    /// An API call with the admin token, or another one ("" sends none). `body` is an object in JSON.
+    func call(
+        _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:]
+    ) async throws -> HTTPAnswer {
+        let token = token ?? self.token
+        return try await HTTPAnswer.call(
+            method, "\(self.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: token.isEmpty ? nil : token, headers: headers)
+    }
+
+    /// Waits until the API's answer satisfies the condition; throws after the limit.
+    func wait(
+        _ path: String, within seconds: Double = 60, until condition: @Sendable (JSON) -> Bool
+    ) async throws {
+        try await eventually("\(path) to change", within: seconds) { condition(try await self.api(path)) }
+    }
+}

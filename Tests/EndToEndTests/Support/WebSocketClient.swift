@@ -1,0 +1,116 @@
+import Foundation
+import ServerTestSupport
+import Synchronization
+import TestSupport
+
+/// A WebSocket client written from RFC 6455, to share no mistake with the server. Any thread.
+final class WebSocketClient: Sendable {
+    /// A frame from the server.
+    struct Frame: Sendable {
+        let opcode: UInt8
+        let payload: [UInt8]
+    }
+
+    let socket: SocketClient
+    private let frames = Mutex<[Frame]>([])
+    private let answersPings: Bool
+
+    private init(_ socket: SocketClient, answersPings: Bool) {
+        self.socket = socket
+        self.answersPings = answersPings
+    }
+
+    static func request(_ target: String, headers: [String] = []) -> String {
+        ([
+            "GET \(target) HTTP/1.1", "Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+        ] + headers).joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// Opens the feed; throws with the answer's text when it is refused.
+    static func open(
+        _ port: Int, _ target: String, token: String? = nil, receiveBuffer: Int? = nil, answersPings: Bool = true
+    ) async throws -> WebSocketClient {
+        let socket = try await SocketClient.open(port, receiveBuffer: receiveBuffer)
+        return try await self.upgrade(socket, target, token: token, answersPings: answersPings)
+    }
+
+    static func upgrade(
+        _ socket: SocketClient, _ target: String, token: String? = nil, answersPings: Bool = true
+    ) async throws -> WebSocketClient {
+        try await socket.send(self.request(target, headers: token.map { ["Authorization: Bearer \($0)"] } ?? []))
+        let (head, body) = try await socket.answer()
+        guard head.hasPrefix("HTTP/1.1 101 ") else { throw TimedOut(description: "\(head)\r\n\r\n\(body)") }
+        guard head.lowercased().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=") else {
+            throw TimedOut(description: "wrong accept: \(head)")
+        }
+        return WebSocketClient(socket, answersPings: answersPings)
+    }
+
+    /// Everything received so far. Throws on a frame that a server must not send.
+    var all: [Frame] {
+        get throws {
+            try self.frames.withLock { frames in
+                let bytes = self.socket.received
+                var at = 0
+                while let (frame, size) = try Self.parse(bytes[at...]) {
+                    frames.append(frame)
+                    at += size
+                }
+                self.socket.take(at)
+                return frames
+            }
+        }
+    }
+
+    private static func parse(_ bytes: ArraySlice<UInt8>) throws -> (Frame, Int)? {
+        guard bytes.count >= 2 else { return nil }
+        let start = bytes.startIndex
+        guard bytes[start] & 0xF0 == 0x80, bytes[start + 1] & 0x80 == 0 else {
+            throw TimedOut(description: "a server's frame begins \(bytes.prefix(2))")
+        }
+        var header = 2
+        var length = Int(bytes[start + 1])
+        if length >= 126 {
+            let size = length == 126 ? 2 : 8
+            guard bytes.count >= 2 + size else { return nil }
+            length = bytes[start + 2..<start + 2 + size].reduce(0) { $0 << 8 | Int($1) }
+            header += size
+        }
+        guard bytes.count >= header + length else { return nil }
+        return (Frame(opcode: bytes[start] & 15, payload: Array(bytes[start + header..<start + header + length])), header + length)
+    }
+
+    /// The text messages so far, as JSON.
+    var messages: [JSON] {
+        get throws {
+            try self.all.filter { $0.opcode == 1 }.map { JSON(try JSONSerialization.jsonObject(with: Data($0.payload))) }
+        }
+    }
+
+    /// The ids of the events received so far.
+    var eventIDs: [Int] { get throws { try self.messages.filter { $0["type"].string == "event" }.compactMap { $0["id"].int } } }
+
+    /// The code in the server's close frame.
+    var closeCode: Int? {
+        get throws { try self.all.first { $0.opcode == 8 }.map { $0.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) } } }
+    }
+
+    func send(_ opcode: UInt8, _ payload: some Sequence<UInt8>, final: Bool = true) async throws {
+        try await self.socket.send(ClientFrame.bytes(opcode, Array(payload), final: final))
+    }
+
+    func send(_ text: String) async throws { try await self.send(1, text.utf8) }
+
+    /// Waits for the first message of this type.
+    func message(_ type: String, within seconds: Double = 10) async throws -> JSON {
+        var found: JSON?
+        try await eventually("a \(type) message", within: seconds) {
+            found = try self.messages.first { $0["type"].string == type }
+            return found != nil
+        }
+        return try found.orThrow()
+    }
+
+    func close() async { await self.socket.close() }
+}

@@ -1,0 +1,128 @@
+import FFmpeg
+import Foundation
+import HLS
+import HLSCheck
+import Media
+import NIOCore
+import Relay
+import TestSupport
+import Testing
+
+@testable import Delivery
+@testable import Packaging
+
+/// Pieces of streams whose timestamps jump or are uneven.
+@Suite struct FragmentPackagerTests {
+    /// A jump by hours ahead, or back before the first frame: container time goes on after a discontinuity, and no picture is lost.
+    @Test(arguments: [Int64(7_200_000), -3_000_000, -30_000, 90_000]) func timesThatLeapGoOn(_ leapMs: Int64) async throws {
+        let clip = try await FLVTag.clip()
+        let pictures = clip.count { $0.kind == .video && $0.payload.count > 5 && $0.payload[1] == 1 }
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker)
+        maker.take(try PieceList.frames(clip, by: 3_600_000), nowMs: 0, wallMs: 1_000_000)
+        let before = taker.pieces.count
+        #expect(before > 15)
+        maker.take(try PieceList.frames(clip, by: 3_604_000 + leapMs, skippingHeaders: true), nowMs: 4_000, wallMs: 1_004_000)
+        maker.finish(nowMs: 8_000)
+        #expect(taker.beginnings.count == 2, "\(maker.problems)")
+        #expect(taker.pieces.count > 2 * before - 3)
+        #expect(taker.samples > 2 * pictures + 300, "pictures and sound: \(taker.samples)")
+        let starts = taker.starts
+        for (last, next) in zip(starts, starts.dropFirst()) {
+            #expect((100...400).contains(next - last), "from \(last) to \(next) ms, leap \(leapMs): \(starts)")
+        }
+        let dates = taker.pieces.map(\.wallMs)
+        #expect(zip(dates, dates.dropFirst()).allSatisfy { (-300...600).contains($1 - $0) }, "\(dates)")
+        #expect(maker.problems.isEmpty, "\(maker.problems)")
+    }
+
+    /// Audio that jumps alone ends the run and continues in the next. Pictures already written are not lost.
+    @Test func aTrackThatLeapsAlone() async throws {
+        let clip = try await FLVTag.clip()
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker)
+        let late = clip.map { tag -> FLVTag in
+            var tag = tag
+            if tag.kind == .audio, tag.timestamp > 2_000 { tag.timestamp += 3_600_000 }
+            return tag
+        }
+        maker.take(try PieceList.frames(late), nowMs: 0, wallMs: 0)
+        maker.take(try PieceList.frames(clip, by: 4_000, skippingHeaders: true), nowMs: 0, wallMs: 0)
+        maker.finish(nowMs: 4_000)
+        #expect(taker.beginnings.count >= 2)
+        let pictures = taker.pieces.count { $0.holdsKeyframe }
+        #expect(pictures >= 5, "\(pictures) pieces with keyframes")
+    }
+
+    /// At two pictures a second each is a piece with its full duration. It is closed once the next one is overdue.
+    @Test func slowPicturesLastAsLongAsTheyDo() async throws {
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker)
+        for item in try PieceList.frames(try await FLVTag.clip(audio: false, rate: 2)) {
+            maker.take([item], nowMs: 0, wallMs: 0)
+            maker.closeStalled(nowMs: 0)
+        }
+        let durations = taker.pieces.map { $0.fragment.durationMs }
+        #expect(durations.count >= 5 && durations.dropFirst().allSatisfy { $0 == 500 }, "\(durations)")
+    }
+
+    /// A device that stalls again and again ends parts early. A part that is too short may be the last of its segment.
+    @Test func partsThatAreCutShortEndTheirSegment() async throws {
+        let clip = try await FLVTag.clip()
+        let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
+        let maker = FragmentPackager(.fmp4, for: taker)
+        var history = PlaylistHistory()
+        var pictures = 0
+        for round in 0..<4 as Range<Int64> {
+            for item in try PieceList.frames(clip, by: round * 4_000, skippingHeaders: round > 0) {
+                maker.take([item], nowMs: 0, wallMs: 0)
+                guard case .frame(let frame) = item, frame.kind == .video else { continue }
+                pictures += 1
+                // In the middle of a part.
+                if pictures % 13 == 0 { maker.closeStalled(nowMs: 0) }
+                guard let text = taker.mediaPlaylist(PlaylistKind(isLowLatency: true, skips: false))?.text else { continue }
+                let violations = history.check(text)
+                #expect(violations.isEmpty, "\(violations)\n\(text)")
+            }
+        }
+        let playlist = try #require(history.latest)
+        let target = try #require(playlist.partTargetMicros)
+        let short = playlist.segments.count { ($0.parts.last?.durationMicros ?? target) * 100 < target * 85 }
+        #expect(short >= 5, "\(short) segments end in a short part")
+    }
+
+    /// After a pause, players of sound alone begin behind it; those of pictures need the keyframe before it.
+    @Test(arguments: [false, true]) func aPauseOfSoundIsNoBeginning(_ hasVideo: Bool) async throws {
+        let clip = try await FLVTag.clip().filter { hasVideo || $0.kind == .audio }
+        let taker = WindowTaker(try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000)), cacheLimit: (1 << 20, 10_000))
+        let maker = FragmentPackager(.fmp4, for: taker)
+        maker.take(try PieceList.frames(clip), nowMs: 0, wallMs: 0)
+        #expect(!taker.sinceKeyframe.isEmpty)
+        maker.closeStalled(nowMs: 0)
+        taker.stalled()
+        #expect(taker.sinceKeyframe.isEmpty == !hasVideo)
+    }
+
+    /// The maker wakes for the frame that ends the piece, or one earlier. It never wakes later.
+    @Test func patienceEndsWithThePiece() async throws {
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker)
+        var wakes = 0
+        var pending: [TapItem] = []
+        var made = 0
+        for item in try PieceList.frames(try await FLVTag.clip()) {
+            pending.append(item)
+            guard case .frame(let frame) = item, frame.tag.flags.contains(.coded) else { continue }
+            let isNews = maker.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
+            let direct = taker.pieces.count
+            guard isNews else { continue }
+            wakes += 1
+            maker.take(pending, nowMs: 0, wallMs: 0)
+            pending = []
+            // One wake makes at most one piece: nothing was due before.
+            if direct > 0 { #expect(taker.pieces.count - direct <= 1) }
+            made = taker.pieces.count
+        }
+        #expect(made >= 18 && wakes < 3 * made, "\(wakes) wakes for \(made) pieces")
+    }
+}

@@ -1,0 +1,360 @@
+/// The schemas of released versions: copies that do not change with the code.
+enum FormerSchemas {
+    /// A schema: its steps in the order they were applied.
+    struct Schema: Sendable, CustomStringConvertible {
+        let description: String
+        let steps: [(name: String, sql: String)]
+        var has: Set<String> { Set(self.steps.map(\.name)) }
+    }
+
+    /// Every schema of a released version, and one between two steps of a version.
+    static let all: [Schema] = {
+        let first: [(name: String, sql: String)] = [("1 rooms", rooms), ("1 streams", streams), ("1 events", events), ("1 access", access)]
+        let later: [(name: String, sql: String)] = [
+            ("2 recordings", recordings), ("3 relay tasks", relayTasks), ("4 talk", talk), ("5 recording orders", recordingOrders),
+            ("6 snapshots", snapshots), ("7 talk members", talkMembers), ("8 kicks", kicks),
+            ("9 clock", clock),
+        ]
+        // Relay tasks were added independently of recordings.
+        let branch = Schema(description: "1 and 3", steps: first + [later[1]])
+        return [branch] + (0...later.count).map { Schema(description: "\($0 + 1)", steps: first + later.prefix($0)) }
+    }()
+
+    private static let rooms = """
+        CREATE TABLE rooms (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            instance INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            owner TEXT,
+            title TEXT NOT NULL COLLATE NOCASE,
+            custom TEXT NOT NULL,
+            is_public INTEGER NOT NULL,
+            device_uid TEXT,
+            is_ad_hoc INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            waiting_since INTEGER NOT NULL,
+            duration_from INTEGER,
+            live_since INTEGER,
+            interrupted_at INTEGER,
+            interruption_ends INTEGER,
+            kept_until INTEGER,
+            ended_at INTEGER,
+            heartbeat_at INTEGER,
+            owner_seen_at INTEGER,
+            owner_away_since INTEGER,
+            forbidden_until INTEGER,
+            forbid_reason TEXT,
+            peak INTEGER NOT NULL,
+            likes INTEGER NOT NULL,
+            members INTEGER NOT NULL,
+            last_event INTEGER NOT NULL,
+            deadline INTEGER,
+            policy_neverStarted INTEGER NOT NULL,
+            policy_grace INTEGER NOT NULL,
+            policy_cleanStop INTEGER NOT NULL,
+            policy_mediaIdle INTEGER NOT NULL,
+            policy_idleGrace INTEGER NOT NULL,
+            policy_pauseGrace INTEGER NOT NULL,
+            policy_heartbeat INTEGER NOT NULL,
+            policy_heartbeatMisses INTEGER NOT NULL,
+            policy_ownerOffline INTEGER NOT NULL,
+            policy_maxDuration INTEGER NOT NULL,
+            policy_retention INTEGER NOT NULL,
+            policy_urlLifetime INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX rooms_created ON rooms(created_at, id);
+        CREATE INDEX rooms_title ON rooms(title, id);
+        CREATE INDEX rooms_state_created ON rooms(state, is_public, created_at, id);
+        CREATE INDEX rooms_state_title ON rooms(state, is_public, title, id);
+        CREATE INDEX rooms_state_id ON rooms(state, is_public, id);
+        CREATE INDEX rooms_owner_created ON rooms(owner, state, is_public, created_at, id) WHERE owner IS NOT NULL;
+        CREATE INDEX rooms_owner_title ON rooms(owner, state, is_public, title, id) WHERE owner IS NOT NULL;
+        CREATE INDEX rooms_owner_id ON rooms(owner, state, is_public, id) WHERE owner IS NOT NULL;
+        CREATE INDEX rooms_deadline ON rooms(deadline) WHERE deadline IS NOT NULL;
+        CREATE INDEX rooms_device ON rooms(device_uid, ended_at) WHERE device_uid IS NOT NULL;
+        -- A device has one open room.
+        CREATE UNIQUE INDEX rooms_open_device ON rooms(device_uid)
+            WHERE device_uid IS NOT NULL AND state NOT IN ('expired', 'closed');
+
+        -- How many rooms there are of each kind: owner '' counts all.
+        CREATE TABLE room_counts (
+            owner TEXT NOT NULL, state TEXT NOT NULL, is_public INTEGER NOT NULL, n INTEGER NOT NULL,
+            PRIMARY KEY (owner, state, is_public)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TRIGGER rooms_count_insert AFTER INSERT ON rooms BEGIN
+            INSERT INTO room_counts VALUES ('', NEW.state, NEW.is_public, 1)
+                ON CONFLICT DO UPDATE SET n = n + 1;
+            INSERT INTO room_counts SELECT NEW.owner, NEW.state, NEW.is_public, 1 WHERE NEW.owner IS NOT NULL
+                ON CONFLICT DO UPDATE SET n = n + 1;
+        END;
+        CREATE TRIGGER rooms_count_delete AFTER DELETE ON rooms BEGIN
+            UPDATE room_counts SET n = n - 1 WHERE owner = '' AND state = OLD.state AND is_public = OLD.is_public;
+            UPDATE room_counts SET n = n - 1 WHERE owner = OLD.owner AND state = OLD.state AND is_public = OLD.is_public;
+            DELETE FROM room_counts WHERE owner = OLD.owner AND state = OLD.state AND is_public = OLD.is_public AND n = 0;
+        END;
+        CREATE TRIGGER rooms_count_update AFTER UPDATE OF state, is_public, owner ON rooms
+            WHEN OLD.state <> NEW.state OR OLD.is_public <> NEW.is_public OR OLD.owner IS NOT NEW.owner
+        BEGIN
+            UPDATE room_counts SET n = n - 1 WHERE owner = '' AND state = OLD.state AND is_public = OLD.is_public;
+            UPDATE room_counts SET n = n - 1 WHERE owner = OLD.owner AND state = OLD.state AND is_public = OLD.is_public;
+            DELETE FROM room_counts WHERE owner = OLD.owner AND state = OLD.state AND is_public = OLD.is_public AND n = 0;
+            INSERT INTO room_counts VALUES ('', NEW.state, NEW.is_public, 1)
+                ON CONFLICT DO UPDATE SET n = n + 1;
+            INSERT INTO room_counts SELECT NEW.owner, NEW.state, NEW.is_public, 1 WHERE NEW.owner IS NOT NULL
+                ON CONFLICT DO UPDATE SET n = n + 1;
+        END;
+
+        -- Words of title, id and owner, split by RoomWords; rowid is rooms.row.
+        CREATE VIRTUAL TABLE room_words USING fts5(
+            words, tokenize = "unicode61 remove_diacritics 2", prefix = '1 2 3 4 5 6', columnsize = 0);
+
+        CREATE TABLE members (
+            room_id TEXT NOT NULL, user TEXT NOT NULL, nick TEXT NOT NULL, joined_at INTEGER NOT NULL, seen_at INTEGER NOT NULL,
+            PRIMARY KEY (room_id, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let streams = """
+        CREATE TABLE slots (
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            sequence INTEGER,
+            earlier TEXT NOT NULL,
+            is_active INTEGER NOT NULL,
+            away_reason TEXT,
+            away_until INTEGER,
+            forbidden_until INTEGER,
+            forbid_reason TEXT,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX slots_room ON slots(room_id, number);
+        CREATE INDEX slots_taken ON slots(room_id) WHERE sequence IS NOT NULL;
+
+        CREATE TABLE pushes (
+            sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            slot INTEGER NOT NULL,
+            client_address TEXT NOT NULL,
+            session INTEGER NOT NULL,
+            parameters TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            media_at INTEGER,
+            ended_at INTEGER,
+            how_ended TEXT,
+            width INTEGER,
+            height INTEGER,
+            video_codec TEXT,
+            audio_codec TEXT
+        ) STRICT;
+        CREATE INDEX pushes_started ON pushes(started_at, sequence);
+        CREATE INDEX pushes_stream ON pushes(app, name, started_at, sequence);
+        CREATE INDEX pushes_open ON pushes(sequence) WHERE ended_at IS NULL;
+
+        -- All bans, those of rooms' slots too (which hold them again, for the rules).
+        CREATE TABLE bans (
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            resume_at INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX bans_resume ON bans(resume_at);
+        """
+
+    private static let events = """
+        CREATE TABLE events (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            room_id TEXT,
+            number INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            instance INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            data TEXT NOT NULL
+        ) STRICT;
+        CREATE INDEX events_room ON events(room_id, id);
+
+        -- A notice holds its event, which may be forgotten before it. Of each lane (a target's notices of one room) the oldest
+        -- pending one is the head: the only one that may be sent.
+        CREATE TABLE outbox (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            url TEXT NOT NULL,
+            format TEXT NOT NULL,
+            lane TEXT NOT NULL,
+            event_id INTEGER NOT NULL,
+            room_id TEXT,
+            number INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            instance INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            data TEXT NOT NULL,
+            state TEXT NOT NULL,
+            is_head INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            last_status INTEGER,
+            last_error TEXT,
+            last_attempt_at INTEGER,
+            duration_ms INTEGER,
+            delivered_at INTEGER
+        ) STRICT;
+        CREATE INDEX outbox_lane ON outbox(url, format, lane, id) WHERE state = 'pending';
+        CREATE INDEX outbox_heads ON outbox(url, format, due_at, id) WHERE is_head = 1;
+        CREATE INDEX outbox_due ON outbox(due_at) WHERE is_head = 1;
+        CREATE INDEX outbox_state ON outbox(state, id);
+        CREATE INDEX outbox_room ON outbox(room_id, id);
+        """
+
+    private static let access = """
+        CREATE TABLE tokens (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            hash TEXT NOT NULL UNIQUE,
+            created_at INTEGER NOT NULL,
+            revoked_at INTEGER
+        ) STRICT;
+        -- A name in an event tells one valid token.
+        CREATE UNIQUE INDEX tokens_name ON tokens(name) WHERE revoked_at IS NULL;
+
+        CREATE TABLE answers (
+            token_id INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            fingerprint TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            status INTEGER,
+            body TEXT,
+            PRIMARY KEY (token_id, key)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX answers_created ON answers(created_at);
+        """
+
+    private static let recordings = """
+        CREATE TABLE recordings (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            task TEXT NOT NULL,
+            part INTEGER NOT NULL,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT,
+            slot INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            reason TEXT,
+            file TEXT NOT NULL,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER,
+            duration_ms INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            video_codec TEXT,
+            audio_codec TEXT,
+            width INTEGER,
+            height INTEGER,
+            dropped INTEGER NOT NULL,
+            is_seekable INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX recordings_task ON recordings(task, part);
+        CREATE INDEX recordings_room ON recordings(room_id, row) WHERE room_id IS NOT NULL;
+        CREATE INDEX recordings_stream ON recordings(app, name, row);
+        CREATE INDEX recordings_state ON recordings(state, row);
+        CREATE INDEX recordings_ended ON recordings(ended_at) WHERE state IN ('finished', 'failed');
+        """
+
+    private static let relayTasks = """
+        CREATE TABLE relay_tasks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            direction TEXT NOT NULL,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            on_demand INTEGER NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        """
+
+    private static let talk = """
+        CREATE TABLE talk_settings (
+            room_id TEXT NOT NULL PRIMARY KEY REFERENCES rooms(id) ON DELETE CASCADE,
+            mode TEXT NOT NULL,
+            talkers INTEGER NOT NULL,
+            listeners INTEGER NOT NULL,
+            max_open INTEGER NOT NULL,
+            max_hold_ms INTEGER NOT NULL,
+            preempts INTEGER NOT NULL,
+            ducks INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let recordingOrders = """
+        ALTER TABLE rooms ADD COLUMN policy_record INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE recording_orders (
+            task TEXT NOT NULL PRIMARY KEY,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT,
+            slot INTEGER NOT NULL,
+            started_at INTEGER NOT NULL,
+            is_started INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let snapshots = """
+        CREATE TABLE snapshots (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            app TEXT NOT NULL,
+            name TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            slot INTEGER NOT NULL,
+            file TEXT NOT NULL,
+            taken_at INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            width INTEGER NOT NULL,
+            height INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX snapshots_stream ON snapshots(app, name, row);
+        CREATE INDEX snapshots_room ON snapshots(room_id, row);
+        CREATE INDEX snapshots_taken ON snapshots(taken_at, row);
+        """
+
+    private static let talkMembers = """
+        CREATE TABLE talk_members (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            user TEXT NOT NULL,
+            muted INTEGER NOT NULL,
+            gain_db REAL NOT NULL,
+            banned_until INTEGER,
+            set_at INTEGER NOT NULL,
+            PRIMARY KEY (room_id, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let clock = """
+        CREATE TABLE clock (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            boot_id TEXT,
+            steady_ms INTEGER NOT NULL,
+            room_ms INTEGER NOT NULL
+        ) STRICT;
+        ALTER TABLE outbox ADD COLUMN kept_from INTEGER;
+        CREATE INDEX events_at ON events(at);
+        CREATE INDEX outbox_at ON outbox(state, at);
+        CREATE INDEX recordings_deleted ON recordings(started_at) WHERE state = 'deleted';
+        PRAGMA user_version = 7;
+        """
+
+    private static let kicks = """
+        CREATE TABLE kicks (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            user TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            PRIMARY KEY (room_id, user)
+        ) STRICT, WITHOUT ROWID;
+        """
+}

@@ -1,0 +1,139 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Relay
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Delivery
+@testable import Talkback
+
+/// Waiting for event loops that are late in reading.
+@Suite struct ReadingTurnsTests {
+    /// An event loop with its own socket. Counts the bytes that it has read.
+    private final class Reader: ChannelInboundHandler, @unchecked Sendable {
+        typealias InboundIn = ByteBuffer
+
+        let bytes = Atomic<Int>(0)
+        /// The number of times that ``waiting`` was read.
+        let looks = Atomic<Int>(0)
+        private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop: any EventLoop
+        private let turns: LoopTurns
+        private let pipe = Pipe()
+        // Set once, before any other use.
+        private var channel: (any Channel)?
+
+        init() {
+            self.loop = self.group.next()
+            self.turns = LoopTurns(self.loop)
+        }
+
+        func open() async throws {
+            self.channel = try await NIOPipeBootstrap(group: self.group)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
+                }
+                .takingOwnershipOfDescriptor(input: dup(self.pipe.fileHandleForReading.fileDescriptor)).get()
+            try await self.loop.submit { self.turns.open() }.get()
+            // The turns' pipe is open once all of this is done.
+            try await self.loop.submit {}.get()
+        }
+
+        func close() async throws {
+            try await self.channel?.close().get()
+            try await self.loop.submit { self.turns.close() }.get()
+            try await self.group.shutdownGracefully()
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            self.bytes.add(self.unwrapInboundIn(data).readableBytes, ordering: .relaxed)
+        }
+
+        func send(_ count: Int) { self.pipe.fileHandleForWriting.write(Data(count: count)) }
+
+        /// Blocks the loop until the gate opens. Returns once it is blocked.
+        func stall(_ gate: DispatchSemaphore) async {
+            await withCheckedContinuation { done in
+                self.loop.execute {
+                    done.resume()
+                    gate.wait()
+                }
+            }
+        }
+
+        var waiting: ReadingTurns.Waiting {
+            self.looks.add(1, ordering: .relaxed)
+            return .init(
+                frames: self.bytes.load(ordering: .relaxed), loops: [ObjectIdentifier(self.loop): (self.loop, self.turns)])
+        }
+    }
+
+    /// Runs ``ReadingTurns/wait(limit:_:)`` on a thread that may block.
+    private static func wait(limit: DispatchTimeInterval, _ look: @escaping @Sendable () -> ReadingTurns.Waiting) async {
+        await withCheckedContinuation { done in
+            Thread.detachNewThread {
+                ReadingTurns.wait(limit: limit, look)
+                done.resume()
+            }
+        }
+    }
+
+    private static func run(_ body: (Reader) async throws -> Void) async throws {
+        let reader = Reader()
+        try await reader.open()
+        try await body(reader)
+        try await reader.close()
+    }
+
+    /// The loop is late, and its input is still in the socket: the wait ends with all of it read.
+    @Test(.timeLimit(.minutes(5))) func aLateLoopIsWaitedFor() async throws {
+        try await Self.run { reader in
+            for round in 1...20 {
+                let gate = DispatchSemaphore(value: 0)
+                defer { gate.signal() }
+                await reader.stall(gate)
+                reader.send(1_000)
+                let looks = reader.looks.load(ordering: .relaxed)
+                async let waited: Void = Self.wait(limit: .seconds(30)) { reader.waiting }
+                // The wait has begun, and the loop is still blocked.
+                try await eventually("somebody to wait") { reader.looks.load(ordering: .relaxed) > looks }
+                #expect(reader.bytes.load(ordering: .relaxed) == (round - 1) * 1_000)
+                gate.signal()
+                await waited
+                #expect(reader.bytes.load(ordering: .relaxed) == round * 1_000)
+            }
+        }
+    }
+
+    /// The wait is short enough for listeners.
+    @Test(.timeLimit(.minutes(5))) func aLoopThatStandsIsNotWaitedForLong() async throws {
+        try await Self.run { reader in
+            let gate = DispatchSemaphore(value: 0)
+            defer { gate.signal() }
+            await reader.stall(gate)
+            reader.send(1_000)
+            await Self.wait(limit: .milliseconds(50)) { reader.waiting }
+            #expect(reader.bytes.load(ordering: .relaxed) == 0)
+        }
+    }
+
+    /// Endless input does not hold up the clock. A room without talkers waits for nothing.
+    @Test(.timeLimit(.minutes(5))) func turnsAreBounded() async throws {
+        try await Self.run { reader in
+            await Self.wait(limit: .seconds(30)) {
+                reader.send(10)
+                reader.bytes.add(1, ordering: .relaxed)
+                return reader.waiting
+            }
+            #expect(reader.looks.load(ordering: .relaxed) == ReadingTurns.mostTurns)
+            reader.looks.store(0, ordering: .relaxed)
+            await Self.wait(limit: .seconds(30)) {
+                reader.looks.add(1, ordering: .relaxed)
+                return .init()
+            }
+            #expect(reader.looks.load(ordering: .relaxed) == 1)
+        }
+    }
+}

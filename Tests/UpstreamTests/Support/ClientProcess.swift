@@ -1,1 +1,0 @@
-../../EarshotServerTests/Support/ClientProcess.swift
