@@ -42,30 +42,33 @@ import Testing
             $0.limits.httpHeadMs = 600_000
             $0.limits.httpIdleMs = 600_000
         }) { server in
-            var idle: [SocketClient] = []
-            for index in 0..<60 {
-                let socket = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
-                // Half of them never send a request.
-                if index % 2 == 0 {
-                    try await socket.send(Self.get("/healthz"))
-                    #expect(try await socket.answer().body == "ok\n")
+            let oldest = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
+            try await oldest.send(Self.get("/healthz"))
+            #expect(try await oldest.answer().body == "ok\n")
+            var others: [SocketClient] = []
+            func fill() async throws {
+                while others.count < 59 {
+                    let socket = try await SocketClient.open(server.addresses.http.port, from: "127.0.0.9")
+                    // Half of them never send a request.
+                    if others.count % 2 == 0 { try? await socket.send(Self.get("/healthz")) }
+                    others.append(socket)
                 }
-                idle.append(socket)
             }
-            // Sooner or later some have been idle for long enough to be shed.
+            // Sooner or later one has been idle for long enough to be shed.
+            try await eventually("room made by the oldest") {
+                // A server whose loops are late turns newcomers away before they have a place: others come for them.
+                others.removeAll { $0.isClosed }
+                try await fill()
+                _ = try? await HTTPAnswer.get("\(server.http)/api/v1/openapi.json")
+                return oldest.isClosed
+            }
+            #expect(server.server.parts.connections.counters.current.httpConnectionsShed >= 1)
             for _ in 0..<3 {
                 try await eventually("a place") {
-                    try await HTTPAnswer.get("\(server.http)/api/v1/openapi.json").status == 200
+                    (try? await HTTPAnswer.get("\(server.http)/api/v1/openapi.json"))?.status == 200
                 }
-                let other = try await SocketClient.open(server.addresses.http.port)
-                try await other.send(Self.get("/healthz"))
-                #expect(try await other.answer().body == "ok\n")
-                await other.close()
             }
-            try await eventually("room") { idle.contains { $0.isClosed } }
-            #expect(idle.prefix(10).contains { $0.isClosed }, "the oldest go first")
-            #expect(server.server.parts.connections.counters.current.httpConnectionsShed >= 1)
-            for socket in idle { await socket.close() }
+            for socket in others + [oldest] { await socket.close() }
         }
     }
 
