@@ -26,6 +26,9 @@ static const unsigned char chart_js[] = {
 static const unsigned char chinese_js[] = {
 #embed "../Console/Assets/chinese.js"
 };
+static const unsigned char codes_js[] = {
+#embed "../Console/Assets/codes.js"
+};
 static const unsigned char dom_js[] = {
 #embed "../Console/Assets/dom.js"
 };
@@ -88,6 +91,7 @@ static const struct console_asset assets[] = {
     ASSET(api_js, "api.js"),
     ASSET(chart_js, "chart.js"),
     ASSET(chinese_js, "chinese.js"),
+    ASSET(codes_js, "codes.js"),
     ASSET(dom_js, "dom.js"),
     ASSET(feed_js, "feed.js"),
     ASSET(figures_js, "figures.js"),

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from browser import Browser  # noqa: E402
 import cases  # noqa: E402, F401
+import cases_access  # noqa: E402, F401
 import cases_attacks  # noqa: E402, F401
 import cases_many  # noqa: E402, F401
 import cases_streams  # noqa: E402, F401

@@ -91,6 +91,7 @@ def actions(server, browser, keep):
     wait_for("the room to be free", lambda: server.api("rooms/cam")["state"] == "created")
     page.click("Show the push address")
     page.wait("document.body.innerText.includes('txSecret') && document.querySelector('.qr').naturalWidth > 0", "the address and its code")
+    page.click("End the room…")
     page.click("Delete room")
     page.click("Delete room", within="document.querySelector('dialog')")
 

@@ -229,6 +229,7 @@ def other_sites(server, browser, keep):
         page.send("Page.reload")
         page.wait("Boolean(document.querySelector('header.bar'))", "the console, logged in as before")
         visit(page, "#/rooms/cam")
+        page.click("End the room…")
         page.click("Close room")
         page.click("Close room", within="document.querySelector('dialog')")
         wait_for("the room's end", lambda: server.api("rooms/cam")["state"] == "closed")

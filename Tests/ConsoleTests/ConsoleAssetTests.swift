@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import Rooms
+import Support
 import Testing
 
 @testable import Console
@@ -71,6 +72,24 @@ import Testing
         }
     }
 
+    /// Every code that the server can tell has words, and every word its Chinese.
+    @Test func everyCodeHasWords() throws {
+        let codes = try Self.text("codes.js")
+        for operation in APIRoute.all where operation.isAudited { #expect(codes.contains(" \(operation.name): '"), "\(operation.name)") }
+        for reason in CloseReason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
+        let events = try Self.text("words.js")
+        for kind in RoomEvent.Kind.allCases { #expect(events.contains("'\(kind.rawValue)': '"), "\(kind)") }
+        let chinese = try Self.text("chinese.js")
+        var words = codes.matches(of: /\w: '([^']+)'/).map { String($0.1) }
+        words += events.matches(of: /'[\w.]+': '([^']+)'/).map { String($0.1) }
+        #expect(words.count > 130)
+        for text in words { #expect(Self.isTranslated(text, in: chinese), "\(text)") }
+    }
+
+    private static func isTranslated(_ text: String, in chinese: String) -> Bool {
+        chinese.contains("'\(text)':") || chinese.contains(" \(text): '")
+    }
+
     /// One player, in two places.
     @Test func thePlayerIsTheDocuments() throws {
         let page = try String(contentsOf: Self.root.appendingPathComponent("docs/player.html"), encoding: .utf8)
@@ -89,9 +108,7 @@ import Testing
         for name in try Self.scripts where name != "chinese.js" {
             for match in try Self.text(name).matches(of: /\bt\('([^']+)'/) {
                 let text = String(match.1)
-                if !chinese.contains("'\(text)':"),
-                    chinese.firstMatch(of: try Regex("[ {]\(NSRegularExpression.escapedPattern(for: text)): '")) == nil
-                {
+                if !Self.isTranslated(text, in: chinese) {
                     missing.insert(text)
                 }
             }

@@ -1,11 +1,12 @@
 // Who may call the API, and what happened lately.
-import { get, may, post, remove } from './api.js';
+import { get, may, post, remove, url } from './api.js';
+import { coded, operations } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { Feed } from './feed.js';
 import { none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, inform, secretLine, soon, table } from './ui.js';
+import { ask, button, every, fail, inform, secretLine, soon, table } from './ui.js';
 import { eventLine } from './words.js';
 
 export function tokensPage() {
@@ -17,7 +18,8 @@ export function tokensPage() {
   }
   async function load() {
     const tokens = (await get('/tokens')).list;
-    show(list, table('', [t('Name'), t('Role'), t('Created'), ''], tokens.map((token) => [token.name, token.role, time(token.createdAt), token.revokedAt
+    const reach = (token) => [token.apps.length > 0 && t('apps {names}', { names: token.apps.join(', ') }), token.rooms.length > 0 && t('rooms {names}', { names: token.rooms.map((each) => `${each}…`).join(', ') })].filter(Boolean).join(' · ');
+    show(list, table('', [t('Name'), t('Role'), t('Limited to'), t('Created'), ''], tokens.map((token) => [token.name, token.role, reach(token) || none, time(token.createdAt), token.revokedAt
       ? `${t('revoked')} ${time(token.revokedAt)}`
       : may(rights.revokeToken) && button(t('Revoke'), async () => {
         if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) await load();
@@ -25,8 +27,11 @@ export function tokensPage() {
   }
   async function create() {
     let made;
-    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'role', label: t('Role'), options: [['app', 'app'], ['ops', 'ops'], ['admin', 'admin']] }];
-    if (await ask(t('New token'), '', fields, async (values) => { made = await post('/tokens', values); }, { verb: t('Create') })) {
+    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'role', label: t('Role'), options: [['app', t('app: rooms, addresses, talk')], ['ops', t('ops: also streams, viewers, recordings')], ['admin', t('admin: everything')]] },
+      { name: 'apps', label: t('Only these apps'), help: t('Empty: all.'), isList: true }, { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true }];
+    if (await ask(t('New token'), '', fields, async ({ apps, rooms, ...values }) => {
+      made = await post('/tokens', { ...values, ...(apps.length && { apps }), ...(rooms.length && { rooms }) });
+    }, { verb: t('Create') })) {
       inform(made.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(made.secret));
       await load();
     }
@@ -47,12 +52,37 @@ export function auditPage() {
   let next = null;
   const told = (value) => (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? time(value) : value === null || value === undefined ? none : JSON.stringify(value));
   const changes = (line) => line.after && Object.entries(line.after).map(([name, value]) => `${name}: ${told(line.before?.[name])} → ${told(value)}`).join(', ');
-  const draw = () => show(list, table('', [t('Time'), t('Who'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
-    time(line.at), line.token ?? line.tokenHash, line.address, h('code', null, line.operation),
-    line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
-    line.result === 'ok' ? 'ok' : h('span', { class: 'error' }, line.result), changes(line)])),
-  next && button(t('Load more'), async () => { const page = await get('/audit', { before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));
-  const stop = every(60000, async () => { const page = await get('/audit', { limit: 100 }); lines = page.list; next = page.next; draw(); });
+  const what = (line) => (operations[line.operation] ? coded(t(operations[line.operation]), line.operation) : h('code', null, line.operation));
+
+  const who = h('input', { name: 'token', autocomplete: 'off', maxlength: 64 });
+  const room = h('input', { name: 'roomId', autocomplete: 'off', maxlength: 64 });
+  const operation = h('select', { name: 'operation' }, h('option', { value: '' }, t('Everything')),
+    Object.entries(operations).map(([name, words]) => [t(words), name]).sort(([one], [other]) => one.localeCompare(other)).map(([words, name]) => h('option', { value: name }, `${words} (${name})`)));
+  const result = h('select', { name: 'result' }, [['', t('Everything')], ['ok', t('carried out')], ['forbidden', t('refused: the role may not')], ['unauthorized', t('refused: no valid token')], ['invalid', t('refused: wrong input')]].map(([value, words]) => h('option', { value }, words)));
+  const day = h('select', { name: 'from' }, [['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]].map(([value, words]) => h('option', { value }, words)));
+  const chosen = () => ({ token: who.value.trim(), roomId: room.value.trim(), operation: operation.value, result: result.value,
+    from: day.value && new Date(Date.now() - Number(day.value) * 3600_000).toISOString() });
+  const csv = h('a', { class: 'button', download: 'audit.csv' }, t('Download as CSV'));
+  const filters = h('form', { class: 'filters', onsubmit: (event) => event.preventDefault() },
+    [[t('Who'), who], [t('Room'), room], [t('What'), operation], [t('Result'), result], [t('Time'), day]].map(([label, input]) => h('label', null, label, input)), csv);
+  filters.addEventListener('input', soon(() => load().catch(fail)));
+
+  function draw() {
+    csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: 10000 }).filter(([, value]) => value));
+    show(list, lines.length ? table('', [t('Time'), t('Who'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
+      time(line.at), line.token ?? line.tokenHash, line.address, what(line),
+      line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
+      line.result === 'ok' ? 'ok' : h('span', { class: 'error' }, line.result), changes(line)])) : h('p', { class: 'dim' }, t('No line fits.')),
+    next && button(t('Load more'), async () => { const page = await get('/audit', { ...chosen(), before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));
+  }
+  async function load() {
+    const page = await get('/audit', { ...chosen(), limit: 100 });
+    lines = page.list;
+    next = page.next;
+    draw();
+  }
+  show(element, h('div', { class: 'head' }, h('h1', null, t('Audit'))), filters, list);
+  const stop = every(60000, load);
   return { element, title: t('Audit'), stop };
 }
 

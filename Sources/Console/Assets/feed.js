@@ -31,8 +31,8 @@ export class Feed {
       socket.onmessage = (message) => this.receive(JSON.parse(message.data));
       socket.onclose = () => { if (socket === this.socket) this.tryAgain(); };
     } catch (error) {
-      // Without a login, or of what can be no room, there is nothing to wait for.
-      if (error.status === 401 || error.status === 400) this.stop(); else this.tryAgain();
+      // Without a login, and of a room that does not exist, there is nothing to wait for.
+      if ([400, 401, 404].includes(error.status)) this.stop(); else this.tryAgain();
     }
   }
 

@@ -1,5 +1,6 @@
 // What a room's page shows beside the stream: what is known of the room, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
+import { reasonWords } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
@@ -7,7 +8,7 @@ import { listenIn } from './listen.js';
 import { part, traceButton } from './room-stream.js';
 import { rights } from './rights.js';
 import { ask, button, facts, inform, secretLine, soon, table } from './ui.js';
-import { eventLine, reasonWords } from './words.js';
+import { eventLine } from './words.js';
 
 // --- What is known of the room
 

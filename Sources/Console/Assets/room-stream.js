@@ -1,6 +1,7 @@
 // What a room's page shows of a stream: its picture, why it is bad, its figures, and who watches.
 import { get, may, remove, url } from './api.js';
 import { chart } from './chart.js';
+import { coded, reasonWords } from './codes.js';
 import { h, setText, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
@@ -8,7 +9,6 @@ import { LivePlayer } from './live-player.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
 import { ask, button, fail, inform, notice, table, verdictBadge } from './ui.js';
-import { reasonWords } from './words.js';
 
 /** Of a part of an address. */
 export const part = (text) => encodeURIComponent(text);
@@ -117,8 +117,13 @@ export function charts(slotNow) {
     const slot = slotNow();
     if (!slot || element.hidden) return;
     if (span === '300') {
-      // Without a push there are no new seconds; what is drawn stays.
-      if (!slot.isActive) { setText(nothing, isDrawn ? '' : t('No figures yet.')); return; }
+      // Without a push there are no new seconds. What is drawn stays; a page that is opened after the push shows the hours before.
+      if (!slot.isActive) {
+        if (isDrawn) return;
+        isDrawn = true;
+        choice.value = span = 'hours';
+        return update();
+      }
       isDrawn = true;
       setText(nothing, '');
       const { list } = await get(`${streamPath(slot)}/stats`);
@@ -207,7 +212,7 @@ export function viewers(slotNow, figures) {
     if (!may(rights.listFinishedPlays)) return;
     const { list } = await get('/stats/plays', { stream, limit: 5 });
     show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('At worst behind'), isNumber: true }],
-      list.map((play) => [clock(play.endedAt), play.address, h('div', { class: 'client', title: play.client ?? '' }, play.client ?? none), [reasonWords(play.reason), ' ', h('code', { class: 'dim' }, play.reason)], ms(play.behindMs)]))]);
+      list.map((play) => [clock(play.endedAt), play.address, h('div', { class: 'client', title: play.client ?? '' }, play.client ?? none), coded(reasonWords(play.reason), play.reason), ms(play.behindMs)]))]);
   }
   return { element, update };
 }

@@ -48,12 +48,15 @@ export function roomPage(id) {
     } catch (error) {
       // 400: what the address names can be no room's id.
       if (error.status !== 404 && error.status !== 400) throw error;
+      feed?.stop();
+      feed = null;
       show(head, h('h1', null, t('Room {id} does not exist (any more).', { id })));
       body.replaceChildren();
       parts.talk.stop();
       return;
     }
     if (!body.firstChild) build();
+    feed ??= follow();
     drawHead();
     stream = slot() && may(rights.getStream) ? figuresOf(slot()) : Promise.resolve(null);
     // What one part cannot get does not hold the others up; a stream that has just ended is nothing to complain of.
@@ -63,19 +66,20 @@ export function roomPage(id) {
     if (failure) throw failure.reason;
   }
 
-  stops.push(every(4000, refresh));
   let due;
-  const feed = new Feed({ room: id, handle: (message) => {
+  let feed = null;
+  const follow = () => new Feed({ room: id, handle: (message) => {
     parts.timeline.handle(message);
     parts.talk.handle(message);
     if (message.type === 'event') due ??= setTimeout(() => { due = undefined; refresh().catch(() => {}); }, 300);
   } });
-  return { element, title: id, stop() { stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); for (const each of Object.values(parts)) each.stop?.(); } };
+  stops.push(every(4000, refresh));
+  return { element, title: id, stop() { stops.forEach((stop) => stop()); feed?.stop(); clearTimeout(due); for (const each of Object.values(parts)) each.stop?.(); } };
 }
 
 // --- What can be done
 
-const bans = () => [['3600', t('1 hour')], ['86400', t('1 day')], ['604800', t('1 week')]];
+const bans = () => [['600', t('10 minutes')], ['3600', t('1 hour')], ['86400', t('1 day')], ['604800', t('1 week')]];
 
 function actions(room, slot, path, refresh) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
@@ -92,8 +96,16 @@ function actions(room, slot, path, refresh) {
       (values) => post(`${path}/renew`, { seconds: Number(values.seconds) })),
     run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Record'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),
     run(t('Stop recording'), 'recordRoom', room.liveStatus === 3, t('Stop recording'), t('The file is finished, and stands under Recordings.'), [], () => post(`${path}/record`, { action: 'stop', slot: slot.slot })),
+  ].concat(ends(room, path, run));
+}
+
+/** What cannot be taken back is a step further away. */
+function ends(room, path, run) {
+  const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
+  const all = [
     run(t('Close room'), 'closeRoom', isOpen, t('Close room'), t('The room ends for everybody. A new push opens no new room.'), [], () => post(`${path}/close`), true),
     run(t('Expire'), 'expireRoom', isOpen, t('Expire'), t('The room ends as if its time had passed.'), [], () => post(`${path}/expire`), true),
     run(t('Delete room'), 'deleteRoom', true, t('Delete room'), t('The room and its events are removed.'), [], async () => { await remove(path); location.hash = '#/rooms'; }, true),
-  ];
+  ].filter(Boolean);
+  return all.length ? h('details', { class: 'more' }, h('summary', { class: 'button' }, t('End the room…')), h('div', { class: 'row' }, all)) : [];
 }

@@ -1,26 +1,27 @@
 // How the server does: connections, loops, memory, limits, and why connections ended.
-import { get, may, post, remove } from './api.js';
+import { get, may, post, remove, session } from './api.js';
+import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
 import { bytes, clock, count, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
-import { session } from './api.js';
+import { kinds } from './words.js';
 
-/** The values of metrics in Prometheus' text form that have no labels. */
+/** The values of metrics in Prometheus' text form: those without labels by name, and the loops' lags. */
 function read(text) {
-  const values = {};
+  const values = { lags: [] };
   for (const line of text.split('\n')) {
     const found = /^(\w+) (\S+)$/.exec(line);
     if (found) values[found[1]] = Number(found[2]);
+    const lag = /^earshot_event_loop_lag_seconds\{loop="(\d+)"\} (\S+)$/.exec(line);
+    if (lag) values.lags[Number(lag[1])] = Number(lag[2]) * 1000;
   }
   return values;
 }
 
-const limits = {
-  closed: ['too_many_connections', 'too_many_from_address', 'too_many_publishers', 'too_many_viewers', 'memory_limit', 'disk_full', 'overloaded', 'rate_limited', 'credential_throttled', 'inbound_flood', 'too_slow'],
-  counters: ['httpConnectionsRefused', 'httpConnectionsShed', 'connectionsTurnedAway', 'eventFeedsRefused', 'eventFeedsBehind', 'logLinesDropped', 'memoryRefusals'],
-};
+/** Reasons of closes that are limits. */
+const limitsByClose = ['too_many_connections', 'too_many_from_address', 'too_many_publishers', 'too_many_viewers', 'memory_limit', 'disk_full', 'overloaded', 'rate_limited', 'credential_throttled', 'inbound_flood', 'too_slow'];
 
 export function serverPage() {
   const figures = h('div', { class: 'figures' });
@@ -30,7 +31,7 @@ export function serverPage() {
     show(sections, h('p', null, t('This needs the role {role}.', { role: rights.getCounters })));
     return { element, title: t('Server') };
   }
-  const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
+  const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
   show(sections, Object.values(places));
 
   async function load() {
@@ -44,12 +45,14 @@ export function serverPage() {
       figure(t('Pushes begun'), count(counters.publishesStarted)), figure(t('Plays begun'), count(counters.playsStarted)));
     const ended = Object.entries(counters.closed).filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
     show(places.ends, h('h2', null, t('Why connections ended')), ended.length
-      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [h('code', null, reason), count(value)]))
+      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [coded(reasonWords(reason), reason), count(value)]))
       : h('p', { class: 'dim' }, t('Nothing has ended yet.')));
-    const hit = [...limits.closed.map((name) => [name, counters.closed[name]]), ...limits.counters.map((name) => [name, counters[name]])].filter(([, value]) => value > 0);
+    const hit = [...limitsByClose.map((name) => [reasonWords(name), name, counters.closed[name]]), ...Object.keys(limits).map((name) => [t(limits[name]), name, counters[name]])].filter(([, , value]) => value > 0);
     show(places.limits, h('h2', null, t('Limits hit')), hit.length
-      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([name, value]) => [h('code', null, name), count(value)]))
+      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([words, name, value]) => [coded(words, name), count(value)]))
       : h('p', { class: 'dim' }, t('No limit was hit.')));
+    show(places.loops, h('h2', null, t('Event loops')), h('p', { class: 'dim' }, t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
+      table('', [t('Loop'), { name: t('Answers late by'), isNumber: true }], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
     const protocols = new Map();
     let after = 0;
     // Enough to tell the shares; a server with more has its metrics.
@@ -85,8 +88,12 @@ export function webhooksPage() {
   }
   async function add() {
     let hook;
-    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'url', label: t('Address'), type: 'url', required: true, length: 2048 }];
-    if (await ask(t('Add target'), '', fields, async (values) => { hook = await post('/webhooks', values); }, { verb: t('Create') })) {
+    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'url', label: t('Address'), type: 'url', required: true, length: 2048 },
+      { name: 'kinds', label: t('Only these events'), help: t('Choose several with Ctrl or Shift. None: all.'), isMultiple: true, options: Object.entries(kinds).map(([kind, words]) => [kind, `${t(words)} (${kind})`]) },
+      { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true }];
+    if (await ask(t('Add target'), '', fields, async ({ kinds: chosen, rooms, ...values }) => {
+      hook = await post('/webhooks', { ...values, ...(chosen.length && { kinds: chosen }), ...(rooms.length && { rooms }) });
+    }, { verb: t('Create') })) {
       inform(hook.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(hook.secret));
       await load();
     }
@@ -99,13 +106,14 @@ export function webhooksPage() {
     made.hidden = !list.length;
     const row = (hook) => {
       const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
-      return [hook.name, h('code', null, hook.url), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
+      const only = [hook.kinds.join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
+      return [hook.name, h('code', null, hook.url), only || t('all events'), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
         act('test', 'Test', (answer) => notice(answer.error ?? `HTTP ${answer.status}`, !answer.isDelivered)),
         hook.isPaused ? act('resume', 'Resume', () => {}) : act('pause', 'Pause', () => {}),
         act('redeliver', 'Send again', (answer) => notice(`${t('Done.')} ${count(answer.queued)}`)),
         button(t('Remove'), async () => { if (await ask(t('Remove'), hook.name, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load(); }, { class: 'small danger' }))];
     };
-    show(made, table('', [t('Name'), t('Address'), t('State'), { name: t('Pending'), isNumber: true }, ''], list.map(row)));
+    show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], list.map(row)));
   }
 
   async function load() {

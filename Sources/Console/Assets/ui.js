@@ -25,14 +25,15 @@ export function button(text, act, attributes = {}) {
 }
 
 /**
- * Asks before something is done. `fields`: [{name, label, type, value, options, required}].
+ * Asks before something is done. `fields`: [{name, label, help, type, value, options, isMultiple, isList, required, length}].
+ * The value of a field of several choices, and of a list (its items are parted by commas or spaces), is an array.
  * `act(values)` runs while the dialog is open; its error is shown there. Returns whether it was done.
  */
 export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = false } = {}) {
   return new Promise((done) => {
     const error = h('p', { class: 'error', role: 'alert' });
     const inputs = fields.map((field) => field.options
-      ? h('select', { name: field.name }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
+      ? h('select', { name: field.name, multiple: field.isMultiple, size: field.isMultiple && 6 }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
       : h('input', { name: field.name, type: field.type ?? 'text', value: field.value ?? '', required: field.required, maxlength: field.length, autocomplete: 'off' }));
     const go = h('button', { class: isDanger ? 'danger' : 'primary' }, verb);
     const form = h('form', { onsubmit: async (event) => {
@@ -40,7 +41,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
       go.disabled = true;
       error.textContent = '';
       try {
-        await act(Object.fromEntries(inputs.map((input) => [input.name, input.value])));
+        await act(Object.fromEntries(fields.map((field, index) => [field.name, valueOf(field, inputs[index])])));
         isDone = true;
         dialog.close();
       } catch (failure) {
@@ -50,7 +51,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
       }
     } },
     h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
-    fields.map((field, index) => h('label', null, field.label, inputs[index])), error,
+    fields.map((field, index) => h('label', null, field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
     h('menu', null, h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel')), go));
     let isDone = false;
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
@@ -58,6 +59,11 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
     dialog.showModal();
     (inputs[0] ?? go).focus();
   });
+}
+
+function valueOf(field, input) {
+  if (field.isMultiple) return [...input.selectedOptions].map((option) => option.value);
+  return field.isList ? input.value.split(/[\s,]+/).filter(Boolean) : input.value;
 }
 
 /** Shows something in a dialog until it is closed. */

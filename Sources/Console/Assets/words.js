@@ -1,4 +1,5 @@
-// What events and reasons mean, for people.
+// What events mean, for people.
+import { reasonWords } from './codes.js';
 import { h } from './dom.js';
 import { clock, duration } from './format.js';
 import { t } from './i18n.js';
@@ -6,7 +7,7 @@ import { reasonText } from './reasons.js';
 import { verdictBadge } from './ui.js';
 
 /** Kinds of events. The English texts are the keys of the translations, as everywhere. */
-const kinds = {
+export const kinds = {
   'room.created': 'Room created', 'room.live': 'Room went live', 'room.interrupted': 'Push interrupted', 'room.resumed': 'Push is back', 'room.forbidden': 'Room forbidden',
   'room.unforbidden': 'Room allowed again', 'room.expired': 'Room expired', 'room.closed': 'Room closed', 'room.updated': 'Room changed', 'room.renewed': 'Room renewed', 'room.deleted': 'Room deleted',
   'room.owner_offline': 'Owner went away', 'room.owner_online': 'Owner is back',
@@ -15,16 +16,6 @@ const kinds = {
   'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
   'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
 };
-
-/** Reasons of rooms' states, and of the end of connections. */
-const reasons = {
-  media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by a call', dropped: 'dropped by a call',
-  serverRestart: 'the server restarted', resumed: 'by a call', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
-  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', expired: 'by a call', closed: 'by a call', reopened: 'pushed to again', forbidden: 'forbidden',
-  client_closed: 'left by itself', connection_lost: 'the connection broke', too_slow: 'too slow: fell too far behind', kicked: 'ended by a call', stream_ended: 'the stream ended', server_shutdown: 'the server stopped',
-  overloaded: 'the server is overloaded', room_closed: 'the room was closed', room_expired: 'the room expired', credential_expired: 'its credential expired',
-};
-export const reasonWords = (code) => t(reasons[code] ?? code);
 
 // What the words say already, or what only programs need.
 const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs']);

@@ -29,8 +29,10 @@ struct Metrics {
         metrics.add(streams.compactMap(\.health))
         metrics.add("earshot_viewers", "Viewers of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
         metrics.add("earshot_ring_bytes", "Bytes of media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
-        let lag = services.streams.allLoops.map(\.relay.pressure.lagMs).max() ?? 0
-        metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", Double(lag) / 1_000)
+        let lags = services.streams.allLoops.map { Double($0.relay.pressure.lagMs) / 1_000 }
+        metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", lags.max() ?? 0)
+        metrics.head("earshot_event_loop_lag_seconds", "Lag of each event loop now.", true)
+        for (loop, lag) in lags.enumerated() { metrics.line("earshot_event_loop_lag_seconds{loop=\"\(loop)\"}", .number(lag)) }
         metrics.add(services.rooms.storeStatus)
         let traces = services.connections.traces.store
         metrics.add("earshot_trace_bytes", "Bytes of the sessions' traces now.", Double(traces.used))

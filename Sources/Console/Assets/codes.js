@@ -1,0 +1,39 @@
+// Words for codes: why connections and rooms end, which limits there are, and what calls do. The English texts are the keys of the translations.
+import { h } from './dom.js';
+import { t } from './i18n.js';
+
+/** Reasons of rooms' states, and of the end of connections. */
+export const reasons = {
+  media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by a call', dropped: 'its push was ended by a call',
+  serverRestart: 'the server restarted', resumed: 'by a call', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
+  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', expired: 'by a call', closed: 'by a call', reopened: 'pushed to again', forbidden: 'forbidden',
+  client_closed: 'left by itself', connection_lost: 'the connection broke', stream_ended: 'the stream ended', handshake_timeout: 'its handshake took too long', connect_timeout: 'did not say what it wants in time',
+  first_media_timeout: 'sent no media in time', unused: 'did nothing for too long', not_rtmp: 'does not speak RTMP', protocol_error: 'broke the protocol', malformed_media: 'sent damaged media', bad_name: 'its stream has no valid name',
+  access_denied: 'its address may not do this', credential_missing: 'came without a credential', credential_no_time: 'its credential names no time', credential_expired: 'its credential expired', credential_wrong: 'its credential is wrong',
+  credential_throttled: 'too many wrong credentials from its address', rate_limited: 'too many attempts from its address', disk_full: 'the disk is full', hook_denied: 'refused by the admission hook', hook_unavailable: 'the admission hook did not answer',
+  proxy_header: 'its proxy sent no valid header', room_closed: 'the room was closed', no_room: 'there is no such room', registry_unavailable: 'the rooms could not be read', kicked: 'ended by a call', room_ended: 'the room ended', room_expired: 'the room expired',
+  name_taken: 'somebody else pushes this stream', loop: 'the stream would come back to this server', flapping: 'came and went too often', taken_over: 'a new push took its place', media_idle: 'sent no media for too long',
+  too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
+  too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',
+};
+export const reasonWords = (code) => t(reasons[code] ?? code);
+
+/** The words, and the code beside them: what logs, events and the API say. */
+export const coded = (words, code) => [words, ' ', h('code', { class: 'dim' }, code)];
+
+/** Counters of limits that were met. */
+export const limits = {
+  httpConnectionsRefused: 'too many HTTP connections', httpConnectionsShed: 'idle HTTP connections made room for others', connectionsTurnedAway: 'too many at once: closed on arrival', eventFeedsRefused: 'too many event feeds',
+  eventFeedsBehind: 'event feeds that fell behind', logLinesDropped: 'log lines that nobody read', memoryRefusals: 'refused for want of memory',
+};
+
+/** What calls do, by operationId. */
+export const operations = {
+  createRoom: 'Created the room', updateRoom: 'Changed the room', deleteRoom: 'Deleted the room', closeRoom: 'Closed the room', expireRoom: 'Expired the room', renewRoom: 'Renewed the room', pauseRoom: 'Announced a pause',
+  forbidRoom: 'Forbade the room', resumeRoom: 'Lifted the ban of the room', joinRoom: 'Added a user', leaveRoom: 'Removed a user', kickMember: 'Kicked a user', makePushUrl: 'Made a push address', drawPushUrl: 'Showed a push address as a QR code',
+  paintPushUrl: 'Showed a push address as a QR code', dropStream: 'Ended the push', forbidStream: 'Forbade the stream', resumeStream: 'Lifted the ban of the stream', endSession: 'Ended a connection', redeliverCallback: 'Sent a notice again',
+  createRelayTask: 'Made a link', deleteRelayTask: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
+  muteTalker: 'Muted or unmuted a talker', kickTalker: 'Kicked a talker', allowTalker: 'Let a talker come back', makeTalkToken: 'Made a credential to talk', createToken: 'Created a token', revokeToken: 'Revoked a token',
+  createWebhook: 'Added a webhook target', updateWebhook: 'Changed a webhook target', deleteWebhook: 'Removed a webhook target', pauseWebhook: 'Paused a webhook target', resumeWebhook: 'Resumed a webhook target',
+  testWebhook: 'Tested a webhook target', redeliverWebhook: 'Sent the failed notices again',
+};

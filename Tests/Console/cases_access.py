@@ -1,0 +1,116 @@
+"""Cases: who may do what, who did what, and who is told."""
+import json
+import urllib.request
+
+from looks import case, opened, visit
+from server import Device, wait_for
+
+
+def fill(page, name, value):
+    """Of a field of the open dialog or the page; `value` may be a list of a select's options."""
+    page.wait(f"""(() => {{
+        const place = document.querySelector('dialog[open]') ?? document;
+        const input = place.querySelector('[name={name}]');
+        const value = {json.dumps(value)};
+        if (!input) return false;
+        if (Array.isArray(value)) for (const option of input.options) option.selected = value.includes(option.value);
+        else input.value = value;
+        input.dispatchEvent(new Event('input', {{bubbles: true}}));
+        return true;
+    }})()""", f"the field {name}")
+
+
+@case(expected=("403", "404"))
+def limitedToken(server, browser, keep):
+    """A token made for some rooms, in a browser of its own, sees these alone."""
+    page = opened(server, browser)
+    for room in ("shop-a-door", "shop-b-door"):
+        server.api("rooms", {"roomId": room})
+    visit(page, "#/tokens")
+    page.click("New token")
+    fill(page, "name", "shop-a")
+    fill(page, "rooms", "shop-a-, shop-x-")
+    page.click("Create", within="document.querySelector('dialog[open]')")
+    secret = page.wait("document.querySelector('dialog[open] .secret code')?.textContent", "the secret")
+    page.click("Close", within="document.querySelector('dialog[open]')")
+    page.wait("[...document.querySelectorAll('tr')].some((row) => row.innerText.includes('shop-a') && row.innerText.includes('rooms shop-a-…, shop-x-…'))", "what it is limited to")
+    keep(page)
+    other = browser.page(f"http://{server.http}/")
+    other.wait("Boolean(document.querySelector('#token'))", "the login")
+    other.run(f"document.querySelector('#token').value = {json.dumps(secret)}")
+    other.click("Log in")
+    other.wait("document.body.innerText.includes('shop-a-door')", "its room", 30)
+    assert "shop-b-door" not in other.text()
+
+
+@case()
+def auditTrail(server, browser, keep):
+    """What was done is told in words, found by filters, and downloaded."""
+    page = opened(server, browser)
+    for room in ("left", "right"):
+        server.api("rooms", {"roomId": room})
+    server.api("rooms/left/forbid", {"seconds": 600, "reason": "a look"})
+    visit(page, "#/audit")
+    page.wait("document.body.innerText.includes('Forbade the room')", "the words")
+    assert page.run("document.querySelectorAll('tbody tr').length") >= 3
+    fill(page, "operation", "createRoom")
+    page.wait("[...document.querySelectorAll('tbody tr')].length === 2", "the two rooms made")
+    fill(page, "roomId", "right")
+    page.wait("[...document.querySelectorAll('tbody tr')].length === 1", "the one that was sought")
+    keep(page)
+    csv = page.run("fetch([...document.querySelectorAll('a')].find((each) => each.download === 'audit.csv').href).then((answer) => answer.text())")
+    lines = csv.strip().split("\r\n")
+    assert len(lines) == 2 and "createRoom" in lines[1] and ",right," in lines[1], csv
+    fill(page, "roomId", "nobody")
+    page.wait("document.body.innerText.includes('No line fits.')", "that there is nothing")
+
+
+@case(settings={"EARSHOT_OUTBOUND_ALLOWPRIVATE": "127.0.0.1"})
+def filteredWebhook(server, browser, keep):
+    """A target made in the console is told of the chosen events of the chosen rooms only."""
+    page = opened(server, browser)
+    visit(page, "#/webhooks")
+    page.click("Add target")
+    fill(page, "name", "shop a")
+    fill(page, "url", "http://127.0.0.1:9/hook")
+    fill(page, "kinds", ["room.created", "room.closed"])
+    fill(page, "rooms", "shop-a-")
+    keep(page)
+    page.click("Create", within="document.querySelector('dialog[open]')")
+    page.wait("Boolean(document.querySelector('dialog[open] .secret code')?.textContent)", "the secret")
+    page.click("Close", within="document.querySelector('dialog[open]')")
+    page.wait("[...document.querySelectorAll('tr')].some((row) => row.innerText.includes('room.created, room.closed · shop-a-…'))", "what it is told")
+    hook = server.api("webhooks")["list"][0]
+    assert hook["kinds"] == ["room.created", "room.closed"] and hook["rooms"] == ["shop-a-"], hook
+
+
+@case(expected=("404",))
+def roomThatIsNot(server, browser, keep):
+    """The page of a room that does not exist says so, asks for no events, and fills when the room is made."""
+    page = opened(server, browser)
+    page.run("window.asked = 0; const real = fetch; window.fetch = (...all) => { if (String(all[0]).includes('/events/ticket')) window.asked += 1; return real(...all); }")
+    visit(page, "#/rooms/later")
+    page.wait("document.body.innerText.includes('does not exist')", "that there is none")
+    page.wait("new Promise((done) => setTimeout(() => done(true), 6000))", "a while")
+    assert page.run("window.asked") == 0, page.run("window.asked")
+    server.api("rooms", {"roomId": "later", "title": "Made later"})
+    page.wait("document.body.innerText.includes('Made later')", "the room")
+    page.wait("window.asked === 1", "its events")
+    keep(page)
+
+
+@case()
+def serverPage(server, browser, keep):
+    """Every loop, connections by protocol, and why they ended, in words."""
+    with Device(server, "live/there"):
+        wait_for("the push", lambda: server.is_live("there"))
+        page = opened(server, browser)
+        visit(page, "#/server")
+        page.wait("document.body.innerText.includes('Event loops')", "the loops")
+        text = urllib.request.urlopen(urllib.request.Request(f"http://{server.http}/metrics", headers={"Authorization": f"Bearer {server.token}"})).read().decode()
+        loops = text.count("\nearshot_event_loop_lag_seconds{")
+        panel = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Event loops')"
+        assert loops >= 1 and page.run(f"{panel}.querySelectorAll('tbody tr').length") == loops
+        server.api("streams/live/there/drop", {})
+        page.wait("document.body.innerText.includes('its push was ended by a call')", "the words", 30)
+        keep(page)
