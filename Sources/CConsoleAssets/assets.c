@@ -74,6 +74,9 @@ static const unsigned char server_js[] = {
 static const unsigned char ui_js[] = {
 #embed "../Console/Assets/ui.js"
 };
+static const unsigned char viewers_js[] = {
+#embed "../Console/Assets/viewers.js"
+};
 static const unsigned char wall_js[] = {
 #embed "../Console/Assets/wall.js"
 };
@@ -107,6 +110,7 @@ static const struct console_asset assets[] = {
     ASSET(room_stream_js, "room-stream.js"),
     ASSET(server_js, "server.js"),
     ASSET(ui_js, "ui.js"),
+    ASSET(viewers_js, "viewers.js"),
     ASSET(wall_js, "wall.js"),
     ASSET(words_js, "words.js"),
 };

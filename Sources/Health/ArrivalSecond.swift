@@ -12,6 +12,8 @@ package struct TrackSecond: Sendable, Equatable {
     package var transitMs: Int64?
     /// What the jumps so far have added to ``transitMs``. Milliseconds.
     package var jumpedMs: Int64 = 0
+    /// By how much its timestamps went on since the second before, with the jumps taken out. Milliseconds.
+    package var mediaMs: Int64 = 0
     /// Sum over the frames of how much later or earlier than its predecessor each came, against its timestamp. Milliseconds.
     package var jitterMs: Int64 = 0
     package var jumps = 0

@@ -7,6 +7,8 @@ extension HealthReason {
         switch self.code {
         case .mediaBehindClock:
             "Only \(self.decimal(self.value, 2)) s of media arrive per second: the uplink or the encoder is too slow, so viewers stall and fall behind."
+        case .uplinkStalls where (self.value ?? 0) > Double(StreamJudge.stallWindowMs):
+            "Nothing has arrived for \(self.seconds(self.value)): viewers see the picture stand."
         case .uplinkStalls:
             "Nothing arrived for \(self.seconds(self.value)) of the last ten seconds though the media went on: viewers see the picture stand."
         case .uplinkJitter:

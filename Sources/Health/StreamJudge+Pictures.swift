@@ -62,13 +62,12 @@ extension StreamJudge {
             bitsPerSecond: Double(bytes) * 8_000 / mediaMs)
     }
 
-    /// Media time that passed: the clock's, less what media fell behind meanwhile. Nil for less than half of the time: a stall.
+    /// Media time that passed, by the timestamps: what waited for a while and then came at once has the time that it shows. Nil for less
+    /// than half of the time: a stall.
     private static func mediaMs(_ seconds: ArraySlice<ArrivalSecond>, _ kind: ArrivalSecond.Kind) -> Double? {
-        let transits = seconds.compactMap { $0[kind].transitMs }
         let length = seconds.reduce(0) { $0 + $1.lengthMs }
-        guard let first = transits.first, let last = transits.last, length > 0 else { return nil }
-        let media = length - (last - first)
-        return media * 2 >= length ? Double(media) : nil
+        let media = seconds.reduce(0) { $0 + $1[kind].mediaMs }
+        return media > 0 && media * 2 >= length ? Double(media) : nil
     }
 
     // MARK: Keyframes

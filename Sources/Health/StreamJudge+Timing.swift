@@ -68,6 +68,7 @@ extension StreamJudge {
     // MARK: Stalls
 
     private static let stallWindow = 10
+    static let stallWindowMs: Int64 = 10_000
     private static let stalledDegradedMs: Int64 = 1_000
     private static let stalledBadMs: Int64 = 4_000
     private static let fewestStalls = 3
@@ -85,7 +86,10 @@ extension StreamJudge {
         let late = seconds.reduce(0) { $0 + $1.lateMs }
         let planned = self.seconds.reduce(0) { max($0, $1.plannedGapMs) }
         let isSilent = newest.silentMs - late > max(Self.silenceMs, Self.timesPlanned * planned)
-        let stalled = seconds.reduce(0) { $0 + $1.stalledMs } + (isSilent ? newest.silentMs : 0) - late
+        let ended = seconds.reduce(0) { $0 + $1.stalledMs }
+        // Silence that goes on is told as long as it is. What has ended cannot have lasted longer than the time that is looked at.
+        let silent = isSilent ? newest.silentMs : 0
+        let stalled = (silent > Self.stallWindowMs ? silent : min(ended + silent, Self.stallWindowMs)) - late
         let count = seconds.reduce(0) { $0 + $1.stalls }
         guard stalled >= Self.stalledDegradedMs || count >= Self.fewestStalls && late == 0 else { return nil }
         return HealthReason(

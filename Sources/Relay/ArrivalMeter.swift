@@ -125,6 +125,8 @@ struct TrackArrivals: Sendable {
     private var leastTransit = Int64.max
     private var jumpedMs: Int64 = 0
     private(set) var firstTimestamp: Int64?
+    /// ``steadyTimestamp`` at the end of the last second.
+    private var closedTimestamp: Int64?
 
     /// The newest timestamp with the jumps taken out.
     var steadyTimestamp: Int64 { self.lastTimestamp &- self.jumpedMs }
@@ -167,6 +169,10 @@ struct TrackArrivals: Sendable {
 
     mutating func close() -> TrackSecond {
         self.second.jumpedMs = self.jumpedMs
+        if let first = self.firstTimestamp {
+            self.second.mediaMs = max(0, self.steadyTimestamp &- (self.closedTimestamp ?? first))
+            self.closedTimestamp = self.steadyTimestamp
+        }
         // The device's clock may be a little fast.
         if self.leastTransit < .max { self.leastTransit += 1 }
         defer { self.second = TrackSecond() }

@@ -58,7 +58,7 @@ def preview(server, browser, keep):
         see(page, "#preview", RED)
         first = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {first} + 2", "the preview to go on")
-        page.wait("/Delay [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
+        page.wait("/Delay of this player [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
         page.wait("document.querySelectorAll('.chart .line').length >= 3", "the charts")
         page.wait("document.body.innerText.includes('ws-fmp4')", "the console itself among the viewers")
         page.run("document.querySelector('.chart').focus()")

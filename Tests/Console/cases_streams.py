@@ -63,12 +63,14 @@ def behind(server, browser, keep):
         with SlowViewer(server.http, "/live/cam.flv", 8_000), SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"):
             page = opened(server, browser)
             page.wait(f"/worst [0-9.]+ s behind/.test({tile('cam')}?.innerText)", "the delay on the wall")
+            page.wait(f"{tile('cam')}?.innerText.includes('a viewer is too slow for it')", "whose fault it is")
             visit(page, "#/rooms/cam")
             row = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('slow-viewer'))"
             page.wait(f"{row} && /^[0-9.]+ s/.test({row}.cells[3].innerText) && Number({row}.cells[4].innerText.replaceAll(',', '')) > 0", "the delay and the skipped frames")
-            page.wait(f"{row}.cells[3].innerText.includes('its network or its player is too slow')", "why it is behind")
+            page.wait(f"{row}.nextElementSibling?.innerText.includes('Other viewers get this stream in time: it is the network or the player of this one.')", "why it is behind")
+            assert page.run(f"/^Slow: takes .*bit.s of .*bit.s, [0-9,]+ frames skipped/.test({row}.nextElementSibling.innerText)"), page.run(f"{row}.nextElementSibling.innerText")
             cells = json.loads(page.run(f"JSON.stringify([...{row}.cells].map((e) => e.innerText))"))
-            assert cells[1].startswith("http-flv") and float(cells[3].split()[0]) > 1, cells
+            assert cells[2].startswith("http-flv") and float(cells[3].split()[0]) > 1, cells
             other = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('quick-viewer'))"
             assert page.run(f"{other}.cells[4].innerText") == "0", "the other viewer has all frames"
             assert page.run("document.querySelector('tbody tr').innerText.includes('slow-viewer')"), "the worst one is the first"

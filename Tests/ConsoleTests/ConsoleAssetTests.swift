@@ -77,11 +77,13 @@ import Testing
         let codes = try Self.text("codes.js")
         for operation in APIRoute.all where operation.isAudited { #expect(codes.contains(" \(operation.name): '"), "\(operation.name)") }
         for reason in CloseReason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
+        for reason in StateReason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
+        for reason in RoomDeadlines.Reason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
         let events = try Self.text("words.js")
         for kind in RoomEvent.Kind.allCases { #expect(events.contains("'\(kind.rawValue)': '"), "\(kind)") }
         let chinese = try Self.text("chinese.js")
         var words = codes.matches(of: /\w: '([^']+)'/).map { String($0.1) }
-        words += events.matches(of: /'[\w.]+': '([^']+)'/).map { String($0.1) }
+        words += events.matches(of: /'?[\w.]+'?: '([^']+)'/).map { String($0.1) }
         #expect(words.count > 130)
         for text in words { #expect(Self.isTranslated(text, in: chinese), "\(text)") }
     }

@@ -57,6 +57,28 @@ import Testing
         #expect(stream.health.verdict == .bad && stream.codes.first == .uplinkStalls, "\(stream.health)")
     }
 
+    /// A publisher that stays connected and sends nothing for minutes, and then goes on.
+    @Test func longSilence() throws {
+        var stream = Simulated()
+        stream.run(20)
+        stream.mediaMs = 0
+        for second in 1...63 {
+            stream.silentMs = Int64(second) * 1_000
+            stream.run(1)
+            guard second > 10 else { continue }
+            let reason = try #require(stream.health.reasons.first { $0.code == .uplinkStalls })
+            #expect(reason.value == Double(second) * 1_000, "\(reason)")
+            #expect(reason.message.hasPrefix("Nothing has arrived for \(second) s:"), "\(reason.message)")
+        }
+        (stream.mediaMs, stream.silentMs, stream.stalledMs) = (1_000, 20, 63_000)
+        stream.run(1)
+        let reason = try #require(stream.health.reasons.first { $0.code == .uplinkStalls })
+        #expect(reason.value == 10_000 && reason.message.contains("10 s of the last ten seconds"), "\(reason.message)")
+        stream.stalledMs = 0
+        stream.run(30)
+        #expect(stream.health == .good)
+    }
+
     @Test func jitter() throws {
         let reason = try self.plant(.uplinkJitter, within: 12, then: .degraded) { $0.jitterMs = 180 }
         #expect(reason.value.map { $0 > 100 } == true)

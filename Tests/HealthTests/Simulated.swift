@@ -105,6 +105,7 @@ struct Simulated {
         track.bytes = bytes
         track.largestBytes = largest
         track.transitMs = transit
+        track.mediaMs = self.mediaMs
         track.jumpedMs = self.jumpedMs
         track.jitterMs = Int64(frames) * self.jitterMs
         track.jumps = self.jumps

@@ -1,10 +1,10 @@
-import Health
 import Media
 import NIOCore
 import RTMP
 import TestSupport
 import Testing
 
+@testable import Health
 @testable import Relay
 
 @Suite struct ArrivalMeterTests {
@@ -79,6 +79,23 @@ import Testing
         #expect(seconds.map(\.stalls).reduce(0, +) == 1 && seconds.allSatisfy { $0.video.jumps == 0 && $0.audio.jumps == 0 })
         #expect((1_480...1_520).contains(seconds.map(\.stalledMs).reduce(0, +)))
         #expect(seconds[2].silentMs >= 980 && !seconds[2].hasMedia)
+    }
+
+    /// What waits and then comes at once is no higher frame rate: the pictures a second are those of the media's time.
+    @Test func burstsAreNoFrameRate() throws {
+        for waitMs: Int64 in [900, 1_300, 2_700, 3_900] {
+            let seconds = try self.seconds(60) { _, ms in (ms, ms < 40_000 ? (ms / waitMs + 1) * waitMs : ms) }
+            var judge = StreamJudge()
+            for (index, second) in seconds.enumerated() {
+                judge.judge(second)
+                if let pictures = judge.pictures(over: StreamJudge.fpsWindow) {
+                    #expect((22.0...28.0).contains(pictures.fps), "\(pictures.fps) after \(index) s of bursts each \(waitMs) ms")
+                }
+                #expect(!judge.health.reasons.contains { $0.code == .fpsLow }, "\(judge.health)")
+            }
+            let mediaMs = seconds.reduce(0) { $0 + $1.video.mediaMs }
+            #expect((59_500...60_000).contains(mediaMs), "\(mediaMs)")
+        }
     }
 
     /// Pictures each second, and timestamps that say so, are no stall.

@@ -4,9 +4,9 @@ import { t } from './i18n.js';
 
 /** Reasons of rooms' states, and of the end of connections. */
 export const reasons = {
-  media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by a call', dropped: 'its push was ended by a call',
+  created: 'the room was made', media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by a call', dropped: 'its push was ended by a call',
   serverRestart: 'the server restarted', resumed: 'by a call', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
-  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', expired: 'by a call', closed: 'by a call', reopened: 'pushed to again', forbidden: 'forbidden',
+  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', ownerAway: 'the owner is away', retention: 'it was kept long enough', expired: 'by a call', closed: 'by a call', reopened: 'pushed to again', forbidden: 'forbidden',
   client_closed: 'left by itself', connection_lost: 'the connection broke', stream_ended: 'the stream ended', handshake_timeout: 'its handshake took too long', connect_timeout: 'did not say what it wants in time',
   first_media_timeout: 'sent no media in time', unused: 'did nothing for too long', not_rtmp: 'does not speak RTMP', protocol_error: 'broke the protocol', malformed_media: 'sent damaged media', bad_name: 'its stream has no valid name',
   access_denied: 'its address may not do this', credential_missing: 'came without a credential', credential_no_time: 'its credential names no time', credential_expired: 'its credential expired', credential_wrong: 'its credential is wrong',
@@ -15,6 +15,9 @@ export const reasons = {
   name_taken: 'somebody else pushes this stream', loop: 'the stream would come back to this server', flapping: 'came and went too often', taken_over: 'a new push took its place', media_idle: 'sent no media for too long',
   too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
   too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',
+  // Of the right to speak.
+  free: 'nobody spoke', turn: 'its turn came', handedOver: 'handed over', preempted: 'somebody more important speaks', asked: 'gave it back', unpublished: 'stopped sending', idle: 'said nothing', maxHold: 'spoke for as long as it may', muted: 'muted',
+  moderator: 'by a moderator', modeChanged: 'the rules changed', limit: 'too many speak', queueFull: 'too many wait', notHolding: 'did not hold the floor', banned: 'is banned',
 };
 export const reasonWords = (code) => t(reasons[code] ?? code);
 

@@ -9,7 +9,7 @@ const interval = '请把编码器的关键帧间隔设为 2 秒（OBS：关键�
 // 与 Sources/Health/ReasonText.swift 对应。`codec`: the stream's codec of that track.
 const chinese = {
   media_behind_clock: ({ value }) => `每秒只到达 ${number(value, 2)} 秒的媒体：上行网络或编码器太慢，观众会卡顿并越来越落后。请降低码率、改善网络，或检查编码器的负载。`,
-  uplink_stalls: ({ value }) => `最近十秒内有 ${seconds(value)}没有数据到达，而媒体仍在继续：观众看到画面停住。请检查推流端的网络，尤其是无线网络；若持续出现请降低码率。`,
+  uplink_stalls: ({ value }) => value > 10000 ? `已有 ${seconds(value)}没有数据到达：观众看到画面停住。请检查推流端的网络，尤其是无线网络。` : `最近十秒内有 ${seconds(value)}没有数据到达，而媒体仍在继续：观众看到画面停住。请检查推流端的网络，尤其是无线网络；若持续出现请降低码率。`,
   uplink_jitter: ({ value }) => `消息平均早到或晚到 ${number(value, 0)} 毫秒：播放器需要较长的缓冲，否则会卡顿。请检查推流端的网络，或让编码器逐帧发送而不是成批发送。`,
   timestamp_jump: ({ value }) => `时间戳向${value < 0 ? '后' : '前'}跳了 ${seconds(value)}：播放器和录制可能中断或音画不同步。请让编码器使用同一个稳定的时钟；若持续出现请重启编码器。`,
   av_skew: ({ value }) => `音频的时间戳比视频${value < 0 ? '落后' : '超前'} ${seconds(value)}：播放器会等待较晚的一方，或音画不同步。请重启推流端，或设置其音频偏移；并检查两者是否使用同一个时钟。`,

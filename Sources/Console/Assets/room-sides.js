@@ -5,9 +5,10 @@ import { h, KeyedList, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
 import { listenIn } from './listen.js';
-import { part, traceButton } from './room-stream.js';
+import { part } from './room-stream.js';
 import { rights } from './rights.js';
 import { ask, button, facts, inform, secretLine, soon, table } from './ui.js';
+import { traceButton } from './viewers.js';
 import { eventLine } from './words.js';
 
 // --- What is known of the room
@@ -27,7 +28,7 @@ export function about(roomNow, figures) {
       if (element.contains(document.activeElement)) return;
       show(element, facts([
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
-        [t('Reason'), room.forbidReason || reasonWords(room.stateReason)], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
+        [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
         [t('Video'), video], [t('Audio'), audio],
         [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher.sessionId))],
         [t('Bit rate'), stream && bits(stream.bitsPerSecond)],

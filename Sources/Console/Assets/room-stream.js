@@ -1,14 +1,13 @@
-// What a room's page shows of a stream: its picture, why it is bad, its figures, and who watches.
-import { get, may, remove, url } from './api.js';
+// What a room's page shows of a stream: its picture, why it is bad, and its figures.
+import { get, may, url } from './api.js';
 import { chart } from './chart.js';
-import { coded, reasonWords } from './codes.js';
 import { h, setText, show } from './dom.js';
-import { bits, bytes, clock, count, duration, ms, none } from './format.js';
+import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
 import { LivePlayer } from './live-player.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
-import { ask, button, fail, inform, notice, table, verdictBadge } from './ui.js';
+import { button, fail, verdictBadge } from './ui.js';
 
 /** Of a part of an address. */
 export const part = (text) => encodeURIComponent(text);
@@ -52,7 +51,7 @@ export function preview(roomNow, slotNow, path) {
   const timer = setInterval(() => {
     const ranges = video.buffered;
     const behind = player && ranges.length ? ranges.end(ranges.length - 1) - video.currentTime : null;
-    setText(delay, behind === null || behind < 0 || behind > 60 ? '' : t('Delay {ms}', { ms: ms(behind * 1000) }));
+    setText(delay, behind === null || behind < 0 || behind > 60 ? '' : t('Delay of this player {ms}', { ms: ms(behind * 1000) }));
   }, 500);
 
   return {
@@ -60,8 +59,11 @@ export function preview(roomNow, slotNow, path) {
     async update() {
       const slot = slotNow();
       if (roomNow().state === 'live' && slot?.isActive) await start(slot);
-      else if (!slot?.isActive && roomNow().state !== 'interrupted' && playing) { stop(); setText(status, t('No picture')); }
-      else if (!playing) setText(status, t('No picture'));
+      else if (roomNow().state !== 'interrupted' || !playing) {
+        if (playing) stop();
+        const { state, expiresAt, forbidReason } = roomNow();
+        setText(status, state === 'forbidden' ? [t('Forbidden until {time}', { time: time(expiresAt) }), forbidReason].filter(Boolean).join(': ') : t('No picture'));
+      }
     },
     stop() { clearInterval(timer); stop(); },
   };
@@ -147,90 +149,4 @@ export function charts(slotNow) {
     all.viewers.update(data.list.map((row) => ({ at: row.at, value: row.viewersPeak })));
   }
   return { element, update };
-}
-
-// --- Who watches
-
-// A viewer further behind than this is told why.
-const slowMs = 1500;
-
-export function viewers(slotNow, figures) {
-  const element = h('section', { class: 'panel' });
-  element.hidden = !may(rights.listSessions);
-  const now = h('div');
-  const left = h('div', { class: 'below' });
-  show(element, now, left);
-  // By session: what it had been sent, and when. From it comes what the viewer takes.
-  let seen = new Map();
-  let leftAt = 0;
-
-  /** Bits per second since the last look, null at the first one. */
-  function rate(id, sent, at) {
-    const before = seen.get(id);
-    return before && at - before.at >= 1000 ? Math.max(0, (sent - before.sent) * 8000 / (at - before.at)) : before?.rate ?? null;
-  }
-
-  function why(behindMs, takes, whole) {
-    if (!(behindMs > slowMs)) return null;
-    if (takes === null || !whole) return t('too slow for this stream');
-    if (takes >= whole * 0.95) return t('it catches up');
-    return t('takes {rate} of {whole}: its network or its player is too slow', { rate: bits(takes), whole: bits(whole) });
-  }
-
-  async function update() {
-    const slot = slotNow();
-    if (!slot || element.hidden) return;
-    const stream = `${slot.app}/${slot.name}`;
-    const [data, whole] = await Promise.all([get('/sessions', { stream, role: 'player', limit: 100 }), figures()]);
-    const at = performance.now();
-    const next = new Map();
-    const rows = data.list.map((session) => {
-      const play = session.playing.find((each) => each.stream === stream) ?? {};
-      const takes = rate(session.sessionId, play.bytesSent, at);
-      const before = seen.get(session.sessionId);
-      next.set(session.sessionId, before && at - before.at < 1000 ? before : { sent: play.bytesSent, at, rate: takes });
-      return { session, play, takes };
-    }).sort((one, other) => (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
-    const hasLeft = [...seen.keys()].some((id) => !next.has(id));
-    seen = next;
-    if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(slot, stream).catch(() => {}); }
-    // A row whose button has the focus would lose it.
-    if (now.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON') return;
-    const isHere = (session) => session.transport === 'ws-fmp4' && session.client === navigator.userAgent.slice(0, 200);
-    show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), rows.length
-      ? table('', [t('Address'), t('Protocol'), t('Client'), { name: t('Behind live'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
-        rows.map(({ session, play, takes }) => [session.address, [session.transport, h('div', { class: 'dim' }, duration(session.seconds))],
-          h('div', { class: 'client', title: session.client ?? '' }, isHere(session) ? t('a console like this one') : session.client ?? none),
-          [ms(play.behindMs), h('div', { class: 'slow' }, why(play.behindMs, takes, whole?.bitsPerSecond))], count(play.framesSkipped), bytes(play.bytesSent),
-          h('span', { class: 'row tight' }, traceButton(session.sessionId), endButton(session.sessionId, update))]))
-      : h('p', { class: 'dim' }, t('No viewers.')),
-    data.total > data.list.length && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
-  }
-
-  /** Who is gone, and why: a viewer that is cut vanishes from the list above. */
-  async function showLeft(slot, stream) {
-    if (!may(rights.listFinishedPlays)) return;
-    const { list } = await get('/stats/plays', { stream, limit: 5 });
-    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('At worst behind'), isNumber: true }],
-      list.map((play) => [clock(play.endedAt), play.address, h('div', { class: 'client', title: play.client ?? '' }, play.client ?? none), coded(reasonWords(play.reason), play.reason), ms(play.behindMs)]))]);
-  }
-  return { element, update };
-}
-
-function endButton(id, update) {
-  return may(rights.endSession) && button(t('End'), async () => {
-    if (await ask(t('End'), t('End this connection? Its client may connect again.'), [], () => remove(`/sessions/${id}`), { verb: t('End'), isDanger: true })) { notice(t('Ended.')); await update(); }
-  }, { class: 'small' });
-}
-
-export function traceButton(id) {
-  return may(rights.getSessionTrace) && button(t('Trace'), async () => {
-    const data = await get(`/sessions/${id}/trace`);
-    const arrows = { in: '→', out: '←' };
-    const lines = data.entries.map((entry) => {
-      const message = entry.message && `${ms(entry.message.timestampMs)}, ${bytes(entry.message.bytes)} ${entry.message.flags.join(' ')}`;
-      return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).join('  ')}`;
-    });
-    inform(`${t('Trace')} ${id}`, h('pre', { class: 'trace' }, lines.join('\n') || none));
-  }, { class: 'small' });
 }

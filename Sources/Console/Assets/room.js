@@ -5,9 +5,10 @@ import { Feed } from './feed.js';
 import { figuresOf } from './figures.js';
 import { t } from './i18n.js';
 import { about, links, pushAddress, recordings, talk, timeline } from './room-sides.js';
-import { charts, health, part, preview, streamPath, viewers } from './room-stream.js';
+import { charts, health, part, preview, streamPath } from './room-stream.js';
 import { rights } from './rights.js';
 import { ask, button, every, notice, stateBadge, verdictBadge } from './ui.js';
+import { viewers } from './viewers.js';
 
 export function roomPage(id) {
   const path = `/rooms/${part(id)}`;
@@ -84,14 +85,14 @@ const bans = () => [['600', t('10 minutes')], ['3600', t('1 hour')], ['86400', t
 function actions(room, slot, path, refresh) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
   const run = (text, right, isThere, title, help, fields, act, danger) => isThere && may(rights[right]) && button(text, async () => {
-    if (await ask(title, help, fields, act, { verb: text, isDanger: danger })) { notice(t('Done.')); await refresh(); }
+    if (await ask(`${title}: ${room.title || room.roomId}`, help, fields, act, { verb: text, isDanger: danger })) { notice(t('Done.')); await refresh(); }
   }, danger ? { class: 'danger' } : {});
   return [
     run(t('Drop the push'), 'dropStream', slot?.isActive, t('Drop the push'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
     run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut and refused until then.'),
       [{ name: 'reason', label: t('Reason'), length: 200 }, { name: 'seconds', label: t('For how long'), options: bans() }],
       (values) => post(`${path}/forbid`, { seconds: Number(values.seconds), ...(values.reason && { reason: values.reason }) }), true),
-    run(t('Resume'), 'resumeRoom', room.state === 'forbidden', t('Resume'), t('Pushes will be accepted again.'), [], () => post(`${path}/resume`)),
+    run(t('Resume'), 'resumeRoom', room.state === 'forbidden', t('Resume'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),
     run(t('Renew'), 'renewRoom', isOpen, t('Renew'), '', [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
       (values) => post(`${path}/renew`, { seconds: Number(values.seconds) })),
     run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Record'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),

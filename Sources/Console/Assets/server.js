@@ -2,7 +2,7 @@
 import { get, may, post, remove, session } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
-import { bytes, clock, count, ms, none } from './format.js';
+import { bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
@@ -34,6 +34,15 @@ export function serverPage() {
   const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
   show(sections, Object.values(places));
 
+  // Of the time since the last look.
+  let look = null;
+  function cpu(seconds) {
+    const now = { at: performance.now(), seconds };
+    const share = look && now.at > look.at ? (seconds - look.seconds) * 1000 / (now.at - look.at) : null;
+    look = now;
+    return share === null || !Number.isFinite(share) ? none : `${Math.round(share * 100)} %`;
+  }
+
   async function load() {
     const [counters, text] = await Promise.all([get('/counters'), fetch('/api/v1/metrics', { headers: { 'X-Csrf-Token': session.csrf } }).then((answer) => answer.text())]);
     const metrics = read(text);
@@ -41,6 +50,8 @@ export function serverPage() {
     show(figures,
       figure(t('Live streams'), count(metrics.earshot_streams_live)), figure(t('Viewers'), count(metrics.earshot_viewers)), figure(t('Connections'), count(metrics.earshot_connections)),
       figure(t('Busiest core answers late by'), ms(metrics.earshot_loop_lag_seconds * 1000)),
+      figure(t('CPU'), cpu(metrics.process_cpu_seconds_total), t('of one core')),
+      figure(t('Memory'), bytes(metrics.process_resident_memory_bytes)), figure(t('Runs for'), duration(metrics.process_uptime_seconds)),
       figure(t('Memory for media'), bytes(counters.memoryUsedBytes), t('used of {limit}', { limit: '' }) + bytes(counters.memoryLimitBytes)),
       figure(t('Pushes begun'), count(counters.publishesStarted)), figure(t('Plays begun'), count(counters.playsStarted)));
     const ended = Object.entries(counters.closed).filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);

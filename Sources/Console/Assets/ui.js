@@ -36,6 +36,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
       ? h('select', { name: field.name, multiple: field.isMultiple, size: field.isMultiple && 6 }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
       : h('input', { name: field.name, type: field.type ?? 'text', value: field.value ?? '', required: field.required, maxlength: field.length, autocomplete: 'off' }));
     const go = h('button', { class: isDanger ? 'danger' : 'primary' }, verb);
+    const cancel = h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel'));
     const form = h('form', { onsubmit: async (event) => {
       event.preventDefault();
       go.disabled = true;
@@ -52,12 +53,13 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
     } },
     h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
     fields.map((field, index) => h('label', null, field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
-    h('menu', null, h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel')), go));
+    h('menu', null, cancel, go));
     let isDone = false;
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
     document.body.append(dialog);
     dialog.showModal();
-    (inputs[0] ?? go).focus();
+    // What cannot be taken back is not done by a stray Enter.
+    (inputs[0] ?? (isDanger ? cancel : go)).focus();
   });
 }
 
@@ -80,10 +82,12 @@ export const verdictBadge = (verdict) => (verdict ? h('span', { class: `badge ${
 export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
   .map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
 
+/** A row may have a `note`, which stands below it over the whole width. */
 export function table(caption, columns, rows) {
   return h('div', { class: 'scroll' }, h('table', null, caption && h('caption', null, caption),
     h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: column.isNumber && 'number' }, column.name ?? column)))),
-    h('tbody', null, rows.map((row) => h('tr', null, row.map((cell, index) => h('td', { class: columns[index]?.isNumber && 'number', 'data-label': columns[index]?.name ?? columns[index] }, cell)))))));
+    h('tbody', null, rows.map((row) => [h('tr', { class: row.note && 'noted' }, row.map((cell, index) => h('td', { class: columns[index]?.isNumber && 'number', 'data-label': columns[index]?.name ?? columns[index] }, cell))),
+      row.note && h('tr', { class: 'note' }, h('td', { colspan: columns.length }, row.note))]))));
 }
 
 export async function copy(text) {

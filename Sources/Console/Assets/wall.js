@@ -1,8 +1,9 @@
 // The wall of rooms: live pictures, states and what is wrong.
 import { get, load as loadFile, may, post } from './api.js';
+import { reasonWords } from './codes.js';
 import { h, KeyedList, setText, show } from './dom.js';
 import { Feed } from './feed.js';
-import { bits, count, ms, since } from './format.js';
+import { bits, clock, count, ms, since } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, every, stateBadge, verdictBadge } from './ui.js';
@@ -11,6 +12,8 @@ import { figures, figuresOfAll } from './figures.js';
 
 const pageSize = 24;
 const pictureSeconds = 10;
+// A viewer further behind than this is worth a word.
+const slowMs = 1500;
 // Orders by figures that the store does not have: the streams' list is sorted by them.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
@@ -60,6 +63,7 @@ class Tile {
     this.pictures = pictures;
     this.pictureDue = 0;
     this.image = null;
+    this.behind = [];
     this.name = h('div', { class: 'name' });
     this.facts = h('div', { class: 'facts' });
     this.badges = h('div', { class: 'badges' });
@@ -92,7 +96,8 @@ class Tile {
   draw() {
     const { room, stream } = this;
     const verdict = stream?.verdict;
-    this.link.className = `tile ${verdict ?? ''}`;
+    const isInterrupted = room.state === 'interrupted';
+    this.link.className = `tile ${isInterrupted ? 'bad' : verdict ?? ''}`;
     const key = `${room.state} ${verdict}`;
     if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
     this.drawn = key;
@@ -100,13 +105,24 @@ class Tile {
     const viewers = room.streams.length === 1 && stream ? stream.viewers : room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
     const facts = [t('{n} viewers', { n: count(viewers) })];
     if (stream) facts.push(bits(stream.bitsPerSecond));
-    if (stream?.worstBehindMs) facts.push(t('worst {ms} behind', { ms: ms(stream.worstBehindMs) }));
+    const worst = this.worstBehind(stream);
+    if (worst) facts.push(t('worst {ms} behind', { ms: ms(worst) }));
     facts.push(since(room.since));
     setText(this.facts, facts.join(' · '));
-    const reason = verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream) : '';
+    const reason = isInterrupted ? [t('The push was interrupted: {reason}.', { reason: reasonWords(room.stateReason) }), room.expiresAt && t('The room expires at {time}.', { time: clock(room.expiresAt) })].filter(Boolean).join(' ')
+      : verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream)
+        : worst > slowMs ? t('The stream is well, but a viewer is too slow for it.') : '';
     setText(this.why, reason);
     this.why.title = reason;
     this.why.hidden = !reason;
+  }
+
+  /** The highest of the last minute: a viewer that skips frames is back for a moment each time. */
+  worstBehind(stream) {
+    const at = performance.now();
+    this.behind = this.behind.filter((each) => at - each.at < 60_000);
+    if (stream?.worstBehindMs) this.behind.push({ at, ms: stream.worstBehindMs });
+    return Math.max(0, ...this.behind.slice(-30).map((each) => each.ms));
   }
 
   async loadPicture() {
@@ -136,6 +152,8 @@ export function wallPage(query) {
   empty.hidden = true;
   const back = button(t('Previous'), async () => { pages.pop(); await load(); });
   const forth = button(t('Next'), async () => { pages.push(next); await load(); });
+  const together = h('p', { class: 'panel', role: 'status' }, t('Most streams arrive late at the same time: look at this machine and its network first.'), ' ', h('a', { href: '#/server' }, t('Server')));
+  together.hidden = true;
   let next = null;
   let turn = 0, shown = 0, isShown = true;
 
@@ -232,6 +250,13 @@ export function wallPage(query) {
     const slots = new Map(live.map((tile) => [tile, tile.room.streams.find((slot) => slot.isActive)]).filter(([, slot]) => slot));
     const found = await figuresOfAll([...slots.values()]);
     for (const [tile, slot] of slots) tile.figures(found.get(`${slot.app}/${slot.name}`) ?? null);
+    tellWhetherItIsUs([...found.values()]);
+  }
+
+  /** Ills of the uplink in most streams at once are rarely those of as many uplinks. */
+  function tellWhetherItIsUs(streams) {
+    const isLate = (stream) => stream.verdict !== 'good' && ['media_behind_clock', 'uplink_stalls', 'uplink_jitter'].includes(stream.reasons[0]?.code);
+    together.hidden = streams.length < 3 || streams.filter(isLate).length * 3 < streams.length * 2;
   }
 
   // Events say when something changed; many at once make one load a second.
@@ -251,7 +276,7 @@ export function wallPage(query) {
       h('label', null, t('State'), select('state', [[usual, t('Live rooms')], ['', t('All states')], ...states.map((state) => [state, t(state)])])),
       h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
         ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []]))),
-    empty, list, h('div', { class: 'pages' }, back, forth));
+    together, empty, list, h('div', { class: 'pages' }, back, forth));
 
   return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
 }

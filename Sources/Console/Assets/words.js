@@ -10,18 +10,30 @@ import { verdictBadge } from './ui.js';
 export const kinds = {
   'room.created': 'Room created', 'room.live': 'Room went live', 'room.interrupted': 'Push interrupted', 'room.resumed': 'Push is back', 'room.forbidden': 'Room forbidden',
   'room.unforbidden': 'Room allowed again', 'room.expired': 'Room expired', 'room.closed': 'Room closed', 'room.updated': 'Room changed', 'room.renewed': 'Room renewed', 'room.deleted': 'Room deleted',
-  'room.owner_offline': 'Owner went away', 'room.owner_online': 'Owner is back',
+  'room.ownerOffline': 'Owner went away', 'room.ownerOnline': 'Owner is back',
   'stream.begin': 'Push began', 'stream.end': 'Push ended', 'stream.forbidden': 'Stream forbidden', 'stream.resumed': 'Stream allowed again', 'stream.health': 'Verdict changed',
-  'session.kicked': 'Connection ended by a call', 'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended',
-  'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
+  'member.join': 'A user joined', 'member.leave': 'A user left', 'member.kick': 'A user was kicked', 'session.kick': 'Connection ended by a call',
+  'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended', 'snapshot.taken': 'Picture taken',
   'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
+  'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
+  'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
 };
 
 // What the words say already, or what only programs need.
 const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs']);
 
+/** Names of what an event tells. */
+const details = {
+  audioCodec: 'audio codec', videoCodec: 'video codec', width: 'width', height: 'height', bytes: 'bytes', clientAddress: 'address', deviceUid: 'device', direction: 'direction', durationMs: 'length', error: 'error',
+  expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
+  recordingId: 'recording number', renewedUntil: 'until', sessionId: 'session', snapshotId: 'picture', target: 'target', taskId: 'link', title: 'title', transport: 'protocol', userId: 'user', adoptsAt: 'follows at', byMs: 'by', takenAt: 'taken',
+  startedAt: 'begun', endedAt: 'ended',
+};
+
 function detail([name, value]) {
-  const label = t(name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+  const label = t(details[name] ?? name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+  if (name === 'former') return `${label} ${t(value)}`;
+  if (name === 'expiresReason') return `${label} ${reasonWords(value)}`;
   if (name.endsWith('Ms')) return `${label} ${duration(value / 1000)}`;
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return `${label} ${clock(value)}`;
   return `${label} ${typeof value === 'boolean' ? t(value ? 'yes' : 'no') : value}`;

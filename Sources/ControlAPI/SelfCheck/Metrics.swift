@@ -33,6 +33,7 @@ struct Metrics {
         metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", lags.max() ?? 0)
         metrics.head("earshot_event_loop_lag_seconds", "Lag of each event loop now.", true)
         for (loop, lag) in lags.enumerated() { metrics.line("earshot_event_loop_lag_seconds{loop=\"\(loop)\"}", .number(lag)) }
+        metrics.add(ProcessFigures())
         metrics.add(services.rooms.storeStatus)
         let traces = services.connections.traces.store
         metrics.add("earshot_trace_bytes", "Bytes of the sessions' traces now.", Double(traces.used))
@@ -57,6 +58,16 @@ struct Metrics {
             default: self.line(name, member.value)
             }
         }
+    }
+
+    /// Under the names that Prometheus' own libraries give them.
+    private mutating func add(_ process: ProcessFigures) {
+        self.head("process_cpu_seconds_total", "Seconds of CPU that the server has used.", false)
+        self.line("process_cpu_seconds_total", .number(process.cpuSeconds))
+        if let runs = process.runsForSeconds {
+            self.add("process_uptime_seconds", "Seconds since the server was started.", runs)
+        }
+        if let bytes = SystemMemory().resident { self.add("process_resident_memory_bytes", "Bytes of the server in RAM.", Double(bytes)) }
     }
 
     private mutating func add(_ store: StoreStatus) {

@@ -1,0 +1,116 @@
+// Who watches a stream, who is behind and whose fault that is, and who has left.
+import { get, may, remove } from './api.js';
+import { coded, reasonWords } from './codes.js';
+import { h, show } from './dom.js';
+import { bits, bytes, clock, count, duration, ms, none } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { ask, button, inform, notice, table } from './ui.js';
+
+// A viewer that was further behind than this, or was spared frames, within the last minute is told why.
+const slowMs = 1500;
+const rememberedMs = 60_000;
+// A shorter look says little about what a viewer takes.
+const leastMs = 3000;
+
+/** What the last minute showed of one viewer. */
+class Watch {
+  constructor() { this.looks = []; }
+
+  note({ bytesSent, framesSkipped, behindMs }) {
+    const at = performance.now();
+    if (this.looks.length && at - this.looks.at(-1).at < 1000) return;
+    this.looks.push({ at, bytesSent, framesSkipped, behindMs: behindMs ?? 0 });
+    while (this.looks.length > 2 && at - this.looks[0].at > rememberedMs) this.looks.shift();
+  }
+
+  get spanMs() { return this.looks.length > 1 ? this.looks.at(-1).at - this.looks[0].at : 0; }
+  get skipped() { return this.looks.at(-1).framesSkipped - this.looks[0].framesSkipped; }
+  get isSlow() { return this.skipped > 0 || this.looks.some((look) => look.behindMs > slowMs); }
+  /** Bits per second; null when it has not been watched for long enough. */
+  get takes() { return this.spanMs < leastMs ? null : Math.max(0, (this.looks.at(-1).bytesSent - this.looks[0].bytesSent) * 8000 / this.spanMs); }
+}
+
+/** Why a viewer is behind; null when it is not. `whole`: the stream's bits per second. */
+function why(watch, whole, slowOnes, all) {
+  if (!watch.isSlow) return null;
+  const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= slowMs / 3;
+  if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
+  const { takes } = watch;
+  if (takes === null || !whole) return t('Slow: it does not keep up with the stream.');
+  const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in the last minute.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped) });
+  const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
+    : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
+  return `${how} ${whose}`;
+}
+
+export function viewers(slotNow, figures) {
+  const element = h('section', { class: 'panel' });
+  element.hidden = !may(rights.listSessions);
+  const now = h('div');
+  const left = h('div', { class: 'below' });
+  show(element, now, left);
+  let watches = new Map();
+  let leftAt = 0;
+  const isHere = (client) => client === navigator.userAgent.slice(0, 200);
+  const clientCell = (client) => h('div', { class: 'client', title: client ?? '' }, isHere(client) ? t('a console like this one') : client ?? none);
+
+  async function update() {
+    const slot = slotNow();
+    if (!slot || element.hidden) return;
+    const stream = `${slot.app}/${slot.name}`;
+    const [data, whole] = await Promise.all([get('/sessions', { stream, role: 'player', limit: 100 }), figures()]);
+    const next = new Map();
+    const all = data.list.map((session) => {
+      const play = session.playing.find((each) => each.stream === stream) ?? {};
+      const watch = watches.get(session.sessionId) ?? new Watch();
+      watch.note(play);
+      next.set(session.sessionId, watch);
+      return { session, play, watch };
+    }).sort((one, other) => other.watch.isSlow - one.watch.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
+    const hasLeft = [...watches.keys()].some((id) => !next.has(id));
+    watches = next;
+    const at = performance.now();
+    if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(stream).catch(() => {}); }
+    // A row whose button has the focus would lose it, and no row moves away under the pointer.
+    if (document.querySelector('dialog[open]') || (now.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON')) return;
+    const slowOnes = all.filter((each) => each.watch.isSlow).length;
+    // Without media nobody can be behind it.
+    const stands = whole && whole.bitsPerSecond === 0;
+    show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
+      ? table('', [t('Address'), t('Client'), t('Protocol'), { name: t('Behind live'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
+        all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, h('span', { class: 'dim' }, ` ${duration(session.seconds)}`)),
+          stands ? t('stands') : ms(play.behindMs), count(play.framesSkipped), bytes(play.bytesSent),
+          h('span', { class: 'row tight' }, traceButton(session.sessionId), endButton(session, stream, update))], { note: stands ? null : why(watch, whole?.bitsPerSecond, slowOnes, all.length) })))
+      : h('p', { class: 'dim' }, t('No viewers.')),
+    data.total > data.list.length && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
+  }
+
+  /** Who is gone, and why: a viewer that is cut vanishes from the list above. */
+  async function showLeft(stream) {
+    if (!may(rights.listFinishedPlays)) return;
+    const { list } = await get('/stats/plays', { stream, limit: 5 });
+    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('At worst behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
+      list.map((play) => [clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)]))]);
+  }
+  return { element, update };
+}
+
+function endButton(session, stream, update) {
+  const whose = t('{client} at {address}, which plays {stream}.', { client: session.client ?? session.transport, address: session.address, stream });
+  return may(rights.endSession) && button(t('End'), async () => {
+    if (await ask(t('End this connection?'), `${whose} ${t('Its client may connect again.')}`, [], () => remove(`/sessions/${session.sessionId}`), { verb: t('End'), isDanger: true })) { notice(t('Ended.')); await update(); }
+  }, { class: 'small' });
+}
+
+export function traceButton(id) {
+  return may(rights.getSessionTrace) && button(t('Trace'), async () => {
+    const data = await get(`/sessions/${id}/trace`);
+    const arrows = { in: '→', out: '←' };
+    const lines = data.entries.map((entry) => {
+      const message = entry.message && `${ms(entry.message.timestampMs)}, ${bytes(entry.message.bytes)} ${entry.message.flags.join(' ')}`;
+      return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).join('  ')}`;
+    });
+    inform(`${t('Trace')} ${id}`, h('p', { class: 'dim' }, t('The last half minute of what this connection said (→) and was told (←), for who knows the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
+  }, { class: 'small' });
+}

@@ -1,0 +1,53 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the system knows of this process. Values; read when they are asked for, which takes some tens of microseconds.
+package struct ProcessFigures: Sendable, Equatable {
+    /// Seconds of CPU, in user and system mode together (getrusage(2)).
+    package let cpuSeconds: Double
+    /// Seconds for which the process has run; nil where proc(5) is missing.
+    package let runsForSeconds: Double?
+
+    package init() {
+        var usage = rusage()
+        getrusage(Self.thisProcess, &usage)
+        self.cpuSeconds = Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime)
+        self.runsForSeconds = Self.runsFor(
+            stat: Self.text("/proc/self/stat"), uptime: Self.text("/proc/uptime"), perSecond: Int(sysconf(CInt(_SC_CLK_TCK))))
+    }
+
+    /// From the texts of proc(5): `starttime` is the twenty-second field of stat, in clock ticks since the system's start. The second field,
+    /// the program's name, is in parentheses and may hold anything.
+    static func runsFor(stat: String?, uptime: String?, perSecond: Int) -> Double? {
+        guard let stat, let end = stat.lastIndex(of: ")"), perSecond > 0 else { return nil }
+        let fields = stat[stat.index(after: end)...].split(separator: " ")
+        guard fields.count > 19, let ticks = Double(fields[19]), let up = uptime?.split(separator: " ").first.flatMap({ Double($0) }) else {
+            return nil
+        }
+        return max(0, up - ticks / Double(perSecond))
+    }
+
+    private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1_000_000 }
+
+    private static func text(_ path: String) -> String? {
+        // A missing file has no value.
+        try? String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    #if canImport(Glibc)
+    private static let thisProcess = __rusage_who_t(RUSAGE_SELF.rawValue)
+    #else
+    private static let thisProcess = RUSAGE_SELF
+    #endif
+}
