@@ -51,7 +51,8 @@ export function auditPage() {
   let lines = [];
   let next = null;
   const told = (value) => (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? time(value) : value === null || value === undefined ? none : JSON.stringify(value));
-  const changes = (line) => line.after && Object.entries(line.after).map(([name, value]) => `${name}: ${told(line.before?.[name])} → ${told(value)}`).join(', ');
+  const changes = (line) => [...new Set([...Object.keys(line.before ?? {}), ...Object.keys(line.after ?? {})])].map((name) => (line.after
+    ? `${name}: ${told(line.before?.[name])} → ${told(line.after[name])}` : `${name}: ${told(line.before[name])}`)).join(', ');
   const what = (line) => (operations[line.operation] ? coded(t(operations[line.operation]), line.operation) : h('code', null, line.operation));
 
   const who = h('input', { name: 'token', autocomplete: 'off', maxlength: 64 });

@@ -182,6 +182,8 @@ import Testing
             #expect(await server.lines.comes("reason=kicked", "ended by token:first"))
             let line = try await self.lines(api, "?operation=endSession").first.orThrow()
             #expect(line["object"].string == "session/\(id)" && line["roomId"].string == "cam1" && line["result"].string == "ok")
+            let former = line["before"]
+            #expect(former["clientAddress"].string?.hasPrefix("127.0.0.1:") == true && former["transport"].string == "rtmp", "\(line)")
             try await api.refused(404, "DELETE", "sessions/\(id)")
         }
     }
