@@ -132,6 +132,7 @@ def roles(server, browser, keep):
     page.click("Log in")
     page.wait("Boolean(document.querySelector('header.bar'))", "the console")
     page.run("location.hash = '#/rooms/den'")
+    page.click("End the room…")
     page.wait("document.querySelector('.head')?.innerText.includes('Close room')", "what an app may do")
     words = page.run("document.querySelector('.head').innerText")
     assert "Forbid" not in words and "Delete room" not in words and "Expire" not in words, words

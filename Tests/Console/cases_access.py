@@ -20,7 +20,7 @@ def fill(page, name, value):
     }})()""", f"the field {name}")
 
 
-@case(expected=("403", "404"))
+@case(expected=("401", "403", "404"))
 def limitedToken(server, browser, keep):
     """A token made for some rooms, in a browser of its own, sees these alone."""
     page = opened(server, browser)
@@ -39,7 +39,9 @@ def limitedToken(server, browser, keep):
     other.wait("Boolean(document.querySelector('#token'))", "the login")
     other.run(f"document.querySelector('#token').value = {json.dumps(secret)}")
     other.click("Log in")
-    other.wait("document.body.innerText.includes('shop-a-door')", "its room", 30)
+    other.wait("Boolean(document.querySelector('header.bar'))", "the console")
+    visit(other, "#/rooms?state=")
+    other.wait("document.body.innerText.includes('shop-a-door')", "its room")
     assert "shop-b-door" not in other.text()
 
 
@@ -65,7 +67,7 @@ def auditTrail(server, browser, keep):
     page.wait("document.body.innerText.includes('No line fits.')", "that there is nothing")
 
 
-@case(settings={"EARSHOT_OUTBOUND_ALLOWPRIVATE": "127.0.0.1"})
+@case(settings={"EARSHOT_OUTBOUND_ALLOW_PRIVATE": "127.0.0.1"})
 def filteredWebhook(server, browser, keep):
     """A target made in the console is told of the chosen events of the chosen rooms only."""
     page = opened(server, browser)

@@ -84,7 +84,7 @@ import Testing
     /// What waits and then comes at once is no higher frame rate: the pictures a second are those of the media's time.
     @Test func burstsAreNoFrameRate() throws {
         for waitMs: Int64 in [900, 1_300, 2_700, 3_900] {
-            let seconds = try self.seconds(60) { _, ms in (ms, ms < 40_000 ? (ms / waitMs + 1) * waitMs : ms) }
+            let seconds = try self.seconds(60) { _, ms in (ms, max(ms, (min(ms, 40_000) / waitMs + 1) * waitMs)) }
             var judge = StreamJudge()
             for (index, second) in seconds.enumerated() {
                 judge.judge(second)
