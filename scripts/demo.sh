@@ -69,7 +69,8 @@ if gone "$server" || [[ ! -s $work/health ]]; then
     fail "the server did not start" "$work/server.log"
 fi
 url=$rtmp/live/demo
-console=$(sed -n 's/^ *console //p' "$work/banner")
+# With the room's page behind the code: its picture moves.
+console="$(sed -n 's/^ *console //p' "$work/banner")&page=/rooms/demo"
 echo "demo: server  $rtmp  $http"
 echo "demo: console $console"
 
@@ -149,7 +150,7 @@ echo "demo: $verdict"
 if [[ -n $ends_itself || -n $stopped ]]; then exit 0; fi
 
 # --- The console, until Ctrl-C. The first address may be too old by now.
-console=$("$bin/earshot" console --server "$http" --data "$work/data" --quiet)
+console="$("$bin/earshot" console --server "$http" --data "$work/data" --quiet)&page=/rooms/demo"
 echo "demo: the picture goes on in the console, until Ctrl-C: $console"
 if [[ -n ${DISPLAY:-}${WAYLAND_DISPLAY:-} ]] && command -v xdg-open >/dev/null; then
     # Through a file: command lines, and so the code in this address, are for all to see.

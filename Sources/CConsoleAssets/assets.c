@@ -71,6 +71,9 @@ static const unsigned char room_stream_js[] = {
 static const unsigned char server_js[] = {
 #embed "../Console/Assets/server.js"
 };
+static const unsigned char signed_player_js[] = {
+#embed "../Console/Assets/signed-player.js"
+};
 static const unsigned char ui_js[] = {
 #embed "../Console/Assets/ui.js"
 };
@@ -109,6 +112,7 @@ static const struct console_asset assets[] = {
     ASSET(room_sides_js, "room-sides.js"),
     ASSET(room_stream_js, "room-stream.js"),
     ASSET(server_js, "server.js"),
+    ASSET(signed_player_js, "signed-player.js"),
     ASSET(ui_js, "ui.js"),
     ASSET(viewers_js, "viewers.js"),
     ASSET(wall_js, "wall.js"),

@@ -22,6 +22,7 @@ package final class ConsoleLogin: Sendable {
     private let connections: Connections
     private let access: ServerConfig.Access
     private let ledger: MemoryLedger
+    private let auditor: Auditor
 
     package init(
         _ sessions: ConsoleSessions, _ registry: RoomRegistry, _ authentication: Authentication, _ connections: Connections,
@@ -33,6 +34,7 @@ package final class ConsoleLogin: Sendable {
         self.connections = connections
         self.access = access
         self.ledger = ledger
+        self.auditor = Auditor(registry, connections.counters, log: connections.log)
     }
 
     /// A one-time code for the oldest valid admin token; nil when there is none.
@@ -45,7 +47,17 @@ package final class ConsoleLogin: Sendable {
         guard RequestOrigin.isOwn(request.head) else {
             throw APIError(.forbidden, .forbidden, "This login does not come from the console's page.")
         }
-        let token = try await self.token(try await self.credential(request, context), from: client)
+        let credential = try await self.credential(request, context)
+        let token: APIToken
+        do throws(APIError) {
+            token = try await self.token(credential, from: client)
+        } catch {
+            // A code is no token: nothing of it is kept.
+            let secret: String? = if case .token(let secret) = credential { secret } else { nil }
+            await self.auditor.login("logInToConsole", nil, secret: secret, refusal: error, from: client, requestID: context.id)
+            throw error
+        }
+        await self.auditor.login("logInToConsole", token, from: client, requestID: context.id)
         let session = self.sessions.start(for: token.id)
         self.connections.log.info(
             "Somebody logged in to the console",
@@ -62,9 +74,11 @@ package final class ConsoleLogin: Sendable {
         return Self.answer(session, token, request, context, sets: false)
     }
 
-    func logOut(_ request: Request, _ context: APIContext) throws(APIError) -> Response {
-        _ = try self.client(request, context)
-        _ = try self.sessions.tokenID(of: request.head)
+    func logOut(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
+        let client = try self.client(request, context)
+        if let id = try self.sessions.tokenID(of: request.head), let token = try await self.token(id) {
+            await self.auditor.login("logOutOfConsole", token, from: client, requestID: context.id)
+        }
         var answer = APIAnswer(.ok, ["code": 0, "message": "", "requestId": .string(context.id), "data": .null])
         answer.headers[.setCookie] = ConsoleSessions.setCookie(nil, for: request.head)
         return answer.response(to: request)
@@ -156,6 +170,7 @@ package final class ConsoleLogin: Sendable {
                 "code": 0, "message": "", "requestId": .string(context.id),
                 "data": [
                     "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
+                    "isLimited": .bool(token.scope.isLimited),
                     "csrf": .string(session.csrf), "expiresAt": .string(Instant.text(session.expiresAt)),
                     "version": .string(ServerVersion.text),
                 ],

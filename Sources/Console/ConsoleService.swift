@@ -10,7 +10,7 @@ import Support
 /// | path | |
 /// |---|---|
 /// | `GET /`, `GET /console/FILE` | the page and its files; the same for everybody |
-/// | `GET /console/session` | the login: role, name, the secret for `X-Csrf-Token`; 401 without one |
+/// | `GET /console/session` | the login: role, name, whether it is limited to some apps or rooms, the secret for `X-Csrf-Token`; 401 without one |
 /// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
 /// | `POST /console/logout` | forgets it |
 /// | `POST /console/code` | with a token in the Authorization header: a one-time code for a browser on this machine |
@@ -42,7 +42,7 @@ package final class ConsoleService: Sendable {
             return try await self.login.logIn(request, context)
         case "/console/logout":
             try Self.expect([.post], request, path)
-            return try self.login.logOut(request, context)
+            return try await self.login.logOut(request, context)
         case "/console/code":
             try Self.expect([.post], request, path)
             return try await self.login.code(request, context)

@@ -14,12 +14,18 @@ struct StatisticsHousekeeping {
         self.nowMs = nowMs
     }
 
-    func run(_ db: Database) throws {
+    /// Returns the number of rows deleted before their time, because there were too many.
+    func run(_ db: Database) throws -> Int {
         try self.rollUp(db)
         let oldest = self.nowMs - self.settings.keepMs
         try db.execute(sql: "DELETE FROM tens WHERE at < ?", arguments: [Self.tens(oldest)])
-        if let surplus = try self.surplus(in: "tens", db) { try db.execute(sql: "DELETE FROM tens WHERE at <= ?", arguments: [surplus]) }
-        for table in ["plays", "pushes"] { try self.shorten(table, before: oldest, db) }
+        var surplusRows = 0
+        if let surplus = try self.surplus(in: "tens", db) {
+            try db.execute(sql: "DELETE FROM tens WHERE at <= ?", arguments: [surplus])
+            surplusRows += db.changesCount
+        }
+        for table in ["plays", "pushes"] { surplusRows += try self.shorten(table, before: oldest, db) }
+        return surplusRows
     }
 
     /// Whole ten minutes only. When there are too many rows of minutes, the oldest are rolled up before their time.
@@ -40,16 +46,17 @@ struct StatisticsHousekeeping {
     }
 
     /// Deletes finished sessions from the oldest on. Numbers have no gaps but at the beginning, so they count the rows.
-    private func shorten(_ table: String, before oldestMs: Int64, _ db: Database) throws {
-        if let newest = try Int64.fetchOne(db, sql: "SELECT max(id) FROM \(table)") {
-            try db.execute(sql: "DELETE FROM \(table) WHERE id <= ?", arguments: [newest - Int64(self.settings.maxRows)])
-        }
+    /// Returns the number of those that were not too old, but too many.
+    private func shorten(_ table: String, before oldestMs: Int64, _ db: Database) throws -> Int {
         while let first = try Row.fetchOne(db, sql: "SELECT id, ended FROM \(table) ORDER BY id LIMIT 1"), let id: Int64 = first["id"],
             let ended: Int64 = first["ended"], ended < oldestMs
         {
             try db.execute(
                 sql: "DELETE FROM \(table) WHERE id < ? AND ended < ?", arguments: [id + Self.step, oldestMs])
         }
+        guard let newest = try Int64.fetchOne(db, sql: "SELECT max(id) FROM \(table)") else { return 0 }
+        try db.execute(sql: "DELETE FROM \(table) WHERE id <= ?", arguments: [newest - Int64(self.settings.maxRows)])
+        return db.changesCount
     }
 
     /// The beginning of the ten minutes that this time is in.

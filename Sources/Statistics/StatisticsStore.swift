@@ -26,6 +26,7 @@ package actor StatisticsStore {
     /// When rows were last rolled up and deleted, by the time of day.
     private var housekeptMs: Int64 = .min
     private nonisolated let trouble = Mutex<String?>(nil)
+    private nonisolated let surplus = Atomic<UInt64>(0)
 
     /// The time between two deletions of what is old.
     private static let housekeepingMs: Int64 = 60_000
@@ -40,6 +41,9 @@ package actor StatisticsStore {
 
     /// Why nothing can be written at the moment; nil while all is well. Any thread.
     package nonisolated var problem: String? { self.trouble.withLock { $0 } }
+
+    /// Rows deleted since the start before their time: there were more than ``StatisticsSettings/maxRows``. Any thread.
+    package nonisolated var surplusRows: UInt64 { self.surplus.load(ordering: .relaxed) }
 
     // MARK: Opening
 
@@ -188,7 +192,8 @@ package actor StatisticsStore {
         guard let pool = self.pool, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
         self.housekeptMs = nowMs
         do {
-            try pool.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
+            let surplus = try pool.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
+            self.surplus.add(UInt64(surplus), ordering: .relaxed)
         } catch {
             // Rows stay longer; damage shows at the next write.
             self.log.warning("Old statistics could not be deleted", metadata: ["problem": "\(Self.describe(error))"])

@@ -14,6 +14,7 @@ import cases  # noqa: E402, F401
 import cases_access  # noqa: E402, F401
 import cases_attacks  # noqa: E402, F401
 import cases_many  # noqa: E402, F401
+import cases_room  # noqa: E402, F401
 import cases_streams  # noqa: E402, F401
 import cases_talk  # noqa: E402, F401
 from looks import CASES  # noqa: E402

@@ -43,6 +43,17 @@ def limitedToken(server, browser, keep):
     visit(other, "#/rooms?state=")
     other.wait("document.body.innerText.includes('shop-a-door')", "its room")
     assert "shop-b-door" not in other.text()
+    # What concerns the whole server is not offered to a limited token, whatever its role.
+    chief = server.api("tokens", {"name": "chief", "role": "admin", "rooms": ["shop-a-"]})["secret"]
+    third = browser.page(f"http://{server.http}/")
+    third.wait("Boolean(document.querySelector('#token'))", "the login")
+    third.run(f"document.querySelector('#token').value = {json.dumps(chief)}")
+    third.click("Log in")
+    third.wait("Boolean(document.querySelector('header.bar'))", "the console")
+    assert third.run("[...document.querySelectorAll('header nav a')].map((each) => each.textContent).join()") == "Rooms,Events"
+    for place in ("server", "webhooks", "tokens", "audit"):
+        visit(third, f"#/{place}")
+        third.wait("document.querySelector('main').innerText.includes('the token is limited to some of its apps or rooms')", place)
 
 
 @case()
@@ -112,6 +123,7 @@ def serverPage(server, browser, keep):
         text = urllib.request.urlopen(urllib.request.Request(f"http://{server.http}/metrics", headers={"Authorization": f"Bearer {server.token}"})).read().decode()
         loops = text.count("\nearshot_event_loop_lag_seconds{")
         panel = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Event loops')"
+        page.wait("[...document.querySelectorAll('td')].some((each) => each.innerText === 'rtmp' && each.nextElementSibling.innerText === '1')", "the push by its protocol")
         assert loops >= 1 and page.run(f"{panel}.querySelectorAll('tbody tr').length") == loops
         server.api("streams/live/there/drop", {})
         page.wait("document.body.innerText.includes('its push was ended by a call')", "the words", 30)

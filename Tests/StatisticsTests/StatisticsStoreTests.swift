@@ -75,6 +75,7 @@ import Testing
         let plays = try await test.store.plays(filter)
         #expect(plays.count == 100 && plays.first?.value.session.session == 149 && plays.last?.value.session.session == 50)
         #expect(try await test.store.pushes(filter).count == 100)
+        #expect(test.store.surplusRows == 100, "50 plays and 50 pushes")
         // Three subjects a minute: those minutes that are too many became ten minutes; none is lost.
         let rows = try await test.store.read { db in
             (try Int.fetchOne(db, sql: "SELECT count(*) FROM minutes") ?? 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM tens") ?? 0)

@@ -1,5 +1,5 @@
 // Who may call the API, and what happened lately.
-import { get, may, post, remove, url } from './api.js';
+import { get, may, post, remove, url, whyNot } from './api.js';
 import { coded, operations } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { Feed } from './feed.js';
@@ -13,7 +13,7 @@ export function tokensPage() {
   const list = h('section', { class: 'panel' });
   const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Tokens')), may(rights.createToken) && button(t('New token'), create)), list);
   if (!may(rights.listTokens)) {
-    show(list, t('This needs the role {role}.', { role: rights.listTokens }));
+    show(list, whyNot(rights.listTokens));
     return { element, title: t('Tokens') };
   }
   async function load() {
@@ -45,7 +45,7 @@ export function auditPage() {
   const list = h('section', { class: 'panel' });
   const element = h('div', { class: 'stack' }, h('h1', null, t('Audit')), list);
   if (!may(rights.listAudit)) {
-    show(list, t('This needs the role {role}.', { role: rights.listAudit }));
+    show(list, whyNot(rights.listAudit));
     return { element, title: t('Audit') };
   }
   let lines = [];

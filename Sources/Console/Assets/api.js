@@ -1,9 +1,11 @@
 // Calls of the API with the browser's login.
 
+import { t } from './i18n.js';
+
 const base = '/api/v1';
 const ranks = { app: 0, ops: 1, admin: 2 };
 
-/** The login: {role, name, csrf, expiresAt, version}; null without one. */
+/** The login: {role, name, isLimited, csrf, expiresAt, version}; null without one. */
 export let session = null;
 const watchers = new Set();
 
@@ -23,8 +25,11 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the login's role may make a call, by its operationId: see rights.js. */
-export function may(role) { return session !== null && ranks[session.role] >= ranks[role]; }
+/** Whether the login may make a call: `right` is the call's in rights.js. */
+export function may(right) { return session !== null && ranks[session.role] >= ranks[right.replace('*', '')] && !(session.isLimited && right.endsWith('*')); }
+
+/** Why it may not. */
+export const whyNot = (right) => (ranks[session.role] >= ranks[right.replace('*', '')] ? t('This concerns the whole server; the token is limited to some of its apps or rooms.') : t('This needs the role {role}.', { role: right.replace('*', '') }));
 
 async function exchange(method, path, body, headers = {}) {
   const options = { method, headers: { Accept: 'application/json', ...headers }, credentials: 'same-origin', cache: 'no-store' };

@@ -14,7 +14,25 @@ export function chart(name, format) {
   let at = null;
   let scale = 1;
 
-  const x = (index) => left + (points.length < 2 ? 0 : index * (width - left - right) / (points.length - 1));
+  // By time: where the stream was away there are no points.
+  let from = 0, span = 1, step = Infinity;
+  const x = (index) => left + (times[index] - from) / span * (width - left - right);
+  let times = [];
+
+  function place() {
+    times = points.map((point) => Date.parse(point.at));
+    from = times[0] ?? 0;
+    span = Math.max(1, (times.at(-1) ?? 0) - from);
+    const steps = times.slice(1).map((time, index) => time - times[index]).sort((one, other) => one - other);
+    step = steps[Math.floor(steps.length / 2)] ?? Infinity;
+  }
+
+  function nearest(share) {
+    const time = from + share * span;
+    let best = 0;
+    times.forEach((each, index) => { if (Math.abs(each - time) < Math.abs(times[best] - time)) best = index; });
+    return best;
+  }
   const y = (value) => height - bottom - value / scale * (height - top - bottom);
 
   function draw() {
@@ -31,6 +49,7 @@ export function chart(name, format) {
     let pen = '';
     points.forEach((point, index) => {
       if (point.value === null || point.value === undefined) { pen = ''; return; }
+      if (index && times[index] - times[index - 1] > 2.5 * step) pen = '';
       lines.push(`${pen ? 'L' : 'M'}${x(index).toFixed(1)} ${y(point.value).toFixed(1)}`);
       pen = 'down';
     });
@@ -55,7 +74,7 @@ export function chart(name, format) {
   picture.addEventListener('pointermove', (event) => {
     const box = picture.getBoundingClientRect();
     const share = ((event.clientX - box.left) / box.width * width - left) / (width - left - right);
-    at = Math.max(0, Math.min(points.length - 1, Math.round(share * (points.length - 1))));
+    at = nearest(share);
     draw();
   });
   picture.addEventListener('pointerleave', () => { at = null; draw(); });
@@ -70,7 +89,7 @@ export function chart(name, format) {
     shown.setAttribute('aria-live', 'polite');
     draw();
   });
-  return { element, update(next) { points = next; draw(); } };
+  return { element, update(next) { points = next; place(); draw(); } };
 }
 
 /** The next of 1, 2, 5, 10 … times a power of ten. */

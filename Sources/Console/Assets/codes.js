@@ -27,7 +27,8 @@ export const coded = (words, code) => [words, ' ', h('code', { class: 'dim' }, c
 /** Counters of limits that were met. */
 export const limits = {
   httpConnectionsRefused: 'too many HTTP connections', httpConnectionsShed: 'idle HTTP connections made room for others', connectionsTurnedAway: 'too many at once: closed on arrival', eventFeedsRefused: 'too many event feeds',
-  eventFeedsBehind: 'event feeds that fell behind', logLinesDropped: 'log lines that nobody read', memoryRefusals: 'refused for want of memory',
+  eventFeedsBehind: 'event feeds that fell behind', logLinesDropped: 'log lines that nobody read', memoryRefusals: 'refused for want of memory', auditLinesHeld: 'failed calls without a line in the audit',
+  earshot_traces_refused_total: 'traces without memory', earshot_stats_lost_rows_total: 'rows of statistics lost', earshot_stats_surplus_rows_total: 'rows of statistics deleted early', earshot_store_dropped_facts_total: 'changes that the store did not take',
 };
 
 /** What calls do, by operationId. */
@@ -38,5 +39,6 @@ export const operations = {
   createRelayTask: 'Made a link', deleteRelayTask: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
   muteTalker: 'Muted or unmuted a talker', kickTalker: 'Kicked a talker', allowTalker: 'Let a talker come back', makeTalkToken: 'Made a credential to talk', createToken: 'Created a token', revokeToken: 'Revoked a token',
   createWebhook: 'Added a webhook target', updateWebhook: 'Changed a webhook target', deleteWebhook: 'Removed a webhook target', pauseWebhook: 'Paused a webhook target', resumeWebhook: 'Resumed a webhook target',
+  logInToConsole: 'Logged in to the console', logOutOfConsole: 'Logged out of the console',
   testWebhook: 'Tested a webhook target', redeliverWebhook: 'Sent the failed notices again',
 };

@@ -2,7 +2,7 @@
 import { get } from './api.js';
 import { h, setText } from './dom.js';
 import { t } from './i18n.js';
-import { LivePlayer } from './live-player.js';
+import { SignedPlayer, socketAddress } from './signed-player.js';
 import { button } from './ui.js';
 
 /** Sound alone needs less ahead than pictures do: people answer what they hear. Seconds. */
@@ -25,26 +25,15 @@ export function listenIn(path) {
   let player = null;
   let isWanted = false;
 
-  async function start() {
+  function start() {
     isWanted = true;
     draw();
     // Some browsers allow sound only from within the click itself; what there is to play comes later.
     audio.play().catch(() => {});
-    try {
-      const { talk } = await get(`${path}/play-urls`, { lifetime: 3600 });
-      if (!isWanted) return;
-      const signed = new URL(talk.mp4);
-      // The same server that this page came from, whatever name the URL gives it.
-      const address = new URL(signed.pathname + signed.search, location.href);
-      address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-      audio.volume = volume;
-      player = new LivePlayer(audio, address.href, (text) => { if (isWanted) setText(status, text); });
-      player.start();
-      player.target = target;
-    } catch (error) {
-      stop();
-      throw error;
-    }
+    audio.volume = volume;
+    player = new SignedPlayer(audio, async () => socketAddress((await get(`${path}/play-urls`, { lifetime: 3600 })).talk.mp4), (text) => { if (isWanted) setText(status, text); });
+    player.start();
+    player.target = target;
   }
 
   function stop() {

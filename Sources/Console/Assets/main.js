@@ -1,8 +1,9 @@
 // The console: which page is shown, and what is around it.
-import { logIn, logOut, onSession, restore, session } from './api.js';
+import { logIn, logOut, may, onSession, restore, session } from './api.js';
 import { h, show } from './dom.js';
 import { isChinese, setLanguage, t } from './i18n.js';
 import { loginPage } from './login.js';
+import { rights } from './rights.js';
 import { wallPage } from './wall.js';
 import { fail } from './ui.js';
 
@@ -18,7 +19,8 @@ applyTheme();
 dark.addEventListener('change', applyTheme);
 
 const places = [
-  ['#/rooms', 'Rooms'], ['#/server', 'Server'], ['#/events', 'Events'], ['#/webhooks', 'Webhooks'], ['#/tokens', 'Tokens'], ['#/audit', 'Audit'],
+  ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/webhooks', 'Webhooks', rights.listCallbackTargets], ['#/tokens', 'Tokens', rights.listTokens],
+  ['#/audit', 'Audit', rights.listAudit],
 ];
 
 /** Pages beyond the wall are loaded when they are first opened. */
@@ -36,7 +38,7 @@ async function open(path, query) {
 const main = h('main', { id: 'main', tabindex: '-1' });
 
 function frame() {
-  const links = places.map(([address, name]) => h('a', { href: address }, t(name)));
+  const links = places.filter(([, , right]) => !right || may(right)).map(([address, name]) => h('a', { href: address }, t(name)));
   const theme = h('select', { 'aria-label': t('Theme'), onchange: (event) => { localStorage.setItem('theme', event.target.value); applyTheme(); } },
     [['system', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]].map(([value, label]) => h('option', { value, selected: value === (localStorage.getItem('theme') ?? 'system') }, label)));
   const language = h('select', { 'aria-label': t('Language'), id: 'language', onchange: (event) => setLanguage(event.target.value) },
@@ -82,10 +84,11 @@ addEventListener('hashchange', () => route().catch(fail));
 
 async function begin() {
   onSession(sessionChanged);
-  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  // A code, and perhaps the page that is to be shown: #code=…&page=/rooms/walk
+  const [, code, to] = /^#code=([\w-]+)(?:&page=(\/[\w/.%~-]*))?$/.exec(location.hash) ?? [];
   if (code) {
     // It must not stay in the history.
-    history.replaceState(null, '', '/');
+    history.replaceState(null, '', to ? `/#${to}` : '/');
     try {
       await logIn({ code });
       return;

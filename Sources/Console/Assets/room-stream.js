@@ -4,9 +4,9 @@ import { chart } from './chart.js';
 import { h, setText, show } from './dom.js';
 import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
-import { LivePlayer } from './live-player.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
+import { SignedPlayer, socketAddress } from './signed-player.js';
 import { button, fail, verdictBadge } from './ui.js';
 
 /** Of a part of an address. */
@@ -27,18 +27,15 @@ export function preview(roomNow, slotNow, path) {
   let player = null;
   let playing = null;
 
-  async function start(slot) {
+  function start(slot) {
     const key = `${slot.app}/${slot.name}`;
     if (playing === key) return;
     stop();
     playing = key;
-    const urls = await get(`${path}/play-urls`, { lifetime: 3600 });
-    if (playing !== key) return;
-    const signed = new URL(urls.streams.find((each) => each.slot === slot.slot).mp4);
-    // The same server that this page came from, whatever name the URL gives it.
-    const address = new URL(signed.pathname + signed.search, location.href);
-    address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
-    player = new LivePlayer(video, address.href, (text) => setText(status, t(text)));
+    player = new SignedPlayer(video, async () => {
+      const { streams } = await get(`${path}/play-urls`, { lifetime: 3600 });
+      return socketAddress(streams.find((each) => each.slot === slot.slot).mp4);
+    }, (text) => setText(status, t(text)));
     player.start();
   }
 
@@ -58,7 +55,7 @@ export function preview(roomNow, slotNow, path) {
     element,
     async update() {
       const slot = slotNow();
-      if (roomNow().state === 'live' && slot?.isActive) await start(slot);
+      if (roomNow().state === 'live' && slot?.isActive) start(slot);
       else if (roomNow().state !== 'interrupted' || !playing) {
         if (playing) stop();
         const { state, expiresAt, forbidReason } = roomNow();
@@ -145,7 +142,7 @@ export function charts(slotNow) {
     });
     setText(nothing, '');
     for (const name of Object.keys(all)) all[name].element.hidden = !['bitRate', 'viewers'].includes(name);
-    all.bitRate.update(data.list.map((row) => ({ at: row.at, value: row.bytesIn * 8 / data.step })));
+    all.bitRate.update(data.list.map((row) => ({ at: row.at, value: row.bytesIn * 8 / Math.max(1, Math.min(data.step, (Date.now() - Date.parse(row.at)) / 1000)) })));
     all.viewers.update(data.list.map((row) => ({ at: row.at, value: row.viewersPeak })));
   }
   return { element, update };

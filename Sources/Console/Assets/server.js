@@ -1,5 +1,5 @@
 // How the server does: connections, loops, memory, limits, and why connections ended.
-import { get, may, post, remove, session } from './api.js';
+import { get, may, post, remove, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
 import { bytes, clock, count, duration, ms, none } from './format.js';
@@ -8,14 +8,16 @@ import { rights } from './rights.js';
 import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
 import { kinds } from './words.js';
 
-/** The values of metrics in Prometheus' text form: those without labels by name, and the loops' lags. */
+/** The values of metrics in Prometheus' text form: those without labels by name, the loops' lags, and connections by protocol. */
 function read(text) {
-  const values = { lags: [] };
+  const values = { lags: [], protocols: new Map() };
   for (const line of text.split('\n')) {
     const found = /^(\w+) (\S+)$/.exec(line);
     if (found) values[found[1]] = Number(found[2]);
     const lag = /^earshot_event_loop_lag_seconds\{loop="(\d+)"\} (\S+)$/.exec(line);
     if (lag) values.lags[Number(lag[1])] = Number(lag[2]) * 1000;
+    const protocol = /^earshot_connections_by_protocol\{protocol="([\w-]+)"\} (\S+)$/.exec(line);
+    if (protocol) values.protocols.set(protocol[1], Number(protocol[2]));
   }
   return values;
 }
@@ -28,7 +30,7 @@ export function serverPage() {
   const sections = h('div', { class: 'sections' });
   const element = h('div', null, h('div', { class: 'head' }, h('h1', null, t('Server')), h('span', { class: 'dim' }, `${t('Version')} ${session?.version ?? ''}`)), figures, sections);
   if (!may(rights.getCounters)) {
-    show(sections, h('p', null, t('This needs the role {role}.', { role: rights.getCounters })));
+    show(sections, h('p', null, whyNot(rights.getCounters)));
     return { element, title: t('Server') };
   }
   const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
@@ -58,23 +60,14 @@ export function serverPage() {
     show(places.ends, h('h2', null, t('Why connections ended')), ended.length
       ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [coded(reasonWords(reason), reason), count(value)]))
       : h('p', { class: 'dim' }, t('Nothing has ended yet.')));
-    const hit = [...limitsByClose.map((name) => [reasonWords(name), name, counters.closed[name]]), ...Object.keys(limits).map((name) => [t(limits[name]), name, counters[name]])].filter(([, , value]) => value > 0);
+    const hit = [...limitsByClose.map((name) => [reasonWords(name), name, counters.closed[name]]), ...Object.keys(limits).map((name) => [t(limits[name]), name, counters[name] ?? metrics[name]])].filter(([, , value]) => value > 0);
     show(places.limits, h('h2', null, t('Limits hit')), hit.length
       ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([words, name, value]) => [coded(words, name), count(value)]))
       : h('p', { class: 'dim' }, t('No limit was hit.')));
     show(places.loops, h('h2', null, t('Event loops')), h('p', { class: 'dim' }, t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
       table('', [t('Loop'), { name: t('Answers late by'), isNumber: true }], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
-    const protocols = new Map();
-    let after = 0;
-    // Enough to tell the shares; a server with more has its metrics.
-    for (let page = 0; page < 5; page += 1) {
-      const data = await get('/sessions', { limit: 1000, after });
-      for (const one of data.list) protocols.set(one.transport, (protocols.get(one.transport) ?? 0) + 1);
-      after = data.next;
-      if (!after) break;
-    }
     show(places.protocols, h('h2', null, t('By protocol')), table('', [t('Protocol'), { name: t('Connections'), isNumber: true }],
-      [...protocols].sort((one, other) => other[1] - one[1]).map(([name, value]) => [name, count(value)])));
+      [...metrics.protocols].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]).map(([name, value]) => [name, count(value)])));
   }
 
   async function check() {
@@ -93,8 +86,8 @@ export function webhooksPage() {
   const made = h('section', { class: 'panel' });
   made.hidden = !may(rights.listWebhooks);
   const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), targets, made, failed);
-  if (!may(rights.listCallbacks)) {
-    show(targets, t('This needs the role {role}.', { role: rights.listCallbacks }));
+  if (!may(rights.listCallbackTargets)) {
+    show(targets, whyNot(rights.listCallbackTargets));
     return { element, title: t('Webhooks') };
   }
   async function add() {

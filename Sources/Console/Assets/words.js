@@ -47,7 +47,7 @@ export function eventLine(event, place) {
   if (who) more.push(t('by {who}', { who }));
   const reason = data.reason && data.reason !== data.state && event.kind !== 'stream.health' && reasonWords(data.reason);
   return h('li', null, h('time', { datetime: event.at }, clock(event.at)), h('div', null,
-    h('b', null, t(kinds[event.kind] ?? event.kind)), ' ', place, ' ', event.kind === 'stream.health' && verdictBadge(data.verdict), reason && ` ${reason} `,
+    h('b', null, t(kinds[event.kind] ?? event.kind)), ' ', place, ' ', event.kind === 'stream.health' && [verdictBadge(data.verdict), ' '], reason && ` ${reason} `,
     kinds[event.kind] && h('code', { class: 'dim' }, event.kind),
     event.kind === 'stream.health' && data.reasons?.length > 0 && h('div', { class: 'data' }, reasonText(data.reasons[0])),
     h('div', { class: 'data' }, more.join(' · '))));

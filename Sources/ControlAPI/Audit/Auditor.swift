@@ -1,25 +1,25 @@
 import Crypto
-import HTTPServer
+package import HTTPServer
 import HTTPTypes
-import Listening
-import Logging
-import NIOCore
-import RoomStore
-import Rooms
+package import Listening
+package import Logging
+package import NIOCore
+package import RoomStore
+package import Rooms
 import Support
 import Synchronization
 
 /// Writes the audit trail's lines of calls, and the log's lines of refused ones. Any thread.
 ///
 /// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines follow the answer.
-final class Auditor: Sendable {
+package final class Auditor: Sendable {
     private let registry: RoomRegistry
     private let counters: Counters
     private let log: Logger
     private let flood = LogRateLimiter()
     private let pace: Mutex<FailurePace>
 
-    init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {
+    package init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {
         self.registry = registry
         self.counters = counters
         self.log = log
@@ -65,18 +65,40 @@ final class Auditor: Sendable {
     func failed(
         _ call: AuditedCall?, _ route: APIRoute, _ error: APIError, _ caller: APIToken?, _ headers: HTTPFields, _ client: SocketAddress?
     ) async {
+        await self.failed(call, route.name, error, caller, secret: Authentication.secret(headers), client)
+    }
+
+    /// Logins to the console and logouts are no calls of the API, and have lines all the same: `name` stands in the place of an operationId.
+    /// `secret`: what the caller showed as its token. `refusal`: nil if all went well.
+    package func login(
+        _ name: String, _ token: APIToken?, secret: String? = nil, refusal: APIError? = nil, from client: SocketAddress?, requestID: String
+    ) async {
+        var line = AuditLine(name)
+        line.address = client?.ipAddress ?? ""
+        line.requestID = Self.shortened(requestID)
+        line.tokenID = token?.id
+        line.token = token?.name
+        line.status = 200
+        let call = AuditedCall(line)
+        guard let refusal else { return self.registry.ended(call) }
+        await self.failed(call, name, refusal, token, secret: secret, client)
+    }
+
+    private func failed(
+        _ call: AuditedCall?, _ name: String, _ error: APIError, _ caller: APIToken?, secret: String?, _ client: SocketAddress?
+    ) async {
         var token: (id: Int64?, name: String?, hash: String?) = (caller?.id, caller?.name, nil)
         let isRefused = [.unauthorized, .forbidden, .rateLimited].contains(error.kind)
         let held = isRefused ? self.flood.pass(nowMs: LoopSweeper.nowMs) : nil
         let isWritten = call == nil ? false : self.mayWrite(HostKey.of(client))
         if call != nil, !isWritten { self.counters.update { $0.auditLinesHeld += 1 } }
         guard held != nil || isWritten else { return }
-        if error.kind == .unauthorized, let secret = Authentication.secret(headers) {
+        if error.kind == .unauthorized, let secret {
             // A revoked token still has its name.
             if let known = try? await self.registry.tokenName(secret: secret) { token = (known.id, known.name, nil) }
             if token.name == nil { token.hash = SecretText.hex(SHA256.hash(data: Array(secret.utf8)).prefix(4)) }
         }
-        if let held { self.note(route, error, token, client, held) }
+        if let held { self.note(name, error, token, client, held) }
         guard isWritten, let call else { return }
         call.update { line in
             line.result = error.kind.rawValue
@@ -94,10 +116,10 @@ final class Auditor: Sendable {
     }
 
     private func note(
-        _ route: APIRoute, _ error: APIError, _ token: (id: Int64?, name: String?, hash: String?), _ client: SocketAddress?, _ held: Int
+        _ call: String, _ error: APIError, _ token: (id: Int64?, name: String?, hash: String?), _ client: SocketAddress?, _ held: Int
     ) {
         var metadata: Logger.Metadata = [
-            "call": "\(route.name)", "status": "\(error.status.code)", "remote": "\(client?.ipAddress ?? "unknown")",
+            "call": "\(call)", "status": "\(error.status.code)", "remote": "\(client?.ipAddress ?? "unknown")",
         ]
         if let name = token.name { metadata["token"] = "\(name)" }
         if let hash = token.hash { metadata["tokenHash"] = "\(hash)" }

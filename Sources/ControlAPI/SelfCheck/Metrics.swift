@@ -33,6 +33,12 @@ struct Metrics {
         metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", lags.max() ?? 0)
         metrics.head("earshot_event_loop_lag_seconds", "Lag of each event loop now.", true)
         for (loop, lag) in lags.enumerated() { metrics.line("earshot_event_loop_lag_seconds{loop=\"\(loop)\"}", .number(lag)) }
+        let connections = try await services.streams.collect { [$0.figures().connections] }
+        metrics.head("earshot_connections_by_protocol", "Publishers and viewers connected now, by protocol.", true)
+        for transport in SessionSnapshot.Transport.allCases {
+            let count = connections.reduce(0) { $0 + ($1[transport] ?? 0) }
+            metrics.line("earshot_connections_by_protocol{protocol=\"\(transport.rawValue)\"}", .integer(Int64(count)))
+        }
         metrics.add(ProcessFigures())
         metrics.add(services.rooms.storeStatus)
         let traces = services.connections.traces.store
@@ -92,6 +98,9 @@ struct Metrics {
         self.add("earshot_stats_waiting_rows", "Rows of statistics that wait to be written.", Double(statistics.waiting))
         self.head("earshot_stats_lost_rows_total", "Rows of statistics lost because too many were waiting.", false)
         self.line("earshot_stats_lost_rows_total", .integer(Int64(clamping: statistics.lost)))
+        self.head(
+            "earshot_stats_surplus_rows_total", "Rows of statistics deleted before their time: there were more than stats.maxRows.", false)
+        self.line("earshot_stats_surplus_rows_total", .integer(Int64(clamping: statistics.store.surplusRows)))
     }
 
     private mutating func add(_ name: String, _ help: String, _ value: Double) {

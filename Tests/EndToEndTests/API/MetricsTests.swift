@@ -22,6 +22,9 @@ import Testing
             #expect(scraped["earshot_viewers"] == 1 && scraped["earshot_publishers"] == 1 && scraped["earshot_connections"] == 2)
             #expect(scraped["earshot_streams_live"] == 2 && scraped["earshot_plays_started_total"] == 1, "\(scraped)")
             #expect(scraped["earshot_talk_encodes_total"].map { $0 > 0 } == true)
+            #expect(scraped["earshot_connections_by_protocol{protocol=\"rtmp\"}"] == 2, "\(scraped)")
+            #expect(scraped["earshot_event_loop_lag_seconds{loop=\"0\"}"] != nil)
+            #expect(scraped["process_cpu_seconds_total"].map { $0 > 0 } == true && scraped["process_uptime_seconds"] != nil)
             await ear.close()
         }
     }
@@ -32,7 +35,7 @@ import Testing
         #expect(answer.text.contains("text/plain; version=0.0.4"))
         let body = answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
         let line = try Regex(
-            #"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge)|([a-z_]+(?:\{(?:reason|verdict)="[a-z_A-Z]+"\})?) ([0-9.e+]+))$"#)
+            #"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge)|([a-z_]+(?:\{[a-z]+="[-a-z_A-Z0-9]+"\})?) ([-0-9.e+]+))$"#)
         var values: [String: Double] = [:]
         for text in body.split(separator: "\n") {
             let match = try #require(try line.wholeMatch(in: text), "\(text)")

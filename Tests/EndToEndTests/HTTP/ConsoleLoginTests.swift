@@ -147,6 +147,34 @@ import Testing
         }
     }
 
+    /// Who logs in and out has a line in the audit trail, and so has who may not.
+    @Test func loginsAreAudited() async throws {
+        try await TestServer.run { server in
+            let made = try await server.server.parts.rooms.createToken(name: "desk", role: .ops)
+            let desk = try await self.logIn(server, #"{"token":"\#(made.secret)"}"#)
+            #expect(try await self.post(server, "logout", "{}", desk.headers).status == 200)
+            #expect(try await self.post(server, "login", #"{"token":"earshot_stranger"}"#).status == 401)
+            #expect(try await self.post(server, "login", #"{"code":"nonsense"}"#).status == 401)
+            #expect(try await server.call("DELETE", "tokens/\(made.token.id)").status == 200)
+            #expect(try await self.post(server, "login", #"{"token":"\#(made.secret)"}"#).status == 401)
+            var lines: [JSON] = []
+            try await eventually("five lines") {
+                lines = try await server.call("GET", "audit").json()["data"]["list"].list.filter {
+                    $0["operation"].string?.hasSuffix("Console") == true
+                }
+                return lines.count == 5
+            }
+            lines.reverse()
+            let (login, logout) = ("logInToConsole", "logOutOfConsole")
+            #expect(lines.map(\.["operation"].string) == [login, logout, login, login, login])
+            #expect(lines.map(\.["result"].string) == ["ok", "ok", "unauthorized", "unauthorized", "unauthorized"])
+            #expect(lines.map(\.["token"].string) == ["desk", "desk", nil, nil, "desk"], "a revoked token has its name")
+            #expect(lines[2]["tokenHash"].string?.count == 8 && lines[3]["tokenHash"].string == nil, "a code leaves nothing of itself")
+            #expect(lines.allSatisfy { $0["address"].string == "127.0.0.1" && $0["requestId"].string?.isEmpty == false })
+            #expect(server.lines.contains("logInToConsole") && !server.lines.contains("nonsense") && !server.lines.contains("stranger"))
+        }
+    }
+
     @Test func pagesAreFenced() async throws {
         try await TestServer.run { server in
             let page = try await HTTPAnswer.get("\(server.http)/")

@@ -1,0 +1,86 @@
+"""Cases: everything that can be done with a room, each by its button."""
+import time
+
+from cases_access import fill
+from looks import ask, case, opened, see, visit, RED
+from server import Device, wait_for
+
+
+@case(expected=("WebSocket", "404", "503"))
+def everyAction(server, browser, keep):
+    """Create, renew, record, stop, snapshot, drop, expire: the server did it, and the page says so."""
+    page = opened(server, browser)
+    page.click("Create room")
+    fill(page, "roomId", "porch")
+    fill(page, "title", "The porch")
+    page.click("Create", within="document.querySelector('dialog[open]')")
+    page.wait("document.querySelector('.head h1')?.innerText === 'The porch'", "the new room's page")
+    before = server.api("rooms/porch")["expiresAt"]
+    page.click("Renew")
+    fill(page, "seconds", "7200")
+    page.click("Renew", within="document.querySelector('dialog[open]')")
+    wait_for("the later end", lambda: server.api("rooms/porch")["expiresAt"] > before)
+    with Device(server, "live/porch", audio="sine=frequency=440"):
+        wait_for("the push", lambda: server.is_live("porch"))
+        see(page, "#preview", RED)
+        ask(page, "Record")
+        wait_for("the recording", lambda: [each for each in server.api("recordings?roomId=porch")["list"] if each["state"] == "recording"])
+        page.wait("document.body.innerText.includes('Recording began')", "word of it")
+        time.sleep(2)
+        ask(page, "Stop recording")
+        wait_for("the file", lambda: [each for each in server.api("recordings?roomId=porch")["list"] if each["state"] == "finished"])
+        row = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Recordings')"
+        page.wait(f"{row}.innerText.includes('finished')", "the recording on the page")
+        page.click("Play", within=row)
+        page.wait("document.querySelector('dialog[open] video')?.videoWidth === 320", "the recorded picture")
+        keep(page)
+        page.click("Close", within="document.querySelector('dialog[open]')")
+        size = page.run(f"fetch({row}.querySelector('a[download]').href).then((answer) => answer.blob()).then((blob) => blob.size)")
+        assert size == server.api("recordings?roomId=porch")["list"][0]["bytes"], size
+        opens = page.run("(() => { window.opened = []; window.open = (url) => { window.opened.push(url); }; return true; })()")
+        assert opens
+        page.click("Snapshot")
+        page.wait("window.opened.length === 1", "the picture's address")
+        assert page.run("fetch(window.opened[0]).then((answer) => answer.headers.get('Content-Type'))") == "image/jpeg"
+        ask(page, "Drop the push")
+        wait_for("the end of the push", lambda: not server.is_live("porch"))
+        page.wait("document.body.innerText.includes('its push was ended by a call')", "why")
+    page.click("Delete", within=row)
+    page.click("Delete", within="document.querySelector('dialog[open]')")
+    wait_for("the file to go", lambda: not server.api("recordings?roomId=porch")["list"])
+    page.click("End the room…")
+    ask(page, "Expire")
+    wait_for("the end", lambda: server.api("rooms/porch")["state"] == "expired")
+    page.wait("document.querySelector('.head').innerText.includes('expired')", "the end on the page")
+
+
+@case(expected=("WebSocket", "403"))
+def previewOutlivesItsAddress(server, browser, keep):
+    """An address is good for an hour, a page may stay open for a day: a player that comes back has a new one."""
+    page = opened(server, browser)
+    page.run("""(() => { const real = fetch; window.signed = 0;
+        window.fetch = (address, ...more) => { const text = String(address); if (text.includes('/play-urls')) window.signed += 1; return real(text.replace('lifetime=3600', 'lifetime=2'), ...more); };
+        return true; })()""")
+    with Device(server, "live/cam"):
+        wait_for("the push", lambda: server.is_live("cam"))
+        visit(page, "#/rooms/cam")
+        see(page, "#preview", RED)
+        time.sleep(4)
+        asked = page.run("window.signed")
+        for session in server.api("sessions?stream=live/cam&role=player")["list"]:
+            server.api(f"sessions/{session['sessionId']}", method="DELETE")
+        page.wait(f"window.signed > {asked}", "a new address")
+        page.wait("document.querySelector('.player p').textContent === '' && !document.querySelector('#preview').paused", "the picture to come back")
+        begun = page.run("document.querySelector('#preview').currentTime")
+        page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the picture to go on")
+        keep(page)
+
+
+@case()
+def openedAtItsRoom(server, browser, keep):
+    """An address with a code may name the page that is shown: `make demo` prints such a one."""
+    with Device(server, "live/demo"):
+        wait_for("the push", lambda: server.is_live("demo"))
+        page = browser.page(f"{server.console}&page=/rooms/demo")
+        see(page, "#preview", RED)
+        assert page.run("location.href").endswith("/#/rooms/demo"), page.run("location.href")
