@@ -40,7 +40,11 @@ extension PlaybackServices {
                 AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."))
         }
         self.connections.counters.update { $0.playsWaited += 1 }
-        defer { self.connections.admission.leave(address) }
+        self.connections.playerWaits()
+        defer {
+            self.connections.admission.leave(address)
+            self.connections.playerWaitsNoLonger()
+        }
         let endMs = LoopSweeper.nowMs + self.config.http.firstWaitMs
         var firstSeenMs: Int64?
         while !self.streams.draining {

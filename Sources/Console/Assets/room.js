@@ -89,7 +89,7 @@ function actions(room, slot, path, refresh) {
   }, danger ? { class: 'danger' } : {});
   return [
     run(t('Drop the push'), 'dropStream', slot?.isActive, t('Drop the push'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
-    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut and refused until then.'),
+    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut and refused until then. Afterwards the device must push again by itself.'),
       [{ name: 'reason', label: t('Reason'), length: 200 }, { name: 'seconds', label: t('For how long'), options: bans() }],
       (values) => post(`${path}/forbid`, { seconds: Number(values.seconds), ...(values.reason && { reason: values.reason }) }), true),
     run(t('Resume'), 'resumeRoom', room.state === 'forbidden', t('Resume'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),

@@ -17,9 +17,14 @@ const leastMs = 3000;
 class Watch {
   constructor() { this.looks = []; }
 
-  note({ bytesSent, framesSkipped, behindMs }) {
+  note({ bytesSent, framesSkipped, behindMs }, seconds) {
     const at = performance.now();
-    if (this.looks.length && at - this.looks.at(-1).at < 1000) return;
+    // A page that has just been opened knows what the viewer took since it came: as much of it as a look half a minute ago would show.
+    if (!this.looks.length && framesSkipped > 0 && seconds * 1000 > leastMs) {
+      const known = Math.min(seconds, 30), before = 1 - known / seconds;
+      this.looks.push({ at: at - known * 1000, bytesSent: bytesSent * before, framesSkipped: Math.round(framesSkipped * before), behindMs: 0 });
+    }
+    if (this.looks.length > 1 && at - this.looks.at(-1).at < 1000) return;
     this.looks.push({ at, bytesSent, framesSkipped, behindMs: behindMs ?? 0 });
     while (this.looks.length > 2 && at - this.looks[0].at > rememberedMs) this.looks.shift();
   }
@@ -37,8 +42,8 @@ function why(watch, whole, slowOnes, all) {
   const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= slowMs / 3;
   if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;
-  if (takes === null || !whole) return t('Slow: it does not keep up with the stream.');
-  const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in the last minute.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped) });
+  if (takes === null || !whole) return t('Slow: it does not keep up with the stream. Measuring…');
+  const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in {time}.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
   const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
     : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
   return `${how} ${whose}`;
@@ -64,7 +69,7 @@ export function viewers(slotNow, figures) {
     const all = data.list.map((session) => {
       const play = session.playing.find((each) => each.stream === stream) ?? {};
       const watch = watches.get(session.sessionId) ?? new Watch();
-      watch.note(play);
+      watch.note(play, session.seconds);
       next.set(session.sessionId, watch);
       return { session, play, watch };
     }).sort((one, other) => other.watch.isSlow - one.watch.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));

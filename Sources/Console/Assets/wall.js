@@ -256,7 +256,8 @@ export function wallPage(query) {
   /** Ills of the uplink in most streams at once are rarely those of as many uplinks. */
   function tellWhetherItIsUs(streams) {
     const isLate = (stream) => stream.verdict !== 'good' && ['media_behind_clock', 'uplink_stalls', 'uplink_jitter'].includes(stream.reasons[0]?.code);
-    together.hidden = streams.length < 3 || streams.filter(isLate).length * 3 < streams.length * 2;
+    const late = streams.filter(isLate).length;
+    together.hidden = late < 3 || late * 2 < streams.length;
   }
 
   // Events say when something changed; many at once make one load a second.

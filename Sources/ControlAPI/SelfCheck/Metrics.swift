@@ -29,6 +29,8 @@ struct Metrics {
         metrics.add(streams.compactMap(\.health))
         metrics.add("earshot_viewers", "Viewers of all streams now.", Double(streams.reduce(0) { $0 + $1.viewers }))
         metrics.add("earshot_ring_bytes", "Bytes of media kept for viewers now.", Double(streams.reduce(0) { $0 + $1.ringBytes }))
+        metrics.add(
+            "earshot_players_waiting", "Players over HTTP that wait for a publisher now.", Double(services.connections.waitingPlayers))
         let lags = services.streams.allLoops.map { Double($0.relay.pressure.lagMs) / 1_000 }
         metrics.add("earshot_loop_lag_seconds", "Lag of the slowest event loop now.", lags.max() ?? 0)
         metrics.head("earshot_event_loop_lag_seconds", "Lag of each event loop now.", true)

@@ -22,6 +22,7 @@ package final class Connections: Sendable {
     package let log: Logger
     private let boundTo = Mutex<BoundAddresses?>(nil)
     private let sessionIDs = Atomic<UInt64>(0)
+    private let waiting = Atomic<Int>(0)
 
     package init(_ config: ServerConfig, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
         self.log = log
@@ -39,6 +40,12 @@ package final class Connections: Sendable {
 
     /// A new id for a connection that publishes or plays, as in `GET /sessions`.
     package func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
+
+    /// Players over HTTP that wait for a publisher. They have a place among the connections, and are no session yet.
+    package var waitingPlayers: Int { self.waiting.load(ordering: .relaxed) }
+
+    package func playerWaits() { self.waiting.add(1, ordering: .relaxed) }
+    package func playerWaitsNoLonger() { self.waiting.subtract(1, ordering: .relaxed) }
 
     /// The addresses of the server's ports; nil until all are open.
     package var addresses: BoundAddresses? { self.boundTo.withLock { $0 } }

@@ -103,6 +103,19 @@ import Testing
         }
     }
 
+    /// Players that wait for a device are among the connections, though they are no sessions: all counters agree.
+    @Test func waitingPlayersAreCounted() async throws {
+        try await TestServer.run({ Self.waits(&$0) }) { server in
+            let players = try await Self.players(3, server)
+            let check = try await server.call("GET", "selfcheck").json()["data"]
+            #expect(check["ok"].bool == true, "\(check)")
+            #expect(server.server.parts.connections.waitingPlayers == 3)
+            for socket in players { await socket.close() }
+            try await eventually("nobody to wait") { server.server.parts.connections.waitingPlayers == 0 }
+            #expect(server.server.parts.connections.admission.current.connections == 0)
+        }
+    }
+
     @Test func oneAddressHasItsShare() async throws {
         try await TestServer.run({
             Self.waits(&$0)
