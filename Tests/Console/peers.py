@@ -53,29 +53,40 @@ class NarrowWay:
 
 
 class SlowViewer:
-    """Plays a stream over HTTP-FLV and reads a few bytes of it a second."""
+    """Plays a stream over HTTP-FLV and reads a few bytes of it a second. When the server has had enough of it, it comes back."""
 
     def __init__(self, address, path, bytes_per_second, agent="slow-viewer"):
-        host, port = address.rsplit(":", 1)
-        self.socket = socket.socket()
-        # Before connecting: the window that is offered follows from it.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.connect((host, int(port)))
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: {agent}\r\n\r\n".encode())
-        self.count = 0
-        self.rate = bytes_per_second
+        self.place, self.path, self.rate, self.agent = address.rsplit(":", 1), path, bytes_per_second, agent
+        self.is_over = False
+        self.socket = self._connect()
         threading.Thread(target=self._read, daemon=True).start()
 
+    def _connect(self):
+        host, port = self.place
+        peer = socket.socket()
+        # Before connecting: the window that is offered follows from it.
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect((host, int(port)))
+        peer.sendall(f"GET {self.path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: {self.agent}\r\n\r\n".encode())
+        return peer
+
     def _read(self):
-        with contextlib.suppress(OSError):
-            while data := self.socket.recv(max(1, self.rate // 10)):
-                self.count += len(data)
-                time.sleep(len(data) / self.rate)
+        while not self.is_over:
+            with contextlib.suppress(OSError):
+                while data := self.socket.recv(max(1, self.rate // 10)):
+                    time.sleep(len(data) / self.rate)
+            if self.is_over:
+                return
+            time.sleep(1)
+            with contextlib.suppress(OSError):
+                self.socket.close()
+                self.socket = self._connect()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        self.is_over = True
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

@@ -43,6 +43,7 @@ function why(watch, whole, slowOnes, all) {
   if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;
   if (takes === null || !whole) return t('Slow: it does not keep up with the stream. Measuring…');
+  if (takes >= whole * 0.95) return h('span', { class: 'dim' }, t('It was spared {n} frames in {time}, and keeps up otherwise.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
   const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in {time}.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
   const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
     : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
