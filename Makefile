@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test check players torture fuzz mutants soak demo bench budget sanitize release format lint docs-check clean
+.PHONY: help run test check players torture fuzz mutants planted soak demo bench budget sanitize release format lint docs-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -37,6 +37,9 @@ fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_S
 
 mutants: ## change limits, comparisons and branches of the layers of rules and values, one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
 	@exec scripts/mutants.sh $(ARGS)
+
+planted: ## plant a leak, a race, a doubled frame and others, one at a time, and see that the tests notice each (half an hour; ARGS='NAME…')
+	@exec scripts/planted.sh $(ARGS)
 
 demo: ## server, test-pattern publisher, a player that reports what it decodes, and the console; ends by itself with DEMO_SECONDS=20
 	@exec scripts/demo.sh
