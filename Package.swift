@@ -211,7 +211,7 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "Access", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream",
+                "Access", "ControlAPI", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream",
                 logging, httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

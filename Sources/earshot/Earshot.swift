@@ -21,7 +21,8 @@ struct Earshot: AsyncParsableCommand {
             """,
         version: "earshot \(ServerVersion.text)",
         groupedSubcommands: [
-            CommandGroup(name: "The server:", subcommands: [Serve.self, Config.self, TokenCommand.self, StoreCommand.self]),
+            CommandGroup(
+                name: "The server:", subcommands: [Serve.self, Config.self, APICommand.self, TokenCommand.self, StoreCommand.self]),
             CommandGroup(
                 name: "Commands for a running server:",
                 subcommands: [

@@ -46,6 +46,12 @@ extension InputType<String> {
         self.text(length, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
     }
 
+    /// The same with a value for the document's examples, where the name alone does not tell a typical one.
+    func example(_ text: String) -> InputType {
+        guard case .plain(let members) = self.schema else { return self }
+        return InputType(.plain(members + [.init(name: "examples", value: [.string(text)])]), self.read)
+    }
+
     /// Text that is only compared with stored text. Without control characters.
     static func sought(length: ClosedRange<Int>) -> InputType {
         self.text(length, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in

@@ -12,7 +12,7 @@ private enum WebhookInputs {
     static let id = Input("webhookId", .whole(1...Int64.max), "The target's number.").required
     static let name = Input("name", .text(length: 1...StoredWebhook.nameLength), "The target's name, for people.")
     static let url = Input(
-        "url", .text(length: 8...2_048),
+        "url", .text(length: 8...2_048).example("https://app.example.com/events"),
         "Where events are posted: http:// or https://, at a public address or one in outbound.allowPrivate.")
     static let format = Input(
         "format", .choice() as InputType<WebhookTarget.Format>, "earshot, or the shape of Tencent's callbacks.", fallback: .earshot)

@@ -1,0 +1,22 @@
+import ArgumentParser
+import ControlAPI
+
+/// `earshot api`: what the API is, without a running server.
+struct APICommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "api", abstract: "Print the description of the HTTP API.", subcommands: [Document.self, Reference.self])
+
+    struct Document: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the OpenAPI 3.1 document, which a running server has at /api/v1/openapi.json.")
+
+        func run() { print(APIReference.document) }
+    }
+
+    struct Reference: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the reference of all calls as Markdown: inputs, answers, events, types.")
+
+        func run() { print(APIReference.markdown, terminator: "") }
+    }
+}
