@@ -3,7 +3,7 @@
 
 An import that the manifest does not name works for as long as another target happens to bring it; a dependency that nothing imports says
 that a target may touch what it does not. Reads `swift package dump-package`, which resolves and builds nothing.
---figures prints the graph in numbers: targets, edges, lines, and pairs of folders of the largest target that name each other's types.
+--figures prints the graph in numbers: targets, edges, lines, and pairs of folders within a target that name each other's types.
 """
 
 import json
@@ -67,6 +67,31 @@ def figures(targets):
     print(f"pairs that depend on each other: {sum((b, a) in edges for a, b in edges) // 2}")
     for target in sorted(built, key=lambda target: -lines(target))[:5]:
         print(f"  {lines(target):6} lines, {len(sources(target)):3} files  {target['name']}")
+    mutual = {target["name"]: pairs for target in built if (pairs := mutual_folders(target))}
+    print(f"pairs of folders within a target that name each other's types: {sum(map(len, mutual.values()))}")
+    for name, pairs in sorted(mutual.items()):
+        print(f"  {name}: {', '.join(f'{a} and {b}' for a, b in pairs)}")
+
+
+DECLARATION = re.compile(r"^(?:(?:package|public|final|indirect|private|fileprivate|@\w+(?:\([^)]*\))?) )*(?:struct|class|enum|protocol|actor) (\w+)", re.M)
+
+
+def mutual_folders(target):
+    """Pairs of the target's folders each of which names a type that the other declares."""
+    texts, owners = {}, {}
+    for path in sources(target):
+        inner = path.relative_to(folder(target)).parts[:-1]
+        text = re.sub(r"//.*|\"[^\"\n]*\"", "", path.read_text(encoding="utf-8"))
+        where = inner[0] if inner else ""
+        texts[where] = texts.get(where, "") + text
+        for name in DECLARATION.findall(text):
+            owners[name] = where
+    # A folder's own files above its subfolders are what brings these together.
+    uses = {
+        where: {owners[word] for word in set(re.findall(r"\b[A-Z]\w+\b", text)) & owners.keys()} - {where, ""}
+        for where, text in texts.items() if where
+    }
+    return sorted((a, b) for a in uses for b in uses[a] if a < b and a in uses[b])
 
 
 def lines(target):
@@ -98,4 +123,5 @@ def main():
     sys.exit(bool(wrong))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ scripts/packages.sh test
 step lint swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
 step scripts scripts/lint-scripts.sh
 step imports scripts/check_imports.py
+step "target graph" scripts/target_graph.py
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then

@@ -1,0 +1,10 @@
+/// A listener's place in a channel. Any thread.
+package protocol TalkListening: AnyObject, Sendable {
+    var codec: TalkCodec { get }
+    /// Whether its channel has ended.
+    var isOver: Bool { get }
+    /// False once it was thrown out, which may precede its play.
+    var mayPlay: Bool { get }
+    /// Call once.
+    func end()
+}
