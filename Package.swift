@@ -49,8 +49,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections.git", exact: "1.6.0"),
     ],
     targets: [
+        // The C library by one name on every system.
+        .target(name: "LibC", swiftSettings: settings),
         // Floor 0: no sockets; pure values but for Support, which is what every service needs: JSON, clocks, addresses, secrets, rates.
-        .target(name: "Support", dependencies: ["CFileStatus", nioCore], swiftSettings: settings),
+        .target(name: "Support", dependencies: ["CFileStatus", "LibC", nioCore], swiftSettings: settings),
         .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
         .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
         // How a stream does, and why: judged from seconds of figures; no clock.
@@ -58,19 +60,20 @@ let package = Package(
         // Flight recorders: what a session said and did last; no clock, no socket.
         .target(name: "Trace", swiftSettings: settings),
         // Floor 1
-        .target(name: "Relay", dependencies: ["Health", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
+        .target(name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
-        .target(name: "Rooms", dependencies: ["Support", crypto], swiftSettings: settings),
+        .target(name: "Rooms", dependencies: ["LibC", "Support", crypto], swiftSettings: settings),
         // The registry of rooms and its store: transactions, statements, SQLite.
-        .target(name: "RoomStore", dependencies: ["Rooms", "Support", grdb, crypto], swiftSettings: settings),
+        .target(name: "RoomStore", dependencies: ["LibC", "Rooms", "Support", grdb, crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
-        .target(name: "FFmpeg", dependencies: ["CFFmpeg", "Media", nioCore], swiftSettings: settings),
+        .target(name: "FFmpeg", dependencies: ["CFFmpeg", "LibC", "Media", nioCore], swiftSettings: settings),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
-        .target(name: "Talk", swiftSettings: settings),
+        .target(name: "Talk", dependencies: ["LibC"], swiftSettings: settings),
         // Playlists and what they list; no sockets, no clock.
         .target(name: "HLS", dependencies: [nioCore], swiftSettings: settings),
         // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
-        .target(name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "Media", "RTMP", "Support", nioCore], swiftSettings: settings),
+        .target(
+            name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "LibC", "Media", "RTMP", "Support", nioCore], swiftSettings: settings),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
@@ -81,33 +84,34 @@ let package = Package(
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         // Floor 2: services, each fenced
         .target(
-            name: "ServerConfiguration", dependencies: ["Rooms", "Support", "Talk", logging, .product(name: "Yams", package: "Yams")],
+            name: "ServerConfiguration",
+            dependencies: ["LibC", "Rooms", "Support", "Talk", logging, .product(name: "Yams", package: "Yams")],
             swiftSettings: settings),
         // The server's own HTTP requests, and the addresses that they may go to.
         .target(
             name: "Outbound",
             dependencies: [
-                "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1,
+                "LibC", "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1,
             ],
             swiftSettings: settings),
         // Who may push and play: keys, credentials, hooks, rates, signed URLs.
         .target(
             name: "Access",
             dependencies: [
-                "ServerConfiguration", "Outbound", "Rooms", "RTMP", "Support", "Talk", crypto, logging, nioCore,
+                "LibC", "ServerConfiguration", "Outbound", "Rooms", "RTMP", "Support", "Talk", crypto, logging, nioCore,
                 .product(name: "JWTKit", package: "jwt-kit"),
             ],
             swiftSettings: settings),
         // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
         .target(
             name: "Listening",
-            dependencies: ["Relay", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
+            dependencies: ["LibC", "Relay", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
             swiftSettings: settings),
         // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
         .target(
             name: "HTTPServer",
             dependencies: [
-                "CZlib", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore,
+                "CZlib", "LibC", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore,
                 nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
@@ -128,7 +132,7 @@ let package = Package(
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "Health", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Access", "Health", "LibC", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
                 "Talk", "Trace", crypto, logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
@@ -144,7 +148,7 @@ let package = Package(
         .target(
             name: "Packaging",
             dependencies: [
-                "Delivery", "FFmpeg", "HLS", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Delivery", "FFmpeg", "HLS", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
                 logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
@@ -152,7 +156,7 @@ let package = Package(
         .target(
             name: "Talkback",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms",
+                "Access", "Delivery", "FFmpeg", "LibC", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms",
                 "ServerConfiguration", "Support", "Talk", logging, nioCore,
             ],
             swiftSettings: settings),
@@ -173,7 +177,7 @@ let package = Package(
         .target(
             name: "Playback",
             dependencies: [
-                "Access", "Delivery", "HLS", "HTTPServer", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
+                "Access", "Delivery", "HLS", "HTTPServer", "LibC", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
                 "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
@@ -201,7 +205,7 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "Listening", "Notifications", "Outbound",
+                "Access", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "LibC", "Listening", "Notifications", "Outbound",
                 "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Statistics", "Support", "Talkback",
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -211,7 +215,8 @@ let package = Package(
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "Access", "ControlAPI", "EarshotServer", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media", "Upstream",
+                "Access", "ControlAPI", "EarshotServer", "LibC", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media",
+                "Upstream",
                 logging, httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -220,14 +225,14 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "RTMP", "RoomStore", "Rooms", nioCore, httpClient, nioHTTP1,
+                "LibC", "RTMP", "RoomStore", "Rooms", nioCore, httpClient, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
         // What budget.sh counts.
         .executableTarget(
             name: "earshot-budget",
-            dependencies: ["RTMP", "Media", "MediaClips", "Relay", "FFmpeg", "Trace", nioCore, nioEmbedded],
+            dependencies: ["LibC", "RTMP", "Media", "MediaClips", "Relay", "FFmpeg", "Trace", nioCore, nioEmbedded],
             path: "Benchmarks/Budget",
             swiftSettings: settings),
         // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
@@ -241,7 +246,7 @@ let package = Package(
         .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
         // What most tests share: waiting, seeds, clients as processes, files of media.
         .target(
-            name: "TestSupport", dependencies: ["Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
+            name: "TestSupport", dependencies: ["LibC", "Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
         // What tests of the services share: logs, JSON, credentials, targets of requests, voices.
         .target(
             name: "ServerTestSupport",
@@ -254,7 +259,7 @@ let package = Package(
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(
-            name: "RelayTests", dependencies: ["Health", "Media", "RTMP", "Relay", "TestSupport", nioCore, nioPosix],
+            name: "RelayTests", dependencies: ["Health", "LibC", "Media", "RTMP", "Relay", "TestSupport", nioCore, nioPosix],
             swiftSettings: settings),
         .testTarget(
             name: "FFmpegTests", dependencies: ["FFmpeg", "Media", "MediaClips", "TestSupport", nioCore],
@@ -291,7 +296,7 @@ let package = Package(
         .testTarget(
             name: "ListeningTests",
             dependencies: [
-                "Listening", "Relay", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
+                "LibC", "Listening", "Relay", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
                 nioPosix,
             ],
             swiftSettings: settings),
@@ -354,7 +359,7 @@ let package = Package(
             swiftSettings: settings),
         // The command line, without its process.
         .testTarget(
-            name: "EarshotCommandTests", dependencies: ["RTMP", "Support", "TestSupport", "earshot"], swiftSettings: settings),
+            name: "EarshotCommandTests", dependencies: ["LibC", "RTMP", "Support", "TestSupport", "earshot"], swiftSettings: settings),
         // Whole servers with real clients.
         .testTarget(
             name: "ConsoleTests", dependencies: ["Access", "Console", "ControlAPI", "HTTPServer", "Rooms", "Support", httpTypes, nioCore],
@@ -363,7 +368,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "Access", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
-                "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "RTMP", "RTMPServer", "Relay",
+                "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "RTMP", "RTMPServer", "Relay",
                 "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
@@ -407,7 +412,9 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
     // Keys and credentials, without the hooks that ask other servers.
     let access = Target.target(
         name: "Access",
-        dependencies: ["ServerConfiguration", "Rooms", "RTMP", "Support", "Talk", crypto, .product(name: "JWTKit", package: "jwt-kit")],
+        dependencies: [
+            "LibC", "ServerConfiguration", "Rooms", "RTMP", "Support", "Talk", crypto, .product(name: "JWTKit", package: "jwt-kit"),
+        ],
         path: "Sources/Access",
         sources: [
             "AccessToken.swift", "Admission.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift", "SecretFile.swift",
@@ -417,7 +424,7 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
     package.targets.append(
         .executableTarget(
             name: "earshot-fuzz",
-            dependencies: (reached + ["Access"]).map { .byName(name: $0) } + [
+            dependencies: (reached + ["Access", "LibC"]).map { .byName(name: $0) } + [
                 nioCore, nioEmbedded, nioHTTP1, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
                 .product(name: "JWTKit", package: "jwt-kit"),

@@ -14,10 +14,10 @@ import check_imports
 
 PAGE = check_imports.ROOT / "docs" / "architecture.md"
 # Most services import these: their edges would hide the others.
-EVERYWHERE = {"Support", "ServerConfiguration", "Rooms", "RoomStore"}
+EVERYWHERE = {"LibC", "Support", "ServerConfiguration", "Rooms", "RoomStore"}
 PICTURE = re.compile(r"```mermaid\nflowchart TD\n.*?```\n", re.S)
 BOX = re.compile(r'^    (\w+)\["\w+: ([^"]*)"\]', re.M)
-ROW = re.compile(r"^\| `(\w+)` \| (.*) \| ([^|]*) \|$", re.M)
+ROW = re.compile(r"^\| `(\w+)` \| (.*?) \|([^|]*)\|$", re.M)
 
 
 def own_targets():

@@ -1,3 +1,4 @@
+import LibC
 import Media
 import NIOCore
 import NIOEmbedded
@@ -5,14 +6,6 @@ import RTMP
 import Relay
 import Synchronization
 import Trace
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Sends frames to viewers while a tool counts instructions or allocations. See ../budget.sh.
 ///

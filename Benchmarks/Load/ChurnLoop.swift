@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 
 /// A fixed number of viewers that come and go. Each plays one of the streams for a random time, may stop reading and resume, and leaves
 /// with an orderly end or a reset, whatever it was doing. Another one takes its place at once. On the calling thread; not Sendable.

@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 
 /// Readiness of many sockets in one call. Owned by the viewer loop and used on its thread only.
 ///

@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 
 /// CPU time and resident memory of the server, read from /proc. A plain value.
 struct ProcessStats {
@@ -46,7 +46,7 @@ struct ProcessStats {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        let count = LibC.read(descriptor, &bytes, bytes.count)
         return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
     }
 }

@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 import Synchronization
 
 /// The synthetic cameras of all rooms. They send on an even real-time schedule from a thread of their own.

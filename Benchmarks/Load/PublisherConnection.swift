@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 import NIOCore
 import RTMP
 
@@ -29,13 +29,13 @@ struct PublisherConnection {
             if shape.videoKbps > 0 { try self.send(.video, SyntheticMedia.videoHeader, timestamp: 0) }
             if shape.audioKbps > 0 { try self.send(.audio, SyntheticMedia.audioHeader, timestamp: 0) }
         } catch {
-            Glibc.close(self.descriptor)
+            LibC.close(self.descriptor)
             throw error
         }
     }
 
     func close() {
-        Glibc.close(self.descriptor)
+        LibC.close(self.descriptor)
     }
 
     mutating func sendVideo(_ shape: StreamShape, timestamp: UInt32, isKeyframe: Bool) throws(LoadError) {

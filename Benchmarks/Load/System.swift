@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 
 /// An error that stops the whole run. Failures of a single viewer are counted instead.
 enum LoadError: Error, Equatable, CustomStringConvertible {
@@ -110,7 +110,7 @@ enum Socket {
         // If refused: any address, as without it.
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                LibC.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
     }

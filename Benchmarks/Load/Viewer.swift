@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 import NIOCore
 import RTMP
 
@@ -74,7 +74,7 @@ final class Viewer {
         guard self.phase != .closed else { return }
         self.phase = .closed
         self.failure = reason
-        Glibc.close(self.descriptor)
+        LibC.close(self.descriptor)
     }
 
     /// Handles the bytes of one read, not empty.

@@ -1,4 +1,4 @@
-import Glibc
+import LibC
 
 /// All viewers, on the thread that calls `run`: only paced joins and reads. Not Sendable.
 final class ViewerLoop {

@@ -1,13 +1,6 @@
 internal import Crypto
+import LibC
 import Support
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// A small file with the server's own secrets in the data directory. Only its owner may access it. All calls block; for start-up.
 struct SecretFile {

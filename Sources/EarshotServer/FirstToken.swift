@@ -1,3 +1,4 @@
+import LibC
 package import Logging
 package import RoomStore
 import Rooms
@@ -6,14 +7,6 @@ import Rooms
 import FoundationEssentials
 #else
 import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// The admin token that a new server makes for its operator.

@@ -5,6 +5,7 @@ import Delivery
 import Forwarding
 import HTTPServer
 import Hummingbird
+import LibC
 import Listening
 package import Logging
 import NIOCore
@@ -21,14 +22,6 @@ import Statistics
 package import Support
 import Synchronization
 import UnixSignals
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A whole server: RTMP listeners, HTTP, and all services. Call `bind`, then `run` (or run `services` in your own group).
 package final class Server: Sendable {

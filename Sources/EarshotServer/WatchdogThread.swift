@@ -1,12 +1,5 @@
+import LibC
 import NIOPosix
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Ends the process when an orderly shutdown takes too long. Uses its own thread, so that nothing that is stuck can delay it.
 enum WatchdogThread {

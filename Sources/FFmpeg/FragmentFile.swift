@@ -1,4 +1,4 @@
-internal import Glibc
+import LibC
 package import NIOCore
 
 /// A recording in progress: an MP4 file to which whole fragments are appended.
@@ -44,7 +44,7 @@ package final class FragmentFile {
     }
 
     deinit {
-        if self.descriptor >= 0 { Glibc.close(self.descriptor) }
+        if self.descriptor >= 0 { LibC.close(self.descriptor) }
     }
 
     /// Appends a fragment and syncs as the policy says; `nowMs` is any clock's time in milliseconds.
@@ -78,7 +78,7 @@ package final class FragmentFile {
     package func close() throws(FFmpegError) {
         guard self.descriptor >= 0 else { return }
         defer {
-            Glibc.close(self.descriptor)
+            LibC.close(self.descriptor)
             self.descriptor = -1
         }
         if self.policy != .never { try self.sync() }
@@ -99,7 +99,7 @@ package final class FragmentFile {
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> CInt {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            let count = LibC.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if count == 0 || errno != EINTR {

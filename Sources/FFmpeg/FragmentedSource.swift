@@ -1,5 +1,5 @@
 internal import CFFmpeg
-internal import Glibc
+import LibC
 internal import Media
 
 /// Reads a fragmented MP4 file up to the end of its last whole fragment.

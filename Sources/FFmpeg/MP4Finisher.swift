@@ -1,5 +1,5 @@
 internal import CFFmpeg
-internal import Glibc
+import LibC
 
 /// Turns a fragmented recording into a seekable MP4 file with one index in front.
 ///

@@ -1,5 +1,5 @@
 internal import CFFmpeg
-internal import Glibc
+import LibC
 internal import NIOCore
 
 /// A container written to memory. Owned by a muxer; used by one thread at a time.

@@ -1,4 +1,4 @@
-internal import Glibc
+import LibC
 internal import NIOCore
 
 /// Writes decoded audio as 16-bit WAV to a file or to the standard output.
@@ -93,7 +93,7 @@ package final class WAVWriter {
         while offset < bytes.readableBytes {
             let (count, code) = bytes.withUnsafeReadableBytes { source -> (Int, CInt) in
                 let rest = UnsafeRawBufferPointer(rebasing: source[offset...])
-                let count = Glibc.write(self.descriptor, rest.baseAddress, rest.count)
+                let count = LibC.write(self.descriptor, rest.baseAddress, rest.count)
                 return (count, errno)
             }
             if count > 0 {

@@ -1,16 +1,9 @@
 import HTTPTypes
 package import Hummingbird
+import LibC
 import NIOCore
 import NIOPosix
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A file served to a client, whole or as a range (RFC 9110 §14). Read in chunks at the client's pace, off the event loops.
 ///

@@ -1,17 +1,10 @@
+import LibC
 package import Logging
 package import NIOCore
 import NIOPosix
 import Relay
 import Support
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Places of a full gate that remain for a few important peers.
 package struct AcceptReserve: Sendable {

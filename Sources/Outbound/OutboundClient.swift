@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+import LibC
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
@@ -6,14 +7,6 @@ internal import NIOSSL
 package import ServerConfiguration
 internal import ServiceLifecycle
 import Support
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Sends the server's own HTTP requests: hooks and webhooks. Shared by all; any thread.
 ///

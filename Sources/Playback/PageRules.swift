@@ -2,18 +2,11 @@ import Access
 import HTTPServer
 import HTTPTypes
 import Hummingbird
+import LibC
 import NIOCore
 import NIOHTTP1
 import ServerConfiguration
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The page behind a request, and the host name that it used for the server.
 struct PageRequest: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// A plain TCP connection's socket, written to without going through its channel. Open while a message may be started on it. Loop-bound;
 /// owned by the connection's writer, which opens and shuts it. The slots of the connection's viewers hold its descriptor.

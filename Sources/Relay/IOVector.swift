@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-package import Glibc
-#elseif canImport(Musl)
-package import Musl
-#else
-package import Darwin
-#endif
+package import LibC
 
 /// `struct iovec`: a piece of memory for `writev`.
 package typealias IOVector = iovec

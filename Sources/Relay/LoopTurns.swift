@@ -1,13 +1,6 @@
+import LibC
 package import NIOCore
 import NIOPosix
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Defers tasks to a loop's next turn by writing to a pipe. The loop reads the byte together with what its other sockets have, not before.
 ///

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// A run of ring messages gathered for sending. Reused by every viewer at the same position. Loop-bound.
 final class MessageBatch {

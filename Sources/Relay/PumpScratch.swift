@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// Memory that a loop's pump needs for one message at a time. Loop-bound.
 package final class PumpScratch {

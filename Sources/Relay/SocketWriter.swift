@@ -1,12 +1,5 @@
+import LibC
 package import NIOCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The connection that owns a ``SocketWriter`` and gets its events.
 package protocol SocketWriterOwner: AnyObject {

@@ -1,11 +1,6 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 // CoreFoundation, not the C library, defines `stat` if the compiler has already read Foundation.
+import LibC
+
 #if canImport(CoreFoundation)
 import CoreFoundation
 #endif

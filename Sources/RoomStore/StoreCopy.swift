@@ -1,17 +1,10 @@
 import GRDB
+import LibC
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// Whole copies of a store, made while it is in use. All calls block.

@@ -1,17 +1,10 @@
 import GRDB
+import LibC
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 /// A data directory, for its operator. It can be checked and copied whether or not a server runs on it, and restored only while none does.

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// Held by the one server that uses a data directory. The kernel releases it when the process ends, however it ends.
 final class StoreLock: Sendable {

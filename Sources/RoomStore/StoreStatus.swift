@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// The store's health, for checks, metrics and the log. A value.
 package struct StoreStatus: Sendable, Equatable {

@@ -1,14 +1,7 @@
 import Foundation
 import GRDB
+import LibC
 import Rooms
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A view of a closed store that leaves its files unchanged. Blocks.
 ///

@@ -1,17 +1,10 @@
+import LibC
 import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
-#endif
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
 #endif
 
 // CoreFoundation, not the C library, defines `timespec` if the compiler has already read Foundation.

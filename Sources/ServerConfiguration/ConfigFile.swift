@@ -1,12 +1,5 @@
+import LibC
 import Support
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Reads small files whole; errors quote the system's text. Blocks; for start and reload only.
 enum ConfigFile {
@@ -25,13 +18,7 @@ enum ConfigFile {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
-            #if canImport(Darwin)
-            let count = Darwin.read(descriptor, &buffer, buffer.count)
-            #elseif canImport(Musl)
-            let count = Musl.read(descriptor, &buffer, buffer.count)
-            #else
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            #endif
+            let count = LibC.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw problem(path) }
             guard count > 0 else { return bytes }

@@ -1,4 +1,4 @@
-internal import Glibc
+import LibC
 
 /// Resamples a few samples more or fewer than 1,024 to 1,024. A windowed sinc of 16 taps, tabulated for each of the 1,024 positions between
 /// two samples, which are all that occur.

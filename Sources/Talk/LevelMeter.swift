@@ -1,4 +1,4 @@
-internal import Glibc
+import LibC
 
 /// The thresholds at which a voice counts as speaking. A plain value.
 package struct LevelSettings: Sendable, Equatable {

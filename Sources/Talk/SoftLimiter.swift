@@ -1,4 +1,4 @@
-internal import Glibc
+import LibC
 
 /// Keeps a mix within full scale inaudibly. One per mix; a plain value.
 ///

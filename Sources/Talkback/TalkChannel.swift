@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import LibC
 import Logging
 import NIOCore
 import Notifications
@@ -10,14 +11,6 @@ import ServerConfiguration
 package import Support
 package import Synchronization
 package import Talk
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A room's talk channel: its participants, the floor, and the mixes that have listeners.
 ///

@@ -1,16 +1,9 @@
 import Dispatch
+import LibC
 import Logging
 import NIOCore
 import Synchronization
 import Talk
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Ticks its talk channels every 1,024 samples at 48 kHz, by the monotonic clock. Any thread.
 ///

@@ -1,13 +1,6 @@
+import LibC
 package import Rooms
 package import Talk
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A talk channel as the API shows it.
 package struct TalkSnapshot: Sendable {

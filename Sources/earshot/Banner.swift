@@ -1,10 +1,7 @@
 import EarshotServer
+import LibC
 import ServerConfiguration
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Prints the addresses to try when the server starts.
 enum Banner {

@@ -1,12 +1,9 @@
 import Dispatch
 import EarshotServer
+import LibC
 import NIOPosix
 import Support
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Writes lines on its own thread, so that logging never waits for the reader. Any thread.
 ///

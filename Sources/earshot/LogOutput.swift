@@ -1,12 +1,9 @@
 import EarshotServer
+import LibC
 import Logging
 import ServerConfiguration
 import Support
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// The log on standard error: one line per event, as text or JSON.
 enum LogOutput {

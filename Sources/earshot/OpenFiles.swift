@@ -1,11 +1,8 @@
 import EarshotServer
+import LibC
 import Logging
 import NIOCore
 import ServerConfiguration
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Limits the process's file descriptors: one per connection, and some for the rest.
 enum OpenFiles {

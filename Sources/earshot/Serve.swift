@@ -1,11 +1,8 @@
 import ArgumentParser
 import EarshotServer
+import LibC
 import Logging
 import ServerConfiguration
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// The settings with flags of their own. All others are in the file or the environment.
 struct SettingsOptions: ParsableArguments {

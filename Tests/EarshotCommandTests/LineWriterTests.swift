@@ -1,13 +1,10 @@
 import Foundation
+import LibC
 import RTMP
 import Support
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 @testable import earshot
 
@@ -36,7 +33,7 @@ import Glibc
                     var bytes: [UInt8] = []
                     var buffer = [UInt8](repeating: 0, count: 1_000)
                     while true {
-                        let count = Glibc.read(descriptor, &buffer, buffer.count)
+                        let count = LibC.read(descriptor, &buffer, buffer.count)
                         guard count > 0 else { break }
                         bytes += buffer[..<count]
                         let last = String(decoding: bytes, as: UTF8.self).split(separator: "\n").last.map(String.init) ?? ""

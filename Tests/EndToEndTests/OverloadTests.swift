@@ -1,14 +1,11 @@
 import Foundation
+import LibC
 import NIOCore
 import RTMP
 import Relay
 import ServerTestSupport
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 @testable import Delivery
 @testable import EarshotServer

@@ -1,12 +1,9 @@
 import Foundation
+import LibC
 import RTMP
 import ServerTestSupport
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// A log that nobody reads: a pipe with a buffer of one page.
 @Suite struct StuckLogTests {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
+import LibC
 
 /// The command line: `earshot-fuzz TARGET [libFuzzer's options, corpora and inputs]`, or `earshot-fuzz list`.
 ///

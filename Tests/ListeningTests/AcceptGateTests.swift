@@ -1,3 +1,4 @@
+import LibC
 import Listening
 import Logging
 import NIOCore
@@ -6,10 +7,6 @@ import ServerTestSupport
 import Synchronization
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Listeners without a free place, or without a descriptor, for new connections.
 @Suite(.timeLimit(.minutes(5))) struct AcceptGateTests {

@@ -43,7 +43,7 @@ def address(suite):
 
 def tests(suite):
     """Builds no more than these tests need."""
-    core = "CFileStatus,Support,Media,RTMP,Health,Relay,Rooms,TestSupport,RoomTestSupport"
+    core = "LibC,CFileStatus,Support,Media,RTMP,Health,Relay,Rooms,TestSupport,RoomTestSupport"
     command = f'EARSHOT_CORE={core} exec swift test --disable-xctest --scratch-path "$EARSHOT_SCRATCH/core" --filter {suite}'
     return ("bash", "-c", command)
 

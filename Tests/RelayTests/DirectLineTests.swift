@@ -1,15 +1,8 @@
+import LibC
 import Media
 import Testing
 
 @testable import Relay
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Viewers on real sockets, half of them served by the pump's direct line. Whatever the kernel accepts at a time and whoever leaves, the
 /// others get what a viewer without a socket gets, and their bytes are counted.

@@ -1,15 +1,8 @@
+import LibC
 import NIOCore
 import Testing
 
 @testable import Relay
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A connection that records what it is sent and limits how much it accepts. Like the socket writer, it keeps the rest of a cut message;
 /// the next one may start only when that is out.

@@ -1,16 +1,9 @@
+import LibC
 import Media
 import NIOCore
 import Testing
 
 @testable import Relay
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A viewer's connection over a real socket pair, written to as by the socket writer. The far end reads when the test says so. Only its
 /// owner holds it, so any memory that the relay touches after a viewer has gone is freed memory.

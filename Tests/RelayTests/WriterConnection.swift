@@ -1,16 +1,9 @@
+import LibC
 import NIOCore
 import NIOPosix
 import Testing
 
 @testable import Relay
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// A viewer's connection as in the server: a NIO channel over a real socket. It uses the server's own ``SocketWriter``, to which this
 /// folder links.

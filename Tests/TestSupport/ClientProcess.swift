@@ -1,5 +1,5 @@
 package import Foundation
-import Glibc
+import LibC
 
 /// A foreign client as a child process: ffmpeg, ffprobe, rtmpdump, gst-launch. Always ended by process id.
 package final class ClientProcess: @unchecked Sendable {
@@ -77,7 +77,7 @@ package final class ClientProcess: @unchecked Sendable {
 
     private static func pipe() throws -> (read: CInt, write: CInt) {
         var ends: [CInt] = [0, 0]
-        guard Glibc.pipe(&ends) == 0 else { throw TimedOut(description: "no pipe: errno \(errno)") }
+        guard LibC.pipe(&ends) == 0 else { throw TimedOut(description: "no pipe: errno \(errno)") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }

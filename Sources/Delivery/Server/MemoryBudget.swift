@@ -1,5 +1,6 @@
 package import Access
 import Dispatch
+import LibC
 package import Listening
 package import Logging
 package import Relay
@@ -7,14 +8,6 @@ package import ServerConfiguration
 import ServiceLifecycle
 package import Support
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Keeps the process within `limits.memory`. Any thread.
 ///

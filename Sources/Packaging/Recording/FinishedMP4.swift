@@ -1,12 +1,5 @@
+import LibC
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The size and duration of a finished MP4: one index, no fragments (ISO/IEC 14496-12 §4.2). A value, read from the top-level boxes.
 struct FinishedMP4: Equatable {

@@ -1,17 +1,10 @@
 import FFmpeg
+import LibC
 import Logging
 import NIOPosix
 import RoomStore
 import Rooms
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Makes ended recordings seekable, one at a time, on a thread of low priority.
 ///

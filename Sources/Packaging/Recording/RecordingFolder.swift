@@ -1,14 +1,7 @@
+import LibC
 package import Rooms
 package import ServerConfiguration
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// The folder of recordings (or snapshots) and its file names: `<app>/<stream>/<start>-<id>.mp4`. A value; methods that touch the disk
 /// block.

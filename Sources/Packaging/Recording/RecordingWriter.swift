@@ -1,4 +1,5 @@
 import FFmpeg
+import LibC
 import Logging
 import Media
 import NIOCore
@@ -6,14 +7,6 @@ import RoomStore
 import Rooms
 import ServerConfiguration
 import Support
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Writes a stream's pieces to successive files, and reports these to the index.
 ///

@@ -1,13 +1,6 @@
+import LibC
 import NIOCore
 package import ServerConfiguration
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Snapshot files, laid out like recordings. A value; its calls block.
 package struct SnapshotFiles: Sendable {

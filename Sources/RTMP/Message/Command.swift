@@ -17,12 +17,7 @@ package struct Command: Sendable, Equatable {
 
     /// Decodes a message of type 20 or 17.
     package init(_ message: Message, limits: AMFLimits) throws(RTMPError) {
-        var payload = message.payload
-        // Type 17 is a zero byte, then AMF0 whose values may switch to AMF3 (marker 0x11).
-        if message.type == .commandAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
-            payload.moveReaderIndex(forwardBy: 1)
-        }
-        var decoder = AMF0Decoder(payload, limits: limits)
+        var decoder = AMF0Decoder(message.amf0Payload, limits: limits)
         do throws(AMFError) {
             self.name = try decoder.next()?.string ?? ""
             self.transaction = try decoder.next()?.number ?? 0

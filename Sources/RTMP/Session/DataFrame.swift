@@ -11,11 +11,7 @@ enum DataFrame {
     private static let clearName = AMF0Value.string("@clearDataFrame")
 
     init(_ message: Message) {
-        var payload = message.payload
-        // Type 15 is a zero byte, then AMF0 as in type 17.
-        if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
-            payload.moveReaderIndex(forwardBy: 1)
-        }
+        let payload = message.amf0Payload
         if let rest = payload.after(Self.setName) {
             self = .set(rest)
         } else {

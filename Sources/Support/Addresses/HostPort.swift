@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 
 /// An address to listen on or connect to, written `HOST:PORT` (IPv6 in brackets). A plain value.
 package struct HostPort: Sendable, Hashable, CustomStringConvertible {

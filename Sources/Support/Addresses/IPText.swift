@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 
 /// Converts IP addresses between text and bytes in network order. Pure; any thread.
 package enum IPText {

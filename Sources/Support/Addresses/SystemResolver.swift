@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 
 /// The reason why a name has no address. A plain value.
 package struct LookupFailure: Error, Equatable {

@@ -1,13 +1,6 @@
 import CFileStatus
+import LibC
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
 
 /// Estimates how many descriptors the process can still open. Any thread; asks the system, so not for hot paths.
 ///

@@ -1,12 +1,5 @@
+import LibC
 import Support
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Connects to a URL's host by TCP, to allowed addresses only, within a time limit. IPv6 and IPv4. On the link's thread.
 ///
@@ -116,13 +109,7 @@ enum Dialer {
 
     private static func connect<Address>(_ descriptor: Int32, _ target: inout Address) -> Int32 {
         withUnsafeBytes(of: &target) { bytes in
-            #if canImport(Glibc)
-            Glibc.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-            #elseif canImport(Musl)
-            Musl.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-            #else
-            Darwin.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-            #endif
+            LibC.connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
         }
     }
 

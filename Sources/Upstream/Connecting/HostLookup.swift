@@ -1,13 +1,6 @@
+import LibC
 import Support
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Resolves names for links with a time limit. Each lookup runs on a thread of its own, which is abandoned when it hangs.
 package enum HostLookup {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 internal import Synchronization
 
 /// Lets other threads wake a link, stop it or cut its sockets. One for each run of a link's thread.

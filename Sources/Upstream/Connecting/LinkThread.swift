@@ -1,12 +1,5 @@
 internal import CLibRTMP
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 
 /// A system thread for blocking code, apart from the event loops and the cooperative pool.
 struct LinkThread: Sendable {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
+import LibC
 
 /// System calls used by links, with the platforms' differences hidden. All retry after a signal.
 enum System {
@@ -32,13 +26,7 @@ enum System {
         let end = Self.nowMs() + timeoutMs
         while true {
             let left = min(max(end - Self.nowMs(), 0), Int64(Int32.max))
-            #if canImport(Glibc)
-            let count = Glibc.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
-            #elseif canImport(Musl)
-            let count = Musl.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
-            #else
-            let count = Darwin.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
-            #endif
+            let count = LibC.poll(&descriptors, nfds_t(descriptors.count), Int32(left))
             if count > 0 { return true }
             if count == 0 { return false }
             if errno != EINTR { return true }
@@ -58,13 +46,7 @@ enum System {
     /// Bytes sent, nil when the socket buffer is full; -1 for an error. The thread must have called ``blockBrokenPipeSignal()``.
     static func send(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int? {
         while true {
-            #if canImport(Glibc)
-            let count = Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-            #elseif canImport(Musl)
-            let count = Musl.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-            #else
-            let count = Darwin.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-            #endif
+            let count = LibC.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
             if count >= 0 { return count }
             if errno == EAGAIN || errno == EWOULDBLOCK { return nil }
             if errno != EINTR { return -1 }
@@ -92,13 +74,7 @@ enum System {
     static func shutdownBoth(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     static func close(_ descriptor: Int32) {
-        #if canImport(Glibc)
-        Glibc.close(descriptor)
-        #elseif canImport(Musl)
-        Musl.close(descriptor)
-        #else
-        Darwin.close(descriptor)
-        #endif
+        LibC.close(descriptor)
     }
 
     static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }

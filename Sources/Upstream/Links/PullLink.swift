@@ -76,11 +76,7 @@ struct PullLink {
         case .audio: return (.audio, message.payload)
         case .video: return (.video, message.payload)
         case .dataAMF0, .dataAMF3:
-            var payload = message.payload
-            // Type 15 starts with a zero byte; AMF0 follows.
-            if message.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {
-                payload.moveReaderIndex(forwardBy: 1)
-            }
+            let payload = message.amf0Payload
             var decoder = AMF0Decoder(payload)
             var name: String?
             var code: String?

@@ -1,14 +1,7 @@
 internal import Dispatch
+import LibC
 internal import NIOCore
 internal import RTMP
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// One RTMP client connection, from the address to the server's answers. On the link's thread, which it may block only while connecting
 /// and sending.

@@ -1,14 +1,7 @@
 internal import CLibRTMP
+import LibC
 internal import NIOCore
 internal import RTMP
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Owns librtmp's state for one connection and the C strings it points to. On the link's thread only.
 ///

@@ -1,13 +1,6 @@
 internal import CLibRTMP
+import LibC
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// librtmp's own log: silent until a handler is set.
 ///

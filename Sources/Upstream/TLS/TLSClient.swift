@@ -1,13 +1,6 @@
 internal import COpenSSL
+import LibC
 import Support
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// One TLS client connection over a connected socket. It uses TLS 1.2 or later, sends the server's name (RFC 6066 §3), and checks the
 /// certificate against the system's authorities, the name (RFC 6125) and the date.

@@ -1,13 +1,6 @@
+import LibC
 internal import Support
 internal import Synchronization
-
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
 
 /// Carries bytes between TLS and a socket pair, whose other end librtmp uses. A thread of its own.
 ///

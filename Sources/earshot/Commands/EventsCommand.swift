@@ -1,12 +1,7 @@
 import ArgumentParser
+import LibC
 import NIOCore
 import NIOPosix
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// `earshot events`: past and current events.
 struct EventsCommand: AsyncParsableCommand {

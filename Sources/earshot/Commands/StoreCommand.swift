@@ -1,14 +1,9 @@
 import Access
 import ArgumentParser
 import EarshotServer
+import LibC
 import RoomStore
 import Rooms
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// `earshot store`: the database of rooms and the keys, directly in the data directory.
 struct StoreCommand: AsyncParsableCommand {

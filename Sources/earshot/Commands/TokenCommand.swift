@@ -1,12 +1,7 @@
 import ArgumentParser
+import LibC
 import RoomStore
 import Rooms
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// `earshot token`: API tokens, directly in the data directory, with or without a running server.
 struct TokenCommand: AsyncParsableCommand {

@@ -1,13 +1,10 @@
+import LibC
 import NIOCore
 import ServerConfiguration
 import ServerTestSupport
 import Support
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 @testable import Delivery
 @testable import EarshotServer

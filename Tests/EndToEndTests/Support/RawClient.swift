@@ -1,11 +1,8 @@
+import LibC
 import NIOCore
 import NIOPosix
 import RTMP
 import TestSupport
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// An RTMP client that sends whatever a test asks, and keeps all it receives. Any thread; state is loop-bound.
 final class RawClient: Sendable {

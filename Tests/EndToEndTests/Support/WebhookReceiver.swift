@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+import LibC
 import HLSCheck
 import NIOCore
 import NIOHTTP1
@@ -56,7 +56,7 @@ final class WebhookReceiver: Sendable {
 
     /// Reserves a port without listening.
     static func make() throws -> WebhookReceiver {
-        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let socket = LibC.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         // ip(7), byte by byte: family, port 0, 127.0.0.1. The module that owns the C struct's members depends on what else is compiled.
         var address = [UInt8](repeating: 0, count: 16)
         withUnsafeBytes(of: sa_family_t(AF_INET)) { address.replaceSubrange(0..<2, with: $0) }

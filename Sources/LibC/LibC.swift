@@ -1,0 +1,9 @@
+// The C library of this system, by one name: `import LibC` in place of a choice in every file.
+
+#if canImport(Glibc)
+@_exported public import Glibc
+#elseif canImport(Musl)
+@_exported public import Musl
+#else
+@_exported public import Darwin
+#endif
