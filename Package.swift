@@ -335,7 +335,7 @@ let package = Package(
         .testTarget(name: "ForwardingTests", dependencies: ["Delivery", "Forwarding", "Media", nioCore], swiftSettings: settings),
         .testTarget(
             name: "StatisticsTests",
-            dependencies: ["Delivery", "Rooms", "ServerTestSupport", "Statistics", "Support", "TestSupport", grdb, logging],
+            dependencies: ["Delivery", "Relay", "Rooms", "ServerTestSupport", "Statistics", "Support", "TestSupport", grdb, logging],
             swiftSettings: settings),
         .testTarget(
             name: "PlaybackTests",

@@ -40,6 +40,17 @@ extension RelayLoop {
     /// The last minutes of a stream whose home is this loop, oldest first.
     package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
 
+    /// How the media of the listed streams whose home is this loop came in within this time, by path; without those that had none.
+    package func arrivals(withinMs: Int64) -> [String: StreamHistory.Sum] {
+        let nowMs = self.nowMs
+        var sums: [String: StreamHistory.Sum] = [:]
+        for home in self.homes.values where home.registry.isListed {
+            let sum = home.history.sum(after: nowMs - withinMs)
+            if sum.seconds > 0 { sums[home.stream.path] = sum }
+        }
+        return sums
+    }
+
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
         let fanout = self.fanouts[FanoutKey(viewer)]
         let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: self.nowMs) } ?? 0

@@ -18,6 +18,33 @@ package struct StreamHistory: Sendable {
         package let viewers: Int
     }
 
+    /// Seconds added up, for averages over longer times.
+    package struct Sum: Sendable, Equatable {
+        package var seconds = 0
+        /// Frames a second of each, added up.
+        package var framesPerSecond = 0.0
+        /// Milliseconds of each, added up.
+        package var arrivalJitterMs = 0.0
+        /// The longest; 0 when none is known.
+        package var longestKeyframeIntervalMs: Int64 = 0
+
+        package init() {}
+
+        package mutating func add(_ other: Sum) {
+            self.seconds += other.seconds
+            self.framesPerSecond += other.framesPerSecond
+            self.arrivalJitterMs += other.arrivalJitterMs
+            self.longestKeyframeIntervalMs = max(self.longestKeyframeIntervalMs, other.longestKeyframeIntervalMs)
+        }
+
+        mutating func add(_ second: Second) {
+            self.seconds += 1
+            self.framesPerSecond += second.framesPerSecond
+            self.arrivalJitterMs += second.arrivalJitterMs
+            self.longestKeyframeIntervalMs = max(self.longestKeyframeIntervalMs, second.keyframeIntervalMs ?? 0)
+        }
+    }
+
     /// Kept seconds: five minutes.
     package static let capacity = 300
 
@@ -36,6 +63,18 @@ package struct StreamHistory: Sendable {
     /// Oldest first.
     package var seconds: [Second] {
         self.ring.count < Self.capacity ? self.ring : Array(self.ring[self.next...] + self.ring[..<self.next])
+    }
+
+    /// The seconds that ended after this time, on the same clock.
+    package func sum(after ms: Int64) -> Sum {
+        var sum = Sum()
+        let count = self.ring.count
+        for back in 1...max(1, count) where count > 0 {
+            let second = self.ring[(self.next + count - back) % count]
+            guard second.atMs > ms else { break }
+            sum.add(second)
+        }
+        return sum
     }
 
     package mutating func count(_ frame: Frame, nowMs: Int64) {

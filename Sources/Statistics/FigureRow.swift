@@ -1,3 +1,5 @@
+package import Relay
+
 /// What one row of figures is about: a time and a subject.
 package struct FigureKey: Hashable, Sendable {
     /// When the minute or ten minutes began, in milliseconds since 1970.
@@ -37,13 +39,19 @@ package struct Figures: Sendable, Equatable {
     package var viewerMs: Int64 = 0
     /// The most viewers at any one time.
     package var peak = 0
+    /// How a stream's media came in, while it was pushed.
+    package var arrival = StreamHistory.Sum()
 
-    package init(bytesIn: UInt64 = 0, bytesOut: UInt64 = 0, plays: UInt64 = 0, viewerMs: Int64 = 0, peak: Int = 0) {
+    package init(
+        bytesIn: UInt64 = 0, bytesOut: UInt64 = 0, plays: UInt64 = 0, viewerMs: Int64 = 0, peak: Int = 0,
+        arrival: StreamHistory.Sum = StreamHistory.Sum()
+    ) {
         self.bytesIn = bytesIn
         self.bytesOut = bytesOut
         self.plays = plays
         self.viewerMs = viewerMs
         self.peak = peak
+        self.arrival = arrival
     }
 
     package var isNothing: Bool { self == Figures() }
@@ -54,5 +62,6 @@ package struct Figures: Sendable, Equatable {
         self.plays &+= other.plays
         self.viewerMs &+= other.viewerMs
         self.peak = max(self.peak, other.peak)
+        self.arrival.add(other.arrival)
     }
 }

@@ -1,3 +1,5 @@
+import Relay
+
 /// The figures of the present streams, between two samples. A value without a clock: `nowMs` is a steady clock's.
 ///
 /// A stream's total of bytes is what its finished sessions transferred plus what the present ones have so far. Samples report how much the
@@ -8,6 +10,8 @@ struct FigureTable: Sendable {
         var viewers = 0
         var bytesIn: UInt64 = 0
         var bytesOut: UInt64 = 0
+        /// Since the last sample, unlike the others.
+        var arrival = StreamHistory.Sum()
     }
 
     private struct Entry {
@@ -47,7 +51,7 @@ struct FigureTable: Sendable {
             let bytesOut = max(self.reported.bytesOut, self.settled.bytesOut &+ present.bytesOut)
             let figures = Figures(
                 bytesIn: bytesIn - self.reported.bytesIn, bytesOut: bytesOut - self.reported.bytesOut, plays: self.plays,
-                viewerMs: self.viewerMs, peak: self.peak)
+                viewerMs: self.viewerMs, peak: self.peak, arrival: present.arrival)
             self.reported.bytesIn = bytesIn
             self.reported.bytesOut = bytesOut
             self.viewerMs = 0
@@ -142,6 +146,8 @@ struct FigureTable: Sendable {
         sum.peak = totals.peak
         sum.plays = totals.plays
         sum.viewerMs = totals.viewerMs
+        // Frames a second of all streams together say nothing.
+        sum.arrival = StreamHistory.Sum()
         if !sum.isNothing { rows.append((.everything, sum)) }
         for word in Set(connections.keys).union(self.connections.keys) {
             let figures = self.connections[word, default: Entry(nowMs: nowMs)].take(Present(viewers: connections[word] ?? 0), nowMs: nowMs)

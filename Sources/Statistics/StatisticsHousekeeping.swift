@@ -33,7 +33,7 @@ struct StatisticsHousekeeping {
         var end = Self.tens(self.nowMs - min(self.settings.minutesMs, self.settings.keepMs))
         if let surplus = try self.surplus(in: "minutes", db) { end = max(end, Self.tens(surplus) + Self.tenMs) }
         let sums = """
-            SELECT subject, at / \(Self.tenMs) * \(Self.tenMs), sum(bytes_in), sum(bytes_out), sum(plays), sum(viewer_ms), max(peak)
+            SELECT subject, at / \(Self.tenMs) * \(Self.tenMs), \(StatisticsSchema.sums)
             FROM minutes WHERE at < ? GROUP BY subject, at / \(Self.tenMs)
             """
         try db.execute(sql: StatisticsSchema.addition(to: "tens", values: sums), arguments: [end])

@@ -1,5 +1,6 @@
 package import Delivery
 import GRDB
+import Relay
 package import Rooms
 import Support
 
@@ -69,7 +70,7 @@ extension StatisticsStore {
         return try await self.read { db in
             let part = "SELECT * FROM %@ WHERE subject = :subject AND at >= :from AND at < :to"
             let sql = """
-                SELECT at / :step * :step AS start, \(Self.sums) FROM (\(Self.both(part))) GROUP BY start ORDER BY start
+                SELECT at / :step * :step AS start, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY start ORDER BY start
                 """
             let arguments: StatementArguments = [
                 "subject": text, "from": window.fromMs, "to": window.toMs, "step": window.stepMs,
@@ -85,7 +86,7 @@ extension StatisticsStore {
         let words = SessionSnapshot.Transport.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         return try await self.read { db in
             let part = "SELECT * FROM %@ WHERE subject IN (\(words)) AND at >= :from AND at < :to"
-            let sql = "SELECT subject, \(Self.sums) FROM (\(Self.both(part))) GROUP BY subject ORDER BY subject"
+            let sql = "SELECT subject, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY subject ORDER BY subject"
             return try Row.fetchAll(db, sql: sql, arguments: ["from": window.fromMs, "to": window.toMs]).map {
                 SubjectFigures(subject: $0["subject"], figures: Self.figures($0))
             }
@@ -107,7 +108,7 @@ extension StatisticsStore {
         let (condition, names) = Self.condition(scope, on: "subject")
         return try await self.read { db in
             let part = "SELECT * FROM %@ WHERE at >= ? AND at < ? AND instr(subject, '/') > 0 AND \(condition)"
-            let all = "SELECT subject, \(Self.sums) FROM (\(Self.both(part))) GROUP BY subject"
+            let all = "SELECT subject, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY subject"
             let bounds = StatementArguments([window.fromMs, window.toMs]) + StatementArguments(names)
             let total = try Int.fetchOne(db, sql: "SELECT count(*) FROM (\(all))", arguments: bounds + bounds) ?? 0
             let sql = "\(all) ORDER BY \(column) DESC, subject LIMIT ? OFFSET ?"
@@ -172,10 +173,6 @@ extension StatisticsStore {
         return ([app, name].map { $0.isEmpty ? "1" : "(\($0))" }.joined(separator: " AND "), scope.apps + scope.rooms)
     }
 
-    private static let sums = """
-        sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, sum(plays) AS plays, sum(viewer_ms) AS viewer_ms, max(peak) AS peak
-        """
-
     /// The query of both tables; "%@" stands for the table's name.
     private static func both(_ query: String) -> String {
         ["minutes", "tens"].map { query.split(separator: "%@", omittingEmptySubsequences: false).joined(separator: $0) }
@@ -183,8 +180,13 @@ extension StatisticsStore {
     }
 
     private static func figures(_ row: Row) -> Figures {
-        Figures(
+        var arrival = StreamHistory.Sum()
+        arrival.seconds = row["live_seconds"]
+        arrival.framesPerSecond = row["fps"]
+        arrival.arrivalJitterMs = row["jitter_ms"]
+        arrival.longestKeyframeIntervalMs = row["keyframe_ms"]
+        return Figures(
             bytesIn: UInt64(clamping: row["bytes_in"] as Int64), bytesOut: UInt64(clamping: row["bytes_out"] as Int64),
-            plays: UInt64(clamping: row["plays"] as Int64), viewerMs: row["viewer_ms"], peak: row["peak"])
+            plays: UInt64(clamping: row["plays"] as Int64), viewerMs: row["viewer_ms"], peak: row["peak"], arrival: arrival)
     }
 }

@@ -4,7 +4,7 @@ import GRDB
 enum StatisticsSchema {
     /// Marks the file as ours: "ESst".
     static let applicationID = 0x4553_7374
-    static let version = 1
+    static let version = 2
 
     /// Why a database is left alone.
     enum Refusal: Error, CustomStringConvertible {
@@ -25,6 +25,7 @@ enum StatisticsSchema {
         let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         if id == Self.applicationID {
             guard version <= Self.version else { throw Refusal.newer(version) }
+            if version < 2 { try db.execute(sql: Self.arrivals("minutes") + Self.arrivals("tens") + "PRAGMA user_version = 2;") }
             return
         }
         guard id == 0, version == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 else { throw Refusal.foreign }
@@ -32,6 +33,8 @@ enum StatisticsSchema {
             sql: """
                 \(Self.figures("minutes"))
                 \(Self.figures("tens"))
+                \(Self.arrivals("minutes"))
+                \(Self.arrivals("tens"))
                 CREATE TABLE plays (
                     id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
                     address TEXT NOT NULL, transport TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
@@ -60,12 +63,31 @@ enum StatisticsSchema {
         """
     }
 
+    /// How media came in, in sums over `live_seconds`. Since version 2.
+    private static func arrivals(_ name: String) -> String {
+        """
+        ALTER TABLE \(name) ADD COLUMN live_seconds INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE \(name) ADD COLUMN fps REAL NOT NULL DEFAULT 0;
+        ALTER TABLE \(name) ADD COLUMN jitter_ms REAL NOT NULL DEFAULT 0;
+        ALTER TABLE \(name) ADD COLUMN keyframe_ms INTEGER NOT NULL DEFAULT 0;
+
+        """
+    }
+
+    /// How columns of several rows become one, in the order in which ``addition(to:values:)`` takes them.
+    static let sums = """
+        sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, sum(plays) AS plays, sum(viewer_ms) AS viewer_ms, max(peak) AS peak,
+        sum(live_seconds) AS live_seconds, sum(fps) AS fps, sum(jitter_ms) AS jitter_ms, max(keyframe_ms) AS keyframe_ms
+        """
+
     /// Adds a row's figures to those that are there.
     static func addition(to table: String, values: String) -> String {
         """
-        INSERT INTO \(table) (subject, at, bytes_in, bytes_out, plays, viewer_ms, peak) \(values)
+        INSERT INTO \(table) (subject, at, bytes_in, bytes_out, plays, viewer_ms, peak, live_seconds, fps, jitter_ms, keyframe_ms) \(values)
         ON CONFLICT (subject, at) DO UPDATE SET bytes_in = bytes_in + excluded.bytes_in, bytes_out = bytes_out + excluded.bytes_out,
-            plays = plays + excluded.plays, viewer_ms = viewer_ms + excluded.viewer_ms, peak = max(peak, excluded.peak)
+            plays = plays + excluded.plays, viewer_ms = viewer_ms + excluded.viewer_ms, peak = max(peak, excluded.peak),
+            live_seconds = live_seconds + excluded.live_seconds, fps = fps + excluded.fps, jitter_ms = jitter_ms + excluded.jitter_ms,
+            keyframe_ms = max(keyframe_ms, excluded.keyframe_ms)
         """
     }
 }

@@ -1,16 +1,19 @@
 import Delivery
 import GRDB
+import Relay
 import Rooms
 import Support
 
 /// The rows as the tables hold them.
 extension StatisticsStore {
     static func insert(_ rows: PendingRows, into db: Database) throws {
-        let figures = try db.cachedStatement(sql: StatisticsSchema.addition(to: "minutes", values: "VALUES (?, ?, ?, ?, ?, ?, ?)"))
+        let figures = try db.cachedStatement(
+            sql: StatisticsSchema.addition(to: "minutes", values: "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"))
         for (key, row) in rows.figures {
             try figures.execute(arguments: [
                 key.subject.text, key.atMs, Int64(clamping: row.bytesIn), Int64(clamping: row.bytesOut), Int64(clamping: row.plays),
-                row.viewerMs, row.peak,
+                row.viewerMs, row.peak, row.arrival.seconds, row.arrival.framesPerSecond, row.arrival.arrivalJitterMs,
+                row.arrival.longestKeyframeIntervalMs,
             ])
         }
         let plays = try db.cachedStatement(

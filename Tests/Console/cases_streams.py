@@ -69,6 +69,7 @@ def behind(server, browser, keep):
             page.wait(f"{row} && /^[0-9.]+ s/.test({row}.cells[3].innerText) && Number({row}.cells[4].innerText.replaceAll(',', '')) > 0", "the delay and the skipped frames")
             page.wait(f"{row}.nextElementSibling?.innerText.includes('Other viewers get this stream in time: it is the network or the player of this one.')", "why it is behind")
             assert page.run(f"/^Slow: takes .*bit.s of .*bit.s, [0-9,]+ frames skipped/.test({row}.nextElementSibling.innerText)"), page.run(f"{row}.nextElementSibling.innerText")
+            page.wait("document.querySelector('main').innerText.includes('The stream is well. Slow viewers: 1, see below.')", "the verdict panel's word of it")
             cells = json.loads(page.run(f"JSON.stringify([...{row}.cells].map((e) => e.innerText))"))
             assert cells[2].startswith("http-flv") and float(cells[3].split()[0]) > 1, cells
             other = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('quick-viewer'))"

@@ -20,6 +20,24 @@ import Testing
         #expect(history.seconds.allSatisfy { $0.audioBitsPerSecond == 0 && $0.videoBitsPerSecond > 8_000 && $0.viewers == 2 })
     }
 
+    /// What longer figures are made of: the newest seconds, also once the ring has gone round.
+    @Test(arguments: [3, StreamHistory.capacity + 7]) func newestSecondsAddUp(_ seconds: Int) throws {
+        var history = StreamHistory()
+        #expect(history.sum(after: 0) == StreamHistory.Sum())
+        history.tick(StreamMeter(), viewers: 0, isLive: true, nowMs: 0)
+        for second in 0..<Int64(seconds) {
+            for frame in 0..<5 as Range<Int64> {
+                history.count(try Make.inter(1, at: second * 1_000 + frame * 200), nowMs: second * 1_000 + frame * 200)
+            }
+            history.tick(StreamMeter(), viewers: 0, isLive: true, nowMs: second * 1_000 + 1_000)
+        }
+        let nowMs = Int64(seconds) * 1_000
+        let sum = history.sum(after: nowMs - 2_000)
+        #expect(sum.seconds == 2 && sum.framesPerSecond == 10 && sum.arrivalJitterMs == 0 && sum.longestKeyframeIntervalMs == 0)
+        #expect(history.sum(after: nowMs).seconds == 0)
+        #expect(history.sum(after: -1).seconds == min(seconds, StreamHistory.capacity))
+    }
+
     /// Jitter is measured per kind: sound and pictures may be out of step with each other.
     @Test func jitterIsOfEachKind() throws {
         var history = StreamHistory()

@@ -1,3 +1,4 @@
+import Relay
 import Testing
 
 @testable import Statistics
@@ -26,6 +27,22 @@ import Testing
         let later = self.figures(table.endSample(["live/a": second], connections: ["rtmp": 2], nowMs: 20_000))
         #expect(later[.stream("live/a")] == Figures(bytesIn: 20, bytesOut: 50, plays: 0, viewerMs: 10_000, peak: 1))
         #expect(later[.connections("rtmp")] == Figures(viewerMs: 20_000, peak: 2))
+    }
+
+    /// How media came in is of the last sample only, and of streams only.
+    @Test func arrivalsAreOfTheirSample() {
+        var table = FigureTable(nowMs: 0)
+        var arrival = StreamHistory.Sum()
+        arrival.seconds = 10
+        arrival.framesPerSecond = 250
+        table.beginSample()
+        var present = FigureTable.Present(viewers: 0, bytesIn: 10, bytesOut: 0, arrival: arrival)
+        let rows = self.figures(table.endSample(["live/a": present], connections: [:], nowMs: 10_000))
+        #expect(rows[.stream("live/a")]?.arrival == arrival)
+        #expect(rows[.everything]?.arrival == StreamHistory.Sum() && rows[.everything]?.bytesIn == 10)
+        present.arrival = StreamHistory.Sum()
+        table.beginSample()
+        #expect(self.figures(table.endSample(["live/a": present], connections: [:], nowMs: 20_000)).isEmpty)
     }
 
     /// A session that ends while the loops are asked is counted once, now or in the next sample.

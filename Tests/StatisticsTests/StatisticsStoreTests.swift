@@ -1,6 +1,7 @@
 import Delivery
 import Foundation
 import GRDB
+import Relay
 import Rooms
 import ServerTestSupport
 import Support
@@ -59,6 +60,62 @@ import Testing
         await test.statistics.write()
         #expect(try await test.series().isEmpty)
         await test.remove()
+    }
+
+    /// Averages are over the seconds of the push, whatever the step; the longest keyframe interval stays the longest.
+    @Test func arrivalsAddUp() async throws {
+        let test = try TestStatistics()
+        await test.statistics.start()
+        for minute in 0..<20 {
+            test.pass(60_000)
+            var arrival = StreamHistory.Sum()
+            arrival.seconds = minute < 10 ? 60 : 30
+            arrival.framesPerSecond = minute < 10 ? 60 * 25 : 30 * 10
+            arrival.arrivalJitterMs = Double(arrival.seconds * 4)
+            arrival.longestKeyframeIntervalMs = minute == 3 ? 8_000 : 2_000
+            test.statistics.beginSample()
+            test.statistics.endSample(["live/a": .init(bytesIn: UInt64(minute), arrival: arrival)], connections: [:], lookBackMs: 30_000)
+            await test.statistics.write()
+        }
+        func check(_ what: Comment) async throws {
+            let tens = try await test.series(step: 600_000)
+            #expect(tens.map(\.figures.arrival.seconds) == [600, 300], what)
+            #expect(tens.map(\.figures.arrival.framesPerSecond) == [15_000, 3_000], what)
+            #expect(tens.map(\.figures.arrival.arrivalJitterMs) == [2_400, 1_200], what)
+            #expect(tens.map(\.figures.arrival.longestKeyframeIntervalMs) == [8_000, 2_000], what)
+        }
+        try await check("as minutes")
+        test.pass(2 * 86_400_000)
+        await test.statistics.write()
+        #expect(try await test.store.coarseUntilMs() == TestStatistics.start + 20 * 60_000)
+        try await check("as tens of minutes")
+        await test.remove()
+    }
+
+    /// A file of the version before arrivals keeps its figures.
+    @Test func theFormerVersionIsCarriedOver() async throws {
+        let test = try TestStatistics()
+        await test.statistics.start()
+        test.pass(10_000)
+        await test.sample(viewers: 1, bytesIn: 1_000, bytesOut: 2_000)
+        await test.statistics.stop()
+        let columns = ["live_seconds", "fps", "jitter_ms", "keyframe_ms"]
+        let file = try DatabaseQueue(path: test.file)
+        try await file.write { db in
+            for table in ["minutes", "tens"] {
+                for column in columns { try db.execute(sql: "ALTER TABLE \(table) DROP COLUMN \(column)") }
+            }
+            try db.execute(sql: "PRAGMA user_version = 1")
+        }
+        try file.close()
+        let again = try TestStatistics(directory: test.directory, at: test.ms)
+        await again.statistics.start()
+        again.pass(10_000)
+        await again.sample(viewers: 1, bytesIn: 500, bytesOut: 0)
+        #expect(again.store.problem == nil)
+        #expect(try await again.series().map(\.figures.bytesIn) == [1_500])
+        #expect(try await again.series().map(\.figures.arrival) == [StreamHistory.Sum()])
+        await again.remove()
     }
 
     @Test func theOldestGoFirst() async throws {

@@ -15,7 +15,7 @@ export const chinese = {
   '{n} rooms': '{n} 个房间', 'more than {n} rooms': '超过 {n} 个房间', Previous: '上一页', Next: '下一页', 'First page': '第一页',
   '{n} viewers': '{n} 位观众', Viewers: '观众', 'Bit rate': '码率', Verdict: '健康', 'Behind live': '落后直播', 'worst {ms} behind': '最慢落后 {ms}',
   good: '良好', degraded: '一般', bad: '差', unknown: '未知', 'Why is it {verdict}?': '为什么{verdict}？',
-  'All is well.': '一切正常。', 'measured {value}, expected {expected}': '实测 {value}，期望 {expected}',
+  'All is well.': '一切正常。', 'The stream is well. Slow viewers: {n}, see below.': '流本身正常；有 {n} 个观众跟不上，见下方。', 'measured {value}, expected {expected}': '实测 {value}，期望 {expected}',
   'No picture': '无画面', Preview: '预览', 'Watch live': '观看直播', 'Stop watching': '停止观看', 'Sound': '声音', 'Delay of this player {ms}': '本播放器延迟 {ms}', 'Connecting…': '连接中…', 'Waiting for the device…': '等待设备…', 'Click to play.': '点击播放。',
   'Picture of {name}': '{name} 的画面',
   Charts: '图表', 'Last minutes': '最近几分钟', 'Last hours': '最近几小时', 'Last days': '最近几天', 'Frames per second': '帧率', 'Arrival jitter': '到达抖动', 'Keyframe interval': '关键帧间隔',

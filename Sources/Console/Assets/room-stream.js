@@ -68,7 +68,8 @@ export function preview(roomNow, slotNow, path) {
 
 // --- Why it is bad
 
-export function health(figures) {
+/** `slow`: how many viewers are, which is no fault of the stream's. */
+export function health(figures, slow) {
   const element = h('section', { class: 'panel', 'aria-live': 'polite' });
   element.hidden = true;
   const self = {
@@ -78,14 +79,14 @@ export function health(figures) {
       self.verdict = stream?.verdict ?? null;
       element.hidden = !self.verdict;
       if (!self.verdict) return;
-      const key = JSON.stringify(stream.reasons);
+      const key = JSON.stringify([stream.reasons, slow()]);
       if (key === self.drawn) return;
       self.drawn = key;
       show(element, h('h2', null, t('Verdict'), ' ', verdictBadge(self.verdict)),
         stream.reasons.length
           ? h('ul', { class: 'reasons' }, stream.reasons.map((reason) => h('li', null, reasonText(reason, stream), ' ', h('code', { class: 'dim' }, reason.code),
             reason.value !== null && reason.expected !== null && h('div', { class: 'dim' }, t('measured {value}, expected {expected}', { value: amount(reason.value, reason.unit), expected: amount(reason.expected, reason.unit) })))))
-          : h('p', { class: 'dim' }, t('All is well.')));
+          : h('p', { class: 'dim' }, slow() ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow()) }) : t('All is well.')));
     },
   };
   return self;
@@ -141,7 +142,10 @@ export function charts(slotNow) {
       throw error;
     });
     setText(nothing, '');
-    for (const name of Object.keys(all)) all[name].element.hidden = !['bitRate', 'viewers'].includes(name);
+    for (const each of Object.values(all)) each.element.hidden = false;
+    all.fps.update(data.list.map((row) => ({ at: row.at, value: row.fps })));
+    all.jitter.update(data.list.map((row) => ({ at: row.at, value: row.arrivalJitterMs })));
+    all.keyframes.update(data.list.map((row) => ({ at: row.at, value: row.keyframeIntervalMs })));
     all.bitRate.update(data.list.map((row) => ({ at: row.at, value: row.bytesIn * 8 / Math.max(1, Math.min(data.step, (Date.now() - Date.parse(row.at)) / 1000)) })));
     all.viewers.update(data.list.map((row) => ({ at: row.at, value: row.viewersPeak })));
   }

@@ -23,7 +23,7 @@ export function roomPage(id) {
   // One call for all that show the stream's figures.
   let stream = Promise.resolve(null);
   const figures = () => stream;
-  const parts = { preview: preview(() => room, slot, path), health: health(figures), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
+  const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
     talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, slot), links: links(slot), about: about(() => room, figures) };
 
   function build() {

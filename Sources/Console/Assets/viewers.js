@@ -57,6 +57,7 @@ export function viewers(slotNow, figures) {
   const left = h('div', { class: 'below' });
   show(element, now, left);
   let watches = new Map();
+  let slowOnes = 0;
   let leftAt = 0;
   const isHere = (client) => client === navigator.userAgent.slice(0, 200);
   const clientCell = (client) => h('div', { class: 'client', title: client ?? '' }, isHere(client) ? t('a console like this one') : client ?? none);
@@ -76,11 +77,11 @@ export function viewers(slotNow, figures) {
     }).sort((one, other) => other.watch.isSlow - one.watch.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
     const hasLeft = [...watches.keys()].some((id) => !next.has(id));
     watches = next;
+    slowOnes = all.filter((each) => each.watch.isSlow).length;
     const at = performance.now();
     if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(stream).catch(() => {}); }
     // A row whose button has the focus would lose it, and no row moves away under the pointer.
     if (document.querySelector('dialog[open]') || (now.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON')) return;
-    const slowOnes = all.filter((each) => each.watch.isSlow).length;
     // Without media nobody can be behind it.
     const stands = whole && whole.bitsPerSecond === 0;
     show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
@@ -99,7 +100,7 @@ export function viewers(slotNow, figures) {
     show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('At worst behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
       list.map((play) => [clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)]))]);
   }
-  return { element, update };
+  return { element, update, get slow() { return slowOnes; } };
 }
 
 function endButton(session, stream, update) {

@@ -8,6 +8,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Notifications
+import Packaging
 import RoomStore
 import Rooms
 import ServerConfiguration
@@ -28,7 +29,7 @@ package struct EventsEndpoint: HTTPTakeover {
     package init(services: APIServices, sweepers: LoopSweepers) {
         self.services = services
         self.sweepers = sweepers
-        self.hello = EventsHello(services.rooms, services.recordings)
+        self.hello = EventsHello(services.rooms) { [recordings = services.recordings] in recordings.isRecording($0) }
         self.tokens = TokenWatch(services.rooms)
         self.authentication = Authentication(registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit))
     }

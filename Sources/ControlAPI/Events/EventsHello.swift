@@ -2,7 +2,6 @@ import Delivery
 import HTTPServer
 import NIOCore
 import Notifications
-import Packaging
 import RTMP
 import RoomStore
 import Rooms
@@ -27,12 +26,12 @@ final class EventsHello: Sendable {
     private static let states: [RoomState] = [.live, .interrupted, .created, .forbidden]
 
     private let rooms: RoomRegistry
-    private let recordings: Recordings
+    private let isRecording: @Sendable (StreamPath) -> Bool
     private let kept = Mutex<(message: Message, madeAt: NIODeadline)?>(nil)
 
-    init(_ rooms: RoomRegistry, _ recordings: Recordings) {
+    init(_ rooms: RoomRegistry, isRecording: @escaping @Sendable (StreamPath) -> Bool) {
         self.rooms = rooms
-        self.recordings = recordings
+        self.isRecording = isRecording
     }
 
     /// The hello of one room, or of all in the scope. `atLeast`: the last event that the client has seen, if any.
@@ -83,7 +82,7 @@ final class EventsHello: Sendable {
             "type": "hello", "lastEventId": .integer(last), "heartbeatSeconds": .integer(Int64(EventsConnection.heartbeatSeconds)),
             "roomsTruncated": .bool(isTruncated),
             "rooms": .array(
-                rooms.map { room in Self.snapshot.write((room, room.slots.contains { self.recordings.isRecording($0.path) })) }),
+                rooms.map { room in Self.snapshot.write((room, room.slots.contains { self.isRecording($0.path) })) }),
         ]
         return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last, rooms: Set(rooms.map(\.id)))
     }

@@ -1,4 +1,5 @@
 import Delivery
+import Relay
 import Rooms
 import Statistics
 import Support
@@ -40,6 +41,19 @@ struct FiguresPart: Sendable {
 
     /// With two decimals.
     var average: Double { (Double(self.figures.viewerMs) / Double(self.lengthMs) * 100).rounded() / 100 }
+    var framesPerSecond: Double? { self.perSecond(self.figures.arrival.framesPerSecond) }
+    var arrivalJitterMs: Double? { self.perSecond(self.figures.arrival.arrivalJitterMs) }
+
+    var keyframeIntervalMs: Int64? {
+        let longest = self.figures.arrival.longestKeyframeIntervalMs
+        return longest > 0 ? longest : nil
+    }
+
+    /// The average of what was added up for each second of a push, with one decimal.
+    private func perSecond(_ sum: Double) -> Double? {
+        let seconds = self.figures.arrival.seconds
+        return seconds > 0 ? (sum / Double(seconds) * 10).rounded() / 10 : nil
+    }
 
     static func fields<Answer: Sendable>(_ get: @escaping @Sendable (Answer) -> FiguresPart) -> [Field<Answer>] {
         [
@@ -48,6 +62,16 @@ struct FiguresPart: Sendable {
             .field("plays", .count, "Plays that began.") { get($0).figures.plays },
             .field("viewersAverage", .number, "Viewers on average.") { get($0).average },
             .field("viewersPeak", .count, "The most viewers at any one time.") { get($0).figures.peak },
+            .field("fps", .nullable(.number), "A stream's frames per second, on average while it was pushed; null without a push.") {
+                get($0).framesPerSecond
+            },
+            .field("arrivalJitterMs", .nullable(.number), "A stream's arrival jitter, on average while it was pushed; null without a push.")
+            {
+                get($0).arrivalJitterMs
+            },
+            .field("keyframeIntervalMs", .nullable(.count), "The longest time between two keyframes; null when none is known.") {
+                get($0).keyframeIntervalMs
+            },
         ]
     }
 }
