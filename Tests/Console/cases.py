@@ -68,6 +68,11 @@ def preview(server, browser, keep):
     # The stream comes back as another one: other size, no sound.
     with Device(server, "live/cam", "color=c=blue:size=640x360:rate=15"):
         see(page, "#preview", BLUE)
+        page.run("(() => { const s = document.querySelector('select[aria-label=Charts]'); s.value = 'hours'; s.dispatchEvent(new Event('change')); })()")
+        for name in ("Bit rate", "Frames per second", "Arrival jitter", "Keyframe interval", "Viewers"):
+            page.wait(f"[...document.querySelectorAll('.chart-box')].some((e) => !e.hidden && e.innerText.startsWith({name!r}) && /[0-9]/.test(e.querySelector('b').textContent))",
+                      f"{name} of the last hours")
+        keep(page, "hours")
 
 
 # A preview that was about to begin is refused, or ends, with the room that is forbidden and deleted.
