@@ -103,6 +103,7 @@ struct PlantedStream: Sendable {
         let usual = try await Self.clip(Self.baseline)
         let announced: AMF0Value = ["videocodecid": 7, "audiocodecid": 10, "width": 160, "height": 120, "framerate": 25]
         var pictures = 0
+        var dark = 0
         return [
             PlantedStream("usual", nil, usual, metadata: announced),
             // Sound first, keyframes each four seconds, a rate that changes.
@@ -119,6 +120,25 @@ struct PlantedStream: Sendable {
                 metadata: ["videocodecid": 7, "framerate": 30, "videodatarate": 3_000]),
             PlantedStream("sound", nil, usual.filter { $0.kind == .audio }),
             PlantedStream("picture", nil, usual.filter { $0.kind == .video }, metadata: ["videocodecid": 7, "width": 160]),
+            // OBS's own settings: 30 frames a second, B-frames, keyframes each two seconds. The B-frames are worth a note, no more.
+            PlantedStream(
+                "studio", nil, try await Self.clip(["-c:v", "libx264", "-profile:v", "main", "-bf", "2", "-g", "60"], rate: 30),
+                metadata: ["videocodecid": 7, "audiocodecid": 10, "framerate": 30]),
+            PlantedStream(
+                "sixty", nil, try await Self.clip(["-c:v", "libx264", "-profile:v", "baseline", "-g", "120"], rate: 60),
+                metadata: ["videocodecid": 7, "framerate": 60]),
+            // A mobile network hands over what it has five times a second.
+            PlantedStream("bursts", nil, usual, metadata: announced).sent { $0 / 200 * 200 },
+            // A camera in the dark takes longer for some of its pictures.
+            PlantedStream("dark", nil, usual, metadata: announced).changed { tag in
+                guard tag.kind == .video, !tag.isSequenceHeader, tag.payload.first != 0x17 else { return tag }
+                dark += 1
+                return dark % 5 == 0 ? nil : tag
+            },
+            // The microphone is ready a while after the camera.
+            PlantedStream("microphone", nil, usual, metadata: announced).changed { tag in
+                tag.kind == .audio && !tag.isSequenceHeader && tag.timestamp < 800 ? nil : tag
+            },
         ]
     }
 }

@@ -46,6 +46,22 @@ import Testing
         }
     }
 
+    /// By default the server advises nobody: a publisher may not know the message.
+    @Test(.timeLimit(.minutes(3))) func withoutTheSettingNobodyIsAdvised() async throws {
+        let throttled = try await PlantedStream.ills().first { $0.expected == "media_behind_clock" }.orThrow()
+        try await TestServer.run { server in
+            let publishing = Task { try await throttled.publish(to: server) }
+            defer { publishing.cancel() }
+            try await server.wait("streams") { streams in
+                streams["list"][0]["health"]["reasons"].list.contains { $0["code"].string == "media_behind_clock" }
+            }
+            // The advice comes every five seconds where it comes at all.
+            try await Task.sleep(for: .seconds(6))
+            publishing.cancel()
+            #expect(try await publishing.value.heard.isEmpty)
+        }
+    }
+
     /// The publisher of 670 kbit/s that an uplink of 440 holds up knows what it carries.
     private static func isAdvised(_ sent: PlantedStream.Sent?) throws {
         let tag = try (sent?.heard.last).orThrow()
