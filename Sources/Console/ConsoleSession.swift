@@ -9,7 +9,7 @@ package struct ConsoleSession: Sendable, Equatable {
     package let expiresAt: Int64
     /// The cookie's value. Secret.
     package let cookie: String
-    /// What the page sends back in `X-Csrf-Token`. Another site's page cannot know it. Secret.
+    /// The page sends it back in `X-Csrf-Token`. Another site's page cannot know it. Secret.
     package let csrf: String
 
     /// Twelve hours: a working day.

@@ -11,7 +11,7 @@ package import ServerConfiguration
 package import Statistics
 package import Talkback
 
-/// What the calls of the API need of the server. Any thread.
+/// The services that the API's calls use. Any thread.
 package final class APIServices: Sendable {
     let config: ServerConfig
     let keys: KeyRing

@@ -1,4 +1,4 @@
-/// What arrived of one kind of media in a second. A value; headers are not counted.
+/// One kind of media that arrived in a second. A value; headers are not counted.
 package struct TrackSecond: Sendable, Equatable {
     package var frames = 0
     /// Bytes of coded frames, FLV tag headers included.
@@ -10,7 +10,7 @@ package struct TrackSecond: Sendable, Equatable {
     /// The least arrival time minus timestamp, with the timestamps' jumps taken out. Milliseconds; nil without frames. It grows when media
     /// falls behind the clock.
     package var transitMs: Int64?
-    /// What the jumps so far have added to ``transitMs``. Milliseconds.
+    /// The sum that the jumps so far have added to ``transitMs``. Milliseconds.
     package var jumpedMs: Int64 = 0
     /// By how much its timestamps went on since the second before, with the jumps taken out. Milliseconds.
     package var mediaMs: Int64 = 0
@@ -26,7 +26,7 @@ package struct TrackSecond: Sendable, Equatable {
     var rawTransitMs: Int64? { self.transitMs.map { $0 - self.jumpedMs } }
 }
 
-/// What arrived of a stream in about one second. A value, made by the relay; times are in milliseconds.
+/// A stream's media of about one second. A value, made by the relay; times are in milliseconds.
 package struct ArrivalSecond: Sendable, Equatable {
     package var lengthMs: Int64
     /// By how much the server itself was late. What came late meanwhile is not the publisher's fault.
@@ -60,7 +60,7 @@ package struct ArrivalSecond: Sendable, Equatable {
     package var hasMedia: Bool { self.video.frames > 0 || self.audio.frames > 0 }
 }
 
-/// What a publisher's metadata says about its stream. A value.
+/// The figures that a publisher's metadata announces. A value.
 package struct AnnouncedFigures: Sendable, Equatable {
     package var hasVideo = false
     package var hasAudio = false

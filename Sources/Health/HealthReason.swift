@@ -53,7 +53,7 @@ package struct HealthReason: Sendable, Equatable {
     }
 
     package let code: Code
-    /// What it alone makes of the verdict. `good`: a note.
+    /// The verdict that this reason alone gives. `good`: a note.
     package let severity: StreamVerdict
     /// In ``Code/unit``; nil when there is nothing to measure.
     package let value: Double?

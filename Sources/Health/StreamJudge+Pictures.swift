@@ -137,7 +137,7 @@ extension StreamJudge {
     }
 }
 
-/// What pictures of this publisher usually are like. A value.
+/// The usual rate and size of this publisher's pictures. A value.
 struct UsualPictures: Sendable {
     /// The highest rate of late; nil until there is one that can fall.
     private(set) var framesPerSecond: Double?

@@ -78,7 +78,7 @@ extension StreamJudge {
     private static let timesPlanned: Int64 = 3
 
     private func stalls() -> HealthReason? {
-        // What sends for a moment only has no pace that it could lose.
+        // A publisher that sends for a moment only has no pace that it could lose.
         guard self.age > Self.beginning, self.totals.busySeconds >= Self.fewestBusySeconds, let newest = self.seconds.last else {
             return nil
         }

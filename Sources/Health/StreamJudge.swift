@@ -25,7 +25,7 @@ package struct StreamJudge: Sendable {
     /// A stream may begin with a burst, as from another server's cache.
     static let beginning = 2
 
-    /// What has arrived since the publisher began.
+    /// Totals since the publisher began.
     struct Totals: Sendable {
         var videoFrames = 0
         var audioFrames = 0

@@ -22,7 +22,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     struct Play: Sendable {
         let request: AdmissionRequest
         let grant: PlayGrant
-        /// What its talk channel ends; nil for a stream's viewer.
+        /// Its place in a talk channel, which may end it; nil for a stream's viewer.
         let listener: TalkListener?
         let packaging: Packaging
         let transport: SessionSnapshot.Transport

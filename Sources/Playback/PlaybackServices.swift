@@ -6,7 +6,7 @@ import RoomStore
 import Rooms
 package import ServerConfiguration
 
-/// What playing over HTTP needs of the server. Any thread.
+/// The services that playing over HTTP uses. Any thread.
 package final class PlaybackServices: Sendable {
     let config: ServerConfig
     let streams: LiveStreams

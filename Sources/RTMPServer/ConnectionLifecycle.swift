@@ -24,7 +24,7 @@ enum ConnectionLifecycle: Equatable {
         let detail: String?
     }
 
-    /// What the connection is to do.
+    /// An action for the connection to carry out.
     enum Action: Equatable {
         case giveBackPlace
         /// Count and log the end.

@@ -9,7 +9,7 @@ struct InputGate {
     /// The channel's autoRead, as it was set last.
     private var isReading = true
 
-    /// What autoRead is to become; nil if it is that already.
+    /// The value that autoRead must get; nil if it has it already.
     mutating func changeOfReading() -> Bool? {
         let reads = !self.isYielding && !self.isFull
         guard reads != self.isReading else { return nil }

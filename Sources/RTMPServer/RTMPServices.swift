@@ -5,7 +5,7 @@ import RoomStore
 import Rooms
 package import ServerConfiguration
 
-/// What RTMP's connections need of the server. Any thread.
+/// The services that RTMP connections use. Any thread.
 package final class RTMPServices: Sendable {
     let config: ServerConfig
     let streams: LiveStreams

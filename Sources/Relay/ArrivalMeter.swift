@@ -46,7 +46,7 @@ struct ArrivalMeter: Sendable {
         }
         let gapMs = nowMs &- self.lastArrivalMs
         if lateBy >= Self.stallMs {
-            // What comes late while the other kind goes on is no stall.
+            // Media that comes late while the other kind goes on is no stall.
             let stalledMs = min(lateBy, gapMs)
             if stalledMs >= Self.stallMs {
                 self.stalledMs &+= stalledMs

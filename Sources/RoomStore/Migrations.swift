@@ -61,7 +61,7 @@ enum Migrations {
         ALTER TABLE outbox ADD COLUMN redelivered_as INTEGER;
         """
 
-    /// What tokens with limits see. `subject` is the room's id or the stream's name.
+    /// Lets tokens with limits see their events only. `subject` is the room's id or the stream's name.
     private static let scopes = """
         ALTER TABLE tokens ADD COLUMN apps TEXT NOT NULL DEFAULT '';
         ALTER TABLE tokens ADD COLUMN rooms TEXT NOT NULL DEFAULT '';

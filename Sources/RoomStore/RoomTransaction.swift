@@ -39,7 +39,7 @@ final class RoomTransaction {
     /// Errors that did not fail the operation.
     var failures: [any Error] = []
     private var knownWebhooks: [StoredWebhook]?
-    /// What it changed, for the audit trail.
+    /// The changed fields, for the audit trail.
     var change = AuditChange()
     /// Free disk bytes if too few for anything new; nil otherwise.
     let shortage: Int64?

@@ -16,7 +16,7 @@ extension RoomTransaction {
     func kick(_ kick: SessionKick, by actor: Actor) throws {
         for sequence in try self.store.openPushes(ofSession: kick.sessionID) { _ = try self.drop(sequence, by: actor) }
         self.change.object = "session/\(kick.sessionID)"
-        // Whose connection it was: its number says nothing once it is gone.
+        // Names the connection's client: its number says nothing once it is gone.
         self.change.add("clientAddress", from: .string(kick.clientAddress), to: nil)
         self.change.add("transport", from: .string(kick.transport), to: nil)
         var data: [JSONValue.Member] = []

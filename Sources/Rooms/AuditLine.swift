@@ -84,7 +84,7 @@ package struct AuditRetention: Sendable, Equatable {
     package init() {}
 }
 
-/// What one operation changed, as the trail shows it: the changed fields only, never a secret. A value.
+/// The fields that one operation changed, as the trail shows them; never a secret. A value.
 package struct AuditChange: Sendable, Equatable {
     package var roomID: RoomID?
     package var object: String?

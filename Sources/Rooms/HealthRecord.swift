@@ -2,7 +2,7 @@
 package struct HealthRecord: Sendable, Equatable {
     package struct Reason: Sendable, Equatable {
         package var code: String
-        /// What it alone makes of the verdict.
+        /// The verdict that this reason alone would give.
         package var severity: String
         /// Measured and expected, in `unit`.
         package var value: Double?

@@ -45,7 +45,7 @@ package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
     package static let nameLength = 64
 }
 
-/// What a call changes of a webhook target. Nil stays unchanged.
+/// A call's changes to a webhook target. Nil stays unchanged.
 package struct WebhookPatch: Sendable, Equatable {
     package var name: String?
     package var url: String?

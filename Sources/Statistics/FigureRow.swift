@@ -1,6 +1,6 @@
 package import Relay
 
-/// What one row of figures is about: a time and a subject.
+/// The key of a row of figures: a time and a subject.
 package struct FigureKey: Hashable, Sendable {
     /// When the minute or ten minutes began, in milliseconds since 1970.
     package let atMs: Int64
@@ -11,7 +11,7 @@ package struct FigureKey: Hashable, Sendable {
         self.subject = subject
     }
 
-    /// Whose figures these are. A path always has a slash, so the three kinds cannot be mistaken for each other in the store.
+    /// The subject of the figures. A path always has a slash, so the three kinds cannot be mistaken for each other in the store.
     package enum Subject: Hashable, Sendable {
         case everything
         /// All connections of a protocol, by its word: "rtmp".

@@ -5,7 +5,7 @@ import Relay
 /// A stream's total of bytes is what its finished sessions transferred plus what the present ones have so far. Samples report how much the
 /// total has grown. A session that ends during a sample is in neither part for a moment; the next sample makes up for it.
 struct FigureTable: Sendable {
-    /// What a stream's present connections have transferred so far.
+    /// A stream's present viewers, and the bytes of its present connections so far.
     struct Present: Sendable, Equatable {
         var viewers = 0
         var bytesIn: UInt64 = 0

@@ -60,7 +60,7 @@ package struct HeaderRecorder {
         }
     }
 
-    /// What is in the ring, oldest first.
+    /// The ring's entries, oldest first.
     var copy: HeaderList {
         let next = Int(self.state.pointee.next)
         let older = self.state.pointee.isFull ? next..<Int(self.state.pointee.capacity) : 0..<0

@@ -1,4 +1,4 @@
-/// What an entry of a trace records.
+/// The kind of thing that a trace's entry records.
 package enum TraceKind: UInt8, Sendable, CaseIterable {
     /// An RTMP command.
     case command
@@ -16,7 +16,7 @@ package enum TraceKind: UInt8, Sendable, CaseIterable {
     package var word: String { "\(self)" }
 }
 
-/// Who sent what an entry records. `here` is the server itself, for states.
+/// The sender of what an entry records. `here` is the server itself, for states.
 package enum TraceDirection: UInt8, Sendable, CaseIterable {
     case received
     case sent

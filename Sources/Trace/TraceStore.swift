@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a trace's memory counts as.
+/// The kind of session whose limit a trace's memory counts against.
 package enum TraceShare: Sendable {
     /// A viewer, or a connection that is nothing yet.
     case viewer

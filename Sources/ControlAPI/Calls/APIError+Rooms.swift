@@ -3,7 +3,7 @@ import HTTPTypes
 package import Rooms
 import Support
 
-// What the room registry refuses, as the API says it: here only.
+// The room registry's refusals in the API's words. Nothing else translates them.
 
 extension APIError {
     /// The answer to a call that ended with this error.

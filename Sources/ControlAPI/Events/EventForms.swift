@@ -3,11 +3,11 @@ import Rooms
 import Support
 import Talk
 
-/// What the API's document says about one kind of event. A value.
+/// The API document's description of one kind of event. A value.
 ///
 /// The store writes the data as text (`RoomTransaction` and its extensions). Tests compare what it wrote with these forms.
 struct EventForm: Sendable {
-    /// What an event of this kind belongs to.
+    /// The thing that an event of this kind belongs to.
     enum Scope: Sendable {
         /// A room.
         case room
@@ -17,7 +17,7 @@ struct EventForm: Sendable {
         case server
     }
 
-    /// What has happened.
+    /// A sentence on what has happened.
     let help: String
     let scope: Scope
     /// The form of `data`.

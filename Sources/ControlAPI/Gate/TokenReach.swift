@@ -72,7 +72,7 @@ extension APIRoute {
 }
 
 extension APICall {
-    /// What the caller's token sees and changes.
+    /// The part of the server that the caller's token sees and changes.
     var scope: TokenScope { self.token?.scope ?? .all }
 
     /// Nil if there is no such room.

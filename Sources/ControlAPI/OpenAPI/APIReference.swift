@@ -80,7 +80,7 @@ private struct ReferenceCall {
     let path: String
     let operation: JSONValue
 
-    /// What every call may answer, and every POST, and every call with a body.
+    /// Statuses of every call, of every POST, and of every call with a body: told once, in the introduction.
     private static let usual: Set<String> = ["401", "403", "408", "409", "413", "415", "429"]
 
     var tag: String { self.operation["tags"]?.elements.first?.string ?? "" }

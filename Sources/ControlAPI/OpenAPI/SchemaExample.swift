@@ -2,7 +2,7 @@ import Support
 
 /// Makes the document's examples: a typical value of a schema.
 enum SchemaExample {
-    /// What members of these names hold, where their schema says no more than that it is text, a URL or a number.
+    /// Values for members of these names whose schema says no more than that they are text, URLs or numbers.
     private static let typical: [String: JSONValue] = [
         "roomId": "demo", "app": "live", "name": "demo", "title": "Morning walk", "userId": "ann", "user": "ann", "owner": "ann",
         "nick": "Ann", "deviceUid": "earphone-7", "to": "bob", "from": "203.0.113.9", "address": "203.0.113.9:51234",

@@ -4,7 +4,7 @@ import Rooms
 import Statistics
 import Support
 
-/// What all answers with figures tell of the figures themselves.
+/// The state of the statistics, which all answers with figures tell.
 struct StatsStanding: Sendable {
     let lost: UInt64
     let isPaused: Bool

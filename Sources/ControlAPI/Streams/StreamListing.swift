@@ -8,7 +8,7 @@ import Support
 
 /// Which streams a list shows, and in what order.
 enum StreamListing {
-    /// What a list of streams can be sorted by. `name` has pages that stay while streams come and go.
+    /// The orders of a list of streams. `name` has pages that stay while streams come and go.
     enum Order: String, Sendable, CaseIterable {
         case name
         /// Most viewers first.

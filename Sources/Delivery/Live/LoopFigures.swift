@@ -1,6 +1,6 @@
 package import Relay
 
-/// What the present connections of one event loop have sent and received so far, by stream. A value; made a few times a minute.
+/// Bytes that the present connections of one event loop have sent and received so far, by stream. A value; made a few times a minute.
 package struct LoopFigures: Sendable {
     package struct Bytes: Sendable, Equatable {
         package let path: String

@@ -134,7 +134,7 @@ package final class RoomAdmission: Sendable {
 }
 
 extension CloseReason {
-    /// What a stream's viewers are told at its end. Nil: it may still be played.
+    /// The reason that a stream's viewers are told at its end. Nil: it may still be played.
     init(endOfPlay refusal: StateReason?) {
         switch refusal {
         case .forbidden: self = .forbidden

@@ -5,7 +5,7 @@ package import ServerConfiguration
 package import Support
 import Synchronization
 
-/// What all connections share: who may come, where they come from, their ids, their counts and their log lines. Any thread.
+/// Shared by all connections: admission by address, ids, counts and log lines. Any thread.
 package final class Connections: Sendable {
     package let admission: ConnectionAdmission
     package let counters = Counters()

@@ -11,7 +11,7 @@ package final class EventTickets: Sendable {
         package let role: TokenRole
         /// The only room whose events it covers; nil: all.
         package let room: String?
-        /// What the token sees.
+        /// The part of the server that the token sees.
         package let scope: TokenScope
 
         package init(tokenID: Int64, role: TokenRole, room: String?, scope: TokenScope = .all) {

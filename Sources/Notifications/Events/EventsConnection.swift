@@ -13,7 +13,7 @@ package struct EventsStart: Sendable {
     /// Nil: all rooms.
     package let room: RoomID?
     package let tokenID: Int64
-    /// What the token sees.
+    /// The part of the server that the token sees.
     package let scope: TokenScope
     /// Rooms in the hello; needed when the token is limited to apps, as transient messages do not name theirs.
     package let rooms: Set<RoomID>

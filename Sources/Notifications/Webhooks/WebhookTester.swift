@@ -3,7 +3,7 @@ package import Rooms
 package import ServerConfiguration
 import Support
 
-/// What a target answered to a test call.
+/// A target's answer to a test call.
 package struct WebhookTestResult: Sendable, Equatable {
     /// Nil without an answer.
     package let status: Int?

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// What the relay decides and reports about a message stream's publish or play.
+/// The relay's decisions and reports about a message stream's publish or play.
 extension ServerSession {
     // MARK: Publish
 

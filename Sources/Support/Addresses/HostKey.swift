@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What throttles and limits per host count by. Pure; any thread.
+/// Identifies a host for throttles and limits. Pure; any thread.
 package enum HostKey {
     /// The host's IPv4 address, or its /64 of IPv6: a host has that many addresses to itself.
     package static func of(_ remote: SocketAddress?) -> String {

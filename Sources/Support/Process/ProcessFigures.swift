@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the system knows of this process. Values; read when they are asked for, which takes some tens of microseconds.
+/// The system's figures of this process. Values; each read takes some tens of microseconds.
 package struct ProcessFigures: Sendable, Equatable {
     /// Seconds of CPU, in user and system mode together (getrusage(2)).
     package let cpuSeconds: Double
