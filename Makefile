@@ -59,7 +59,7 @@ format: ## format all Swift code in place
 lint: ## complain about badly formatted Swift code
 	@swift format lint --strict --parallel --recursive Package.swift Sources Tests Benchmarks
 
-docs-check: ## whether what the documents name exists: links, paths, targets, routes, commands (ARGS=BINARY; else the newest that was built)
+docs-check: ## whether what the documents name exists (links, paths, targets, routes, commands), and whether their commands work (ARGS=BINARY; else the newest that was built)
 	@exec scripts/docs-check.sh $(ARGS)
 
 clean: ## remove everything that was built

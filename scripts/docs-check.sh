@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # docs-check.sh [BINARY]: whether what the Markdown files name exists: files, anchors, make targets, routes of the API and, with the path of an
-# earshot binary, its commands and options. Without a path it takes the newest one that was built, and leaves the commands out when there is none.
+# earshot binary, its commands and options; then it runs the commands of their shell blocks. Without a path it takes the newest binary that was built, and
+# leaves out what needs one when there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,4 +17,5 @@ elif [[ ! -x $binary ]]; then
     printf 'docs-check: %s is no program\n' "$binary" >&2
     exit 2
 fi
-exec python3 scripts/docs_check.py ${binary:+"$binary"}
+python3 scripts/docs_check.py ${binary:+"$binary"}
+[[ -z $binary ]] || exec python3 scripts/docs_run.py "$binary"
