@@ -26,7 +26,7 @@ package final class ConsoleLogin: Sendable {
 
     package init(
         _ sessions: ConsoleSessions, _ registry: RoomRegistry, _ authentication: Authentication, _ connections: Connections,
-        _ access: ServerConfig.Access, _ ledger: MemoryLedger
+        _ access: ServerConfig.Access, _ ledger: MemoryLedger, _ auditor: Auditor
     ) {
         self.sessions = sessions
         self.registry = registry
@@ -34,7 +34,7 @@ package final class ConsoleLogin: Sendable {
         self.connections = connections
         self.access = access
         self.ledger = ledger
-        self.auditor = Auditor(registry, connections.counters, log: connections.log)
+        self.auditor = auditor
     }
 
     /// A one-time code for the oldest valid admin token; nil when there is none.

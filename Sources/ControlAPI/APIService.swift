@@ -25,14 +25,14 @@ package final class APIService: Sendable {
     private let auditor: Auditor
 
     /// `sessions`: browsers' logins, which stand for a token.
-    package init(services: APIServices, sessions: (any BrowserSessions)? = nil) {
+    package init(services: APIServices, auditor: Auditor, sessions: (any BrowserSessions)? = nil) {
         self.services = services
         self.table = APITable(APIRoute.all)
         self.limits = RateLimits(rate: services.config.api.rateLimit)
         self.authentication = Authentication(registry: services.rooms, limits: self.limits, sessions: sessions)
         self.idempotency = Idempotency(registry: services.rooms, log: services.log)
         self.crossOrigin = CrossOrigin(services.config.api.allowOrigins)
-        self.auditor = Auditor(services.rooms, services.connections.counters, log: services.log)
+        self.auditor = auditor
     }
 
     /// Always returns a response: errors become answers.

@@ -79,10 +79,12 @@ package final class Server: Sendable {
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
         // One for all ports, so that a token's rate limit counts across them.
-        let login = config.console.isEnabled ? try Self.consoleLogin(config, parts) : nil
+        let auditor = Auditor(parts.rooms, connections.counters, log: log)
+        let login = config.console.isEnabled ? try Self.consoleLogin(config, parts, auditor) : nil
         self.consoleLogin = login
         let responder = APIRouter(
-            readiness: parts.readiness, playback: playback, service: APIService(services: parts.api, sessions: login?.sessions),
+            readiness: parts.readiness, playback: playback,
+            service: APIService(services: parts.api, auditor: auditor, sessions: login?.sessions),
             console: login.map(ConsoleService.init(login:))
         ).router().buildResponder()
         var http = [
@@ -104,13 +106,13 @@ package final class Server: Sendable {
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
     }
 
-    private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts) throws -> ConsoleLogin {
+    private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts, _ auditor: Auditor) throws -> ConsoleLogin {
         let key = try SessionKey(directory: config.data.directory)
         let address = config.urls.http.flatMap { PublicAddress.host($0.split(separator: "/").dropFirst().first.map(String.init) ?? "") }
         let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
         return ConsoleLogin(
             sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit), parts.connections, config.access,
-            parts.memory.ledger)
+            parts.memory.ledger, auditor)
     }
 
     /// Opens the ports. Throws ``ListenError``.

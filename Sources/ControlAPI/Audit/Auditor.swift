@@ -11,6 +11,8 @@ import Synchronization
 
 /// Writes the audit trail's lines of calls, and the log's lines of refused ones. Any thread.
 ///
+/// One for the API and the console's logins, so that their failed calls share one pace.
+///
 /// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines follow the answer.
 package final class Auditor: Sendable {
     private let registry: RoomRegistry
