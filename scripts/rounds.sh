@@ -9,7 +9,9 @@ scripts/packages.sh test
 
 rows=$(sed -n '/^## What was flaky/,/^## Faults/s/^| \([^|]*\) |.*/\1/p' Tests/README.md)
 # A name with a slash is a case of the players' suite, of which nothing was wrong.
+# shellcheck disable=SC2016
 tests=$(grep -v '^console\|^torture' <<<"$rows" | grep -o '`[A-Za-z0-9.]*`' | tr -d '`' | sort -u)
+# shellcheck disable=SC2016
 cases=$(grep '^console' <<<"$rows" | grep -o '`[a-z]*`' | tr -d '`' | sort -u)
 # Suite.test, a suite, or a test.
 filter=$(sed -E 's/^([A-Z][A-Za-z0-9]*)\.(.*)$/\\.\1\/\2\\(/; t; s/^([A-Z].*)$/\\.\1\//; t; s/^(.*)$/\/\1\\(/' <<<"$tests" | paste -sd '|')
