@@ -11,7 +11,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -42,27 +41,36 @@ def commands(text):
                 yield line
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Server:
     """A server, its folder, and what runs beside it."""
 
     def __init__(self, binary, folder):
         self.folder = folder
-        self.http, self.rtmp = free_port(), free_port()
         (folder / "bin").mkdir()
         (folder / "bin" / "earshot").symlink_to(binary)
         self.environment = {
-            **os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "EARSHOT_SERVER": f"http://127.0.0.1:{self.http}",
-            "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy",
+            **os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy",
         }
         self.processes = []
-        self.begin(f"earshot serve --rtmp 127.0.0.1:{self.rtmp} --http 127.0.0.1:{self.http}", {"EARSHOT_SERVER": ""})
-        self.must(f"curl -sf http://127.0.0.1:{self.http}/readyz")
+        self.http = self.rtmp = None
+
+    def start(self):
+        process, output = self.begin("earshot serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0")
+        self.http, self.rtmp = self.ports(process, output)
+        self.environment["EARSHOT_SERVER"] = f"http://127.0.0.1:{self.http}"
+
+    @staticmethod
+    def ports(process, output):
+        """HTTP's and RTMP's, as the server prints them."""
+        end = time.monotonic() + PATIENCE
+        said = ""
+        while time.monotonic() < end and process.poll() is None:
+            said = output.read_text(encoding="utf-8", errors="replace")
+            found = [re.search(rf"{scheme}://127\.0\.0\.1:(\d+)/", said) for scheme in ("http", "rtmp")]
+            if all(found) and "Stop with Ctrl-C" in said:
+                return [int(port.group(1)) for port in found]
+            time.sleep(0.1)
+        raise Failed(f"the server did not start: {said[-300:]}")
 
     def here(self, command):
         """The command for this server: its ports and folders in place of the usual ones."""
@@ -71,12 +79,13 @@ class Server:
         command = command.replace("sudo -u earshot ", "").replace("/var/lib/earshot", "earshot-data").replace("/srv/backup", "backup")
         return command.replace("/etc/earshot/earshot.yaml", str(ROOT / "deploy" / "earshot.yaml"))
 
-    def begin(self, command, more=None):
-        output = open(self.folder / f"output-{len(self.processes)}", "w+", encoding="utf-8", errors="replace")
-        environment = {name: value for name, value in {**self.environment, **(more or {})}.items() if value}
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True)
+    def begin(self, command):
+        """The process, which ends with this server, and the file that it writes to."""
+        output = self.folder / f"output-{len(self.processes)}"
+        with open(output, "w", encoding="utf-8") as file:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, start_new_session=True)
         self.processes.append(process)
         return process, output
 
@@ -106,8 +115,7 @@ class Server:
             if process.poll() is None:
                 return
             if time.monotonic() > end:
-                output.seek(0)
-                raise Failed(f"ended with {process.returncode}: {output.read().strip()[-300:]}")
+                raise Failed(f"ended with {process.returncode}: {output.read_text(encoding='utf-8', errors='replace').strip()[-300:]}")
 
     def end(self):
         for process in reversed(self.processes):
@@ -129,9 +137,9 @@ def run_document(path, binary):
         return 0, []
     folder = pathlib.Path(tempfile.mkdtemp(prefix="earshot-docs-"))
     failed = []
-    server = None
+    server = Server(binary, folder)
     try:
-        server = Server(binary, folder)
+        server.start()
         source = "-f lavfi -i testsrc2=size=320x240:rate=25 -f lavfi -i sine -c:v libx264 -preset ultrafast -g 25 -c:a aac"
         server.must(f"ffmpeg -v error -y {source} -t 40 video.mp4")
         server.must("ffmpeg -v error -y -f lavfi -i sine -t 3 announcement.mp3 && mkdir -p backup")
@@ -143,9 +151,10 @@ def run_document(path, binary):
                 run_one(server, command)
             except (Failed, subprocess.TimeoutExpired) as error:
                 failed.append(f"{path.relative_to(ROOT)}: {command}: {error}")
+    except (Failed, subprocess.TimeoutExpired) as error:
+        failed.append(f"{path.relative_to(ROOT)}: before its commands: {error}")
     finally:
-        if server:
-            server.end()
+        server.end()
         shutil.rmtree(folder, ignore_errors=True)
     return len(chosen), failed
 
