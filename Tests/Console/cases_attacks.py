@@ -1,5 +1,6 @@
 """Markup in every text that a device or an app can set, and pages of other sites beside a console that is logged in."""
 import contextlib
+import http.client
 import http.server
 import json
 import socket
@@ -222,6 +223,19 @@ def other_sites(server, browser, keep):
                 browser.problems.clear()
                 keep(other, f"other-sites-{host}")
                 assert state() == before, (host, before, state())
+        # A name of another site's that leads here, with the cookie, as after DNS rebinding.
+        cookie = "; ".join(f"{each['name']}={each['value']}" for each in page.send("Network.getCookies")["cookies"])
+        assert cookie, "no cookie"
+        # The API takes no cookie without the page's secret, whatever the name.
+        for method, path, expected in (("GET", "/api/v1/rooms", 401), ("GET", "/", 421), ("POST", "/console/login", 421)):
+            connection = http.client.HTTPConnection(server.http, timeout=30)
+            connection.putrequest(method, path, skip_host=True)
+            for name, value in (("Host", "rebound.example"), ("Cookie", cookie), ("Content-Type", "application/json"), ("Content-Length", "2" if method == "POST" else "0")):
+                connection.putheader(name, value)
+            connection.endheaders(b"{}" if method == "POST" else None)
+            answer = connection.getresponse()
+            assert answer.status == expected, (method, path, answer.status, answer.read()[:200])
+            connection.close()
         changes = [line for line in server.api("audit?limit=1000")["list"] if line not in lines and line["result"] == "ok"]
         assert not changes, changes
         # Still logged in, and the console's own page may do what the others could not.

@@ -1,9 +1,15 @@
 """Streams that are not well, viewers that are behind, and streams that change and go: what the console says of them."""
 import json
+import os
+import sys
 
 from looks import BLUE, GREEN, RED, case, opened, see, visit
 from peers import NarrowWay, SlowViewer
 from server import Device, wait_for
+
+# After this folder's own modules, of which some have names of theirs.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Players"))
+from tools import Tools  # noqa: E402
 
 NOISE = "testsrc2=size=320x180:rate=25"
 
@@ -112,6 +118,17 @@ def changes(server, browser, keep):
         page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the sound to go on")
     with Device(server, "live/cam", "color=c=green:size=320x180:rate=25"):
         see(page, "#preview", GREEN)
+    # A codec that this browser does not play is named.
+    with Device(server, "live/cam", audio="sine=frequency=440", extra=["-c:a", "libmp3lame"]):
+        page.wait("/cannot play video.mp4; codecs=.avc1.*mp4a.6B/.test(document.querySelector('.player p').textContent)", "word of the codec")
+    # Another one, by Enhanced RTMP.
+    av1 = ["-c:v", "libsvtav1", "-preset", "12", "-g", "25", "-pix_fmt", "yuv420p"]
+    with Device(server, "live/cam", audio="sine=frequency=440", video=av1, program=Tools().current_ffmpeg):
+        see(page, "#preview", RED)
+        page.wait("document.body.innerText.includes('AV1')", "the other codec in words")
+        begun = page.run("document.querySelector('#preview').currentTime")
+        page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the other codec to go on")
+        keep(page, "av1")
     # The room's end, and its next life.
     server.api("rooms/cam/expire", {}, "POST")
     page.wait("document.querySelector('.head').innerText.includes('expired')", "the end")

@@ -84,18 +84,19 @@ class Server:
 
 
 class Device:
-    """ffmpeg pushes a picture of one colour, or what `source` says (None: only sound), until it is stopped. `to`: another address than the server's."""
+    """ffmpeg pushes a picture of one colour, or what `source` says (None: only sound), until it is stopped. `to`: another address than the server's.
+    `video`: other options of the encoder. `program`: another ffmpeg."""
 
-    def __init__(self, server, name, source="color=c=red:size=320x180:rate=25", audio=None, extra=(), to=None):
+    def __init__(self, server, name, source="color=c=red:size=320x180:rate=25", audio=None, extra=(), to=None, video=None, program="ffmpeg"):
         inputs, codecs = [], []
         if source:
             inputs += ["-re", "-f", "lavfi", "-i", source]
-            codecs += ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-pix_fmt", "yuv420p"]
+            codecs += video or ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-pix_fmt", "yuv420p"]
         if audio:
             inputs += ["-re", "-f", "lavfi", "-i", audio]
             codecs += ["-c:a", "aac", "-b:a", "64k"]
         self.process = subprocess.Popen(
-            ["ffmpeg", "-nostdin", "-v", "error", *inputs, *codecs, *extra, "-f", "flv", f"rtmp://{to or server.rtmp}/{name}"],
+            [program, "-nostdin", "-v", "error", *inputs, *codecs, *extra, "-f", "flv", f"rtmp://{to or server.rtmp}/{name}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def __enter__(self):

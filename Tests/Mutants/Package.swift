@@ -14,7 +14,7 @@ let package = Package(
     name: "mutants",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(url: "https://github.com/swiftlang/swift-syntax.git", from: "603.0.1")
+        .package(url: "https://github.com/swiftlang/swift-syntax.git", exact: "603.0.1")
     ],
     targets: [
         // Finds the places, draws some, rewrites the source: strings in, strings out.
