@@ -178,13 +178,27 @@ def phone(server, browser, keep):
         page = opened(server, browser, width=375, height=740, is_phone=True, is_dark=True)
         assert page.run("document.documentElement.dataset.theme") == "dark"
         see(page, "a[href='#/rooms/cam'] img", RED)
-        for address in ("#/rooms", "#/rooms/cam", "#/server", "#/events", "#/tokens"):
+        for address in ("#/rooms", "#/rooms/cam", "#/server", "#/events", "#/webhooks", "#/tokens", "#/audit"):
             page.run(f"location.hash = '{address}'")
             page.wait("document.querySelector('main').innerText.length > 20", address)
             time.sleep(0.5)
             wide = page.run("document.documentElement.scrollWidth")
             assert wide <= 375, f"{address} is {wide} pixels wide"
             keep(page, f"phone-{address.strip('#/').replace('/', '-')}")
+        # The longest dialogs: everything of them can be reached.
+        for address, button in (("#/rooms/cam", "Forbid"), ("#/webhooks", "Add target"), ("#/tokens", "New token")):
+            page.run(f"location.hash = '{address}'")
+            page.click(button)
+            page.wait("Boolean(document.querySelector('dialog[open]'))", f"the dialog of {button}")
+            box = json.loads(page.run("(() => { const b = document.querySelector('dialog[open]').getBoundingClientRect(); return JSON.stringify([b.left, b.top, b.right, b.bottom]); })()"))
+            assert box[0] >= 0 and box[1] >= 0 and box[2] <= 375 and box[3] <= 740, (button, box)
+            last = "[...document.querySelectorAll('dialog[open] button')].at(-1)"
+            page.run(f"{last}.scrollIntoView()")
+            seen = json.loads(page.run(f"(() => {{ const b = {last}.getBoundingClientRect(); return JSON.stringify([b.top, b.bottom]); }})()"))
+            assert 0 <= seen[0] and seen[1] <= 740, (button, seen)
+            keep(page, f"phone-dialog-{button.split()[0].lower()}")
+            page.click("Cancel", within="document.querySelector('dialog')")
+            page.wait("!document.querySelector('dialog[open]')", f"the end of the dialog of {button}")
 
 
 @case()
