@@ -134,7 +134,7 @@ extension Hostile {
                 for client in clients { await client.send(bytes: bytes.buffer) }
                 // They close at once: what they sent before still counts.
                 for client in clients { await client.close() }
-                try await eventually("all \(count) to be whole") {
+                try await eventually("all \(count) to be whole", within: 600) {
                     try await server.api("streams")["list"].list.count { $0["bytesIn"].int == 2 } == count
                 }
                 for client in clients { try await server.expectClosed(client, .connectionLost) }
