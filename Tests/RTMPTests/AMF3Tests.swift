@@ -88,4 +88,10 @@ import Testing
         let array = AMF3Value.array(associative: [AMF3Property(name: "a", value: .null)], dense: [])
         #expect(try decoder.all() == [.null, .null, .null, .null, .reference(0x0FFF_FFFF), array])
     }
+
+    @Test func `members are found by name`() {
+        let value = AMF3Value.array(
+            associative: [AMF3Property(name: "a", value: .integer(1)), AMF3Property(name: "b", value: .integer(2))], dense: [.integer(3)])
+        #expect(value["a"] == .integer(1) && value["b"] == .integer(2) && value["c"] == nil)
+    }
 }

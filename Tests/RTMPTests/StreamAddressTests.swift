@@ -72,6 +72,12 @@ import Testing
         #expect(try StreamAddress(app: "live", name: name).name == name)
     }
 
+    /// Unicode writes at least four digits.
+    @Test(arguments: [(7 as UInt32, "U+0007"), (0x200E, "U+200E"), (0xE0001, "U+E0001")])
+    func `the refused character is named`(code: UInt32, shown: String) {
+        #expect("\(StreamAddressError.controlCharacter(code))".contains("character, \(shown);"))
+    }
+
     @Test func `names and queries at their limits pass`() throws {
         let name = String(repeating: "n", count: 252)
         let query = String(repeating: "q", count: 4096)
