@@ -59,6 +59,8 @@ let package = Package(
         .target(name: "Health", dependencies: ["Media"], swiftSettings: settings),
         // Flight recorders: what a session said and did last; no clock, no socket.
         .target(name: "Trace", swiftSettings: settings),
+        // What apps say to one another: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
+        .target(name: "Apps", dependencies: ["Rooms", "Support", crypto], swiftSettings: settings),
         // Floor 1
         .target(name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
@@ -111,7 +113,8 @@ let package = Package(
         .target(
             name: "HTTPServer",
             dependencies: [
-                "CZlib", "LibC", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging, nioCore,
+                "CZlib", "LibC", "Listening", "Relay", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging,
+                nioCore,
                 nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
@@ -181,6 +184,16 @@ let package = Package(
                 "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
+        // What apps' clients connect to: the mesh, the channel, the cloud's API, the push heartbeat.
+        .target(name: "CAppAssets"),
+        .target(
+            name: "AppServer",
+            dependencies: [
+                "Access", "Apps", "CAppAssets", "Delivery", "HTTPServer", "Listening", "Media", "Playback", "RTMP", "Relay", "RoomStore",
+                "Rooms",
+                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
+            ],
+            exclude: ["Assets"], swiftSettings: settings),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
         .target(
             name: "ControlAPI",
@@ -205,8 +218,10 @@ let package = Package(
         .target(
             name: "EarshotServer",
             dependencies: [
-                "Access", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "LibC", "Listening", "Notifications", "Outbound",
-                "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Statistics", "Support", "Talkback",
+                "Access", "AppServer", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "LibC", "Listening",
+                "Notifications",
+                "Outbound", "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Statistics", "Support",
+                "Talkback",
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -270,6 +285,7 @@ let package = Package(
         .testTarget(
             name: "UpstreamTests", dependencies: ["Media", "RTMP", "Support", "TestSupport", "Upstream", nioCore, nioPosix],
             swiftSettings: settings),
+        .testTarget(name: "AppsTests", dependencies: ["Apps", "Rooms", "Support", crypto], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
         .testTarget(
             name: "RoomStoreTests", dependencies: ["RoomStore", "RoomTestSupport", "Rooms", "Support", grdb],

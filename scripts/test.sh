@@ -28,6 +28,7 @@ attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
 attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
 attempt console python3 Tests/Console --earshot "$SCRATCH/debug/earshot" 9>&-
+attempt apps python3 Tests/Apps --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address

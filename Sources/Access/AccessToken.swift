@@ -1,4 +1,3 @@
-internal import Crypto
 internal import JWTKit
 import RTMP
 internal import Rooms
@@ -26,9 +25,7 @@ internal import Foundation
 /// Without `act` and `role`, a token only allows playing. In a talk channel the roles guest and cohost may speak, too. Speaking there
 /// requires the participant's name in `sub`, or a token for that one `stream`.
 ///
-/// jwt-kit verifies inside an actor, but checks run on an event loop, which must not wait. So swift-crypto's HMAC over the token's first
-/// two parts checks the signature, and jwt-kit's serializer and parser, which are plain values, handle the JSON. This also means that no
-/// part of a token is decoded before its signature is verified, whatever algorithm it names. Pure; any thread.
+/// ``SignedToken`` signs and verifies. Pure; any thread.
 struct AccessToken: JWTPayload, Equatable {
     var exp: ExpirationClaim
     var nbf: NotBeforeClaim?
@@ -39,6 +36,8 @@ struct AccessToken: JWTPayload, Equatable {
     var talk: String?
     var act: Actions?
     var role: String?
+    /// Whom the token is for; a channel's (``ChannelToken``) is for nothing else.
+    var aud: Actions?
 
     /// `"publish"` or `["publish", "play"]`.
     struct Actions: Codable, Equatable, Sendable {
@@ -61,10 +60,6 @@ struct AccessToken: JWTPayload, Equatable {
         }
     }
 
-    /// Bytes of a token's text. Longer ones are refused unread.
-    static let maxBytes = 4_096
-    /// The end of the year 9999, in seconds since 1970.
-    private static let lastSecond = 253_402_300_799.0
     private static let roles: [String: Set<String>] = [
         "publisher": ["publish", "play"], "host": ["publish", "play"], "owner": ["publish", "play"], "anchor": ["publish", "play"],
         "device": ["publish", "play"], "viewer": ["play"], "audience": ["play"], "spectator": ["play"],
@@ -95,66 +90,21 @@ struct AccessToken: JWTPayload, Equatable {
     // MARK: Signing
 
     /// The compact form. Throws when the key is too short for HS256.
-    func signed(with keys: KeyRing) throws -> String {
-        guard keys.jwtKey.utf8.count >= KeyRing.leastJWTKeyBytes else {
-            throw KeyFileError("the key for tokens has fewer than \(KeyRing.leastJWTKeyBytes) bytes (setting credentials.jwtKey)")
-        }
-        let serializer = DefaultJWTSerializer()
-        let header = JWTHeader(fields: ["alg": .string("HS256"), "typ": .string("JWT")])
-        let head = SecretText.base64URL([UInt8](try serializer.jsonEncoder.encode(header)))
-        let signedPart = head + "." + String(decoding: try serializer.serialize(self, header: header), as: UTF8.self)
-        return signedPart + "." + Self.signature(of: signedPart, key: keys.jwtKey)
-    }
-
-    /// The signature in base64url (RFC 7515 §5.1).
-    static func signature(of text: String, keyBytes: [UInt8]) -> String {
-        let code = HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: keyBytes))
-        return SecretText.base64URL(Array(code))
-    }
-
-    static func signature(of text: String, key: String) -> String { self.signature(of: text, keyBytes: Array(key.utf8)) }
+    func signed(with keys: KeyRing) throws -> String { try SignedToken.text(self, keys) }
 
     // MARK: Checking
 
     /// Reads the claims of a token that is valid now. Throws the refusal otherwise.
     init(verifying token: String, keys: KeyRing, nowSeconds: Int64) throws(AdmissionRefusal) {
-        guard token.utf8.count <= Self.maxBytes else {
-            throw Self.wrong("The token has \(token.utf8.count) bytes; expected \(Self.maxBytes) at most.")
-        }
-        guard keys.jwtKey.utf8.count >= KeyRing.leastJWTKeyBytes else { throw Self.wrong("The server accepts no tokens: it has no key.") }
-        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty else {
-            throw Self.wrong("The token is not a JWT; expected three parts with a dot between them.")
-        }
-        // Compares text: base64 has several spellings of some bytes, and only one of them is the signature.
-        let expected = Self.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey)
-        guard SecretText.isEqual(Array(parts[2].utf8), Array(expected.utf8)) else {
-            throw Self.wrong("The token's signature is invalid; expected HS256 with the server's key.")
-        }
-        do {
-            let parsed = try DefaultJWTParser().parse(Array(token.utf8), as: Self.self)
-            // RFC 8725 §3.1; and RFC 7515 §4.1.11: no critical extension is supported.
-            guard parsed.header.alg == "HS256", parsed.header.fields["crit"] == nil else { throw JWTError.noKeyProvided }
-            self = parsed.payload
-        } catch {
-            throw Self.wrong("The token's claims cannot be read; expected exp (a number), room or stream, and act or role.")
-        }
-        // RFC 7519 §2: a NumericDate is a JSON number, which may be as large as 1e300. Such a time, a slip or a trick, would never end.
-        for (name, date) in [("exp", self.exp.value), ("nbf", self.nbf?.value), ("iat", self.iat?.value)] as [(String, Date?)] {
-            guard let seconds = date?.timeIntervalSince1970 else { continue }
-            guard seconds.isFinite, abs(seconds) <= Self.lastSecond else {
-                throw Self.wrong("The token's \(name) is not a time; expected seconds since 1970, at most \(Int64(Self.lastSecond)).")
-            }
-        }
-        let now = Double(nowSeconds)
-        guard now < self.exp.value.timeIntervalSince1970 else {
-            throw AdmissionRefusal(reason: .credentialExpired, message: "The token has expired (exp); ask for a new one.")
-        }
-        if let start = self.nbf?.value.timeIntervalSince1970, now < start { throw Self.wrong("The token is not valid yet (nbf).") }
+        self = try SignedToken.claims(token, keys, expected: "exp (a number), room or stream, and act or role")
+        try SignedToken.checkTimes(exp: self.exp.value, nbf: self.nbf?.value, iat: self.iat?.value, nowSeconds: nowSeconds)
     }
 
     /// Throws unless the token allows this action on this stream.
     func check(_ action: AdmissionRequest.Action, _ address: StreamAddress) throws(AdmissionRefusal) {
+        if self.aud?.names.contains(ChannelToken.audience) == true {
+            throw Self.wrong("The token is for a channel (aud); it opens no stream.")
+        }
         let allowed: Set<String>
         if let act = self.act {
             allowed = Set(act.names)
@@ -202,7 +152,5 @@ struct AccessToken: JWTPayload, Equatable {
         RoomID.isID(room) && address.app == TalkStreamName.app && address.name.hasPrefix("\(room)/")
     }
 
-    private static func wrong(_ message: String) -> AdmissionRefusal {
-        AdmissionRefusal(reason: .credentialWrong, message: message)
-    }
+    private static func wrong(_ message: String) -> AdmissionRefusal { SignedToken.wrong(message) }
 }

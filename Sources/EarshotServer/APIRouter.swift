@@ -1,3 +1,4 @@
+import AppServer
 import Console
 import ControlAPI
 import Delivery
@@ -14,12 +15,14 @@ struct APIRouter {
     let service: APIService
     /// Nil when the console is switched off.
     let console: ConsoleService?
+    let apps: AppRoutes
 
     func router() -> Router<APIContext> {
         let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
         let readiness = self.readiness
         let service = self.service
         let console = self.console
+        let apps = self.apps
         let hls = HLSEndpoint(services: self.playback)
         router.add(middleware: AnswerHeaders(service: service))
         // Health checks need no token: they reveal only the server's health.
@@ -38,6 +41,7 @@ struct APIRouter {
         for path: RouterPath in ["", "/**"] {
             for method: HTTPRequest.Method in [.get, .head, .post, .put, .patch, .delete, .options] {
                 router.on(path, method: method) { request, context in
+                    if let answer = await apps.respond(to: request, context) { return answer }
                     if let page = await console?.respond(to: request, context) { return page }
                     if let media = await hls.respond(to: request, context) { return media }
                     return await service.respond(to: request, context)

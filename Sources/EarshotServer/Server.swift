@@ -1,4 +1,5 @@
 import Access
+import AppServer
 import Console
 import ControlAPI
 import Delivery
@@ -75,7 +76,9 @@ package final class Server: Sendable {
         let (connections, playback) = (parts.connections, parts.playback)
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config.limits),
-            takeovers: [EventsEndpoint(services: parts.api, sweepers: parts.sweepers), LiveEndpoint(services: playback)],
+            takeovers: [
+                EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps), LiveEndpoint(services: playback),
+            ],
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
         // One for all ports, so that a token's rate limit counts across them.
@@ -85,7 +88,7 @@ package final class Server: Sendable {
         let responder = APIRouter(
             readiness: parts.readiness, playback: playback,
             service: APIService(services: parts.api, auditor: auditor, sessions: login?.sessions),
-            console: login.map(ConsoleService.init(login:))
+            console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps)
         ).router().buildResponder()
         var http = [
             HTTPService(

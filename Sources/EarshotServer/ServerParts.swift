@@ -1,4 +1,5 @@
 package import Access
+package import AppServer
 package import ControlAPI
 package import Delivery
 package import Forwarding
@@ -41,6 +42,7 @@ package final class ServerParts: Sendable {
     package let storeWatch: StoreWatch
     /// Nil: the setting turns them off.
     package let statistics: Statistics?
+    package let apps: AppServices
     package let api: APIServices
     package let rtmp: RTMPServices
     let playback: PlaybackServices
@@ -74,6 +76,9 @@ package final class ServerParts: Sendable {
         self.relayTasks = RelayTasks(config, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
+        self.apps = AppServices(
+            config, keys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
+            sweepers: sweepers)
         self.api = APIServices(
             config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,

@@ -1,15 +1,15 @@
 import Access
-import HTTPServer
-import HTTPTypes
+package import HTTPServer
+package import HTTPTypes
 import Hummingbird
 import LibC
 import NIOCore
 import NIOHTTP1
-import ServerConfiguration
+package import ServerConfiguration
 import Support
 
 /// The page behind a request, and the host name that it used for the server.
-struct PageRequest: Sendable {
+package struct PageRequest: Sendable {
     /// RFC 6454 §7. A browser sends one at most.
     var origins: [String] = []
     /// Fetch Metadata §2.1; over plain HTTP only for loopback.
@@ -28,7 +28,7 @@ struct PageRequest: Sendable {
         self.local = local
     }
 
-    init(_ request: HTTPTakeoverRequest) {
+    package init(_ request: HTTPTakeoverRequest) {
         let headers = request.head.headers
         self.init(
             origins: headers["origin"], fetchSite: headers.first(name: "sec-fetch-site"), hosts: headers["host"],
@@ -53,7 +53,7 @@ struct PageRequest: Sendable {
 ///   leads here (DNS rebinding).
 ///
 /// A credential in the URL must have been given to the page, so with one `http.allowOrigin` alone decides.
-struct PageRules: Sendable {
+package struct PageRules: Sendable {
     private let allowOrigin: String
     private let takesAnyHost: Bool
     /// The server's own names and addresses, in lower case.
@@ -67,7 +67,7 @@ struct PageRules: Sendable {
     ]
     .compactMap { try? CIDR(parsing: $0) }
 
-    init(_ config: ServerConfig) {
+    package init(_ config: ServerConfig) {
         self.allowOrigin = config.http.allowOrigin.lowercased()
         self.takesAnyHost = config.http.hosts.contains("any")
         self.ownOrigin = config.urls.http.flatMap(Self.origin)
@@ -78,7 +78,7 @@ struct PageRules: Sendable {
     }
 
     /// Returns the answer's cross-origin headers. Throws the refusal, which has none.
-    func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
+    package func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         guard !showsCredential else { return self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)] }
         try self.checkHost(request)
         let isNamed = self.allowOrigin != "*" && !self.allowOrigin.isEmpty && request.origins.map { $0.lowercased() } == [self.allowOrigin]
@@ -94,7 +94,7 @@ struct PageRules: Sendable {
 
     /// Whether a page of this origin may open a WebSocket with a credential. Browsers restrict requests to other origins but not
     /// WebSockets, so the server must check (RFC 6455 §10.2). The server's own pages always may.
-    func letsSocket(_ request: PageRequest) -> Bool {
+    package func letsSocket(_ request: PageRequest) -> Bool {
         request.origins.allSatisfy { origin in
             self.allowOrigin == "*" || origin.lowercased() == self.allowOrigin || self.isOwn(origin, request)
         }

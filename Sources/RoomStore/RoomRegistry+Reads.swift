@@ -79,6 +79,21 @@ extension RoomRegistry {
         }
     }
 
+    /// The pushes that run, in the order in which they began.
+    package nonisolated func runningPushes() async throws(RegistryError) -> [PublishedPush] {
+        try await self.store.read { try $0.runningPushes() }
+    }
+
+    /// Pushes that have ended, a page of them, and how many there are in all.
+    package nonisolated func endedPushes(_ query: EndedPushQuery) async throws(RegistryError) -> (total: Int, list: [PublishedPush]) {
+        try await self.store.read { try $0.endedPushes(query) }
+    }
+
+    /// All bans whose stream's name is this one; nil: all.
+    package nonisolated func bans(ofName name: String?) async throws(RegistryError) -> [StreamBan] {
+        try await self.store.read { try $0.bans(ofName: name) }
+    }
+
     package nonisolated func tokens() async throws(RegistryError) -> [APIToken] { try await self.store.read { try $0.tokens() } }
 
     /// The valid token with this secret.

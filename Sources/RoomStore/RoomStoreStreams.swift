@@ -103,12 +103,41 @@ extension StoreAccess {
         return try self.all(
             "SELECT \(Self.pushColumns) FROM pushes \(filter) ORDER BY started_at DESC, sequence DESC LIMIT ?",
             StoreArguments(arguments + [limit])
-        ) { row in
-            let push = Self.push(&row)
-            return PublishedPush(
-                sequence: push.sequence, path: push.path, roomID: push.roomID, clientAddress: push.clientAddress, startedAt: push.startedAt,
-                mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
+        ) { row in Self.published(&row) }
+    }
+
+    private static func published(_ row: inout RowReader) -> PublishedPush {
+        let push = Self.push(&row)
+        return PublishedPush(
+            sequence: push.sequence, path: push.path, roomID: push.roomID, clientAddress: push.clientAddress, startedAt: push.startedAt,
+            mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
+    }
+
+    /// The pushes that run.
+    func runningPushes() throws -> [PublishedPush] {
+        try self.all("SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL ORDER BY sequence", []) { row in Self.published(&row) }
+    }
+
+    /// Pushes that have ended, and how many fit the query in all.
+    func endedPushes(_ query: EndedPushQuery) throws -> (total: Int, list: [PublishedPush]) {
+        var conditions = "ended_at BETWEEN ? AND ?"
+        var arguments: [(any StoreConvertible)?] = [query.fromMs, query.toMs]
+        if let app = query.app {
+            conditions += " AND app = ?"
+            arguments.append(app)
         }
+        if let name = query.name {
+            conditions += query.isExact ? " AND name = ?" : " AND instr(name, ?) > 0"
+            arguments.append(name)
+        }
+        if query.onlyWithMedia { conditions += " AND media_at IS NOT NULL" }
+        let order = query.isAscending ? "ASC" : "DESC"
+        let total = try self.number("SELECT count(*) FROM pushes WHERE \(conditions)", StoreArguments(arguments)) ?? 0
+        let list = try self.all(
+            "SELECT \(Self.pushColumns) FROM pushes WHERE \(conditions) ORDER BY ended_at \(order), sequence \(order) LIMIT ? OFFSET ?",
+            StoreArguments(arguments + [query.limit, query.offset])
+        ) { row in Self.published(&row) }
+        return (Int(total), list)
     }
 
     // MARK: - Bans
@@ -151,6 +180,14 @@ extension StoreAccess {
             """
             SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?)\(seen.sql) ORDER BY app, name LIMIT ?
             """, StoreArguments(place + seen.arguments + [limit])
+        ) { row in Self.ban(&row) }
+    }
+
+    func bans(ofName name: String?) throws -> [StreamBan] {
+        let filter = name == nil ? "" : " WHERE name = ?"
+        return try self.all(
+            "SELECT app, name, created_at, resume_at, reason FROM bans\(filter) ORDER BY app, name",
+            StoreArguments(name.map { [$0] } ?? [])
         ) { row in Self.ban(&row) }
     }
 

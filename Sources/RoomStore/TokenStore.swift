@@ -33,7 +33,7 @@ enum TokenSecret {
     }
 }
 
-/// The API tokens in a data directory, with or without a server that runs on it. For the command line: every call blocks.
+/// The API tokens and access keys in a data directory, with or without a server that runs on it. For the command line: every call blocks.
 package final class TokenStore: Sendable {
     private let directory: String
     private let store: RoomStore
@@ -58,32 +58,42 @@ package final class TokenStore: Sendable {
         name: String, role: TokenRole, scope: TokenScope = .all
     ) throws(RegistryError) -> (token: APIToken, secret: String) {
         let secret = TokenSecret.random()
-        do {
-            let token = try self.store.transaction { store in
-                let now = self.clock.now()
-                let token = try TokenSecret.create(secret, name: name, role: role, scope: scope, in: store, now: now)
-                try store.insert(Self.line("createToken", from: nil, to: token), at: now)
-                return token
-            }
-            return (token, secret)
-        } catch {
-            throw RoomStore.registryError(error)
+        let token = try self.change { store, now in
+            let token = try TokenSecret.create(secret, name: name, role: role, scope: scope, in: store, now: now)
+            try store.insert(Self.line("createToken", from: nil, to: token), at: now)
+            return token
         }
+        return (token, secret)
     }
 
-    /// The line of a change that the command line makes in the data directory.
     private static func line(_ operation: String, from old: APIToken?, to token: APIToken) -> AuditLine {
         var change = AuditChange()
         change.token(from: old, to: token)
+        return self.line(operation, change)
+    }
+
+    /// The line of a change that the command line makes in the data directory.
+    static func line(_ operation: String, _ change: AuditChange) -> AuditLine {
         var line = AuditLine(operation)
         line.token = "cli"
         return line.with(change)
     }
 
     /// All tokens, including revoked ones.
-    package func list() throws(RegistryError) -> [APIToken] {
+    package func list() throws(RegistryError) -> [APIToken] { try self.read { try $0.tokens() } }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (StoreAccess) throws -> Value) throws(RegistryError) -> Value {
         do {
-            return try self.store.readNow { try $0.tokens() }
+            return try self.store.readNow(body)
+        } catch {
+            throw RoomStore.registryError(error)
+        }
+    }
+
+    /// Runs a transaction, with the time of it.
+    func change<Value>(_ body: (StoreAccess, Int64) throws -> Value) throws(RegistryError) -> Value {
+        do {
+            return try self.store.transaction { try body($0, self.clock.now()) }
         } catch {
             throw RoomStore.registryError(error)
         }
@@ -91,15 +101,11 @@ package final class TokenStore: Sendable {
 
     /// Revokes the token and returns it; nil if there is none with this id.
     package func revoke(_ id: Int64) throws(RegistryError) -> APIToken? {
-        do {
-            return try self.store.transaction { store in
-                let (old, now) = (try store.token(id), self.clock.now())
-                guard let token = try store.revokeToken(id, now: now) else { return nil }
-                try store.insert(Self.line("revokeToken", from: old, to: token), at: now)
-                return token
-            }
-        } catch {
-            throw RoomStore.registryError(error)
+        try self.change { store, now in
+            let old = try store.token(id)
+            guard let token = try store.revokeToken(id, now: now) else { return nil }
+            try store.insert(Self.line("revokeToken", from: old, to: token), at: now)
+            return token
         }
     }
 }

@@ -203,6 +203,26 @@ package struct PublishedPush: Sendable, Equatable {
     }
 }
 
+/// Which ended pushes a list has. Times are in milliseconds since 1970.
+package struct EndedPushQuery: Sendable, Equatable {
+    package var app: String?
+    package var name: String?
+    /// Whether `name` is the whole name; otherwise it is a part of it.
+    package var isExact = true
+    package var fromMs: Int64
+    package var toMs: Int64
+    package var onlyWithMedia = false
+    /// Whether the one that ended first comes first.
+    package var isAscending = false
+    package var offset = 0
+    package var limit = 100
+
+    package init(fromMs: Int64, toMs: Int64) {
+        self.fromMs = fromMs
+        self.toMs = toMs
+    }
+}
+
 /// A stream that nobody may push to.
 package struct StreamBan: Sendable, Equatable {
     package let path: StreamPath

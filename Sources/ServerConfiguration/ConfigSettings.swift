@@ -257,6 +257,27 @@ extension ConfigSetting {
             "stats.maxRows", \.stats.maxRows, .count(10_000...100_000_000),
             "Most rows of minutes, of ten minutes, of plays and of pushes, about 150 bytes each; the oldest are deleted first."),
 
+        .make(
+            "apps.mesh.from", \.apps.meshFrom, .networks, "Addresses that may meet in mesh rooms without a channel token; others need one."),
+        .make("apps.mesh.page", \.apps.meshPage, .onOff, "Whether /mesh/ shows a page for trying mesh rooms."),
+        .make("apps.mesh.members", \.apps.meshMembers, .count(2...32), "People in a mesh room; each sends its media to all others."),
+        .make(
+            "apps.tencent.from", \.apps.tencentFrom, .networks,
+            "Addresses that may call the Tencent-compatible API, with a key made by earshot keys create."),
+        .make(
+            "apps.tencent.domains", \.apps.tencentDomains, .hostNames,
+            "The push domains that DomainName may name in that API; empty: any."),
+        .make("apps.message", \.apps.messageBytes, .size(1_024...(1 << 20)), "Largest message of a channel or mesh connection."),
+        .make(
+            "apps.messageRate", \.apps.messageRate, .count(1...10_000),
+            "Messages a second of one connection; bursts may be four times as large."),
+        .make(
+            "apps.backlog", \.apps.backlogBytes, .size((16 << 10)...(64 << 20)),
+            "Bytes that may wait for a connection that reads slowly; past it, the connection is cut."),
+        .make("apps.members", \.apps.members, .count(2...100_000), "Members of one gathering."),
+        .make("apps.gatherings", \.apps.gatherings, .count(1...1_000_000), "Gatherings at a time, mesh rooms included."),
+        .make("apps.offline", \.apps.offlineMs, .duration(1_000...day), "How long a channel's member may be away before it has left."),
+
         .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
         .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
         .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),

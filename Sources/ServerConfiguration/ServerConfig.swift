@@ -27,6 +27,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var snapshots = Snapshots()
     package var talk = Talk()
     package var stats = Stats()
+    package var apps = Apps()
     package var limits = Limits()
     package var log = Log()
 
@@ -286,6 +287,31 @@ package struct ServerConfig: Sendable, Equatable {
         package var keepMs: Int64 = 31 * 86_400_000
         /// Rows of each table: minutes, ten minutes, plays, pushes.
         package var maxRows = 500_000
+        package init() {}
+    }
+
+    /// What apps use beside the streams: rooms in which browsers find each other, the channel, the cloud's API.
+    package struct Apps: Sendable, Equatable {
+        /// Addresses that may meet in mesh rooms without a channel token.
+        package var meshFrom = CIDR.loopback
+        /// Whether `/mesh/` shows the demo page.
+        package var meshPage = true
+        /// People in one mesh room: each sends its media to all others.
+        package var meshMembers = 8
+        /// Addresses that may call the cloud's API. They need a key, too.
+        package var tencentFrom = CIDR.loopback
+        /// The names that DomainName may have; empty: any.
+        package var tencentDomains: [String] = []
+        /// Bytes of a message.
+        package var messageBytes = 64 << 10
+        /// Messages a second of one connection; the burst is four times that.
+        package var messageRate = 50
+        /// Bytes that wait for a slow reader, past which it is cut.
+        package var backlogBytes = 256 << 10
+        package var members = 1_000
+        package var gatherings = 10_000
+        /// How long a member may be away.
+        package var offlineMs: Int64 = 300_000
         package init() {}
     }
 

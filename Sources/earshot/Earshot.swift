@@ -22,7 +22,10 @@ struct Earshot: AsyncParsableCommand {
         version: "earshot \(ServerVersion.text)",
         groupedSubcommands: [
             CommandGroup(
-                name: "The server:", subcommands: [Serve.self, Config.self, APICommand.self, TokenCommand.self, StoreCommand.self]),
+                name: "The server:",
+                subcommands: [
+                    Serve.self, Config.self, APICommand.self, TokenCommand.self, KeysCommand.self, StoreCommand.self,
+                ]),
             CommandGroup(
                 name: "Commands for a running server:",
                 subcommands: [

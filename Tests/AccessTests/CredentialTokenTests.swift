@@ -48,7 +48,7 @@ import Testing
         ]
         let text =
             "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
-        #expect(AccessToken.signature(of: text, keyBytes: key) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
+        #expect(SignedToken.signature(of: text, keyBytes: key) == "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")
     }
 
     /// App, stream name, and whether the room "cam1" holds the stream.
@@ -209,14 +209,14 @@ import Testing
             #expect(try self.door.ask("token=\(TestCredential.token(text))", name: "cam1").refusal == .credentialWrong)
         }
         let notText = "\(SecretText.base64URL(Array(#"{"alg":"HS256"}"#.utf8))).\(SecretText.base64URL([0xFF, 0xFE, 0x7B]))"
-        let signature = AccessToken.signature(of: notText, key: TestCredential.keys.jwtKey)
+        let signature = SignedToken.signature(of: notText, key: TestCredential.keys.jwtKey)
         #expect(try self.door.ask("token=\(notText).\(signature)", name: "cam1").refusal == .credentialWrong)
     }
 
     @Test func hugeTokensAreNotLookedInto() throws {
         func claims(_ bytes: Int) -> String { #"{"room":"cam1","exp":2000000000,"x":""# + String(repeating: "x", count: bytes) + "\"}" }
         let large = TestCredential.token(claims(2_900))
-        #expect(large.utf8.count <= AccessToken.maxBytes)
+        #expect(large.utf8.count <= SignedToken.maxBytes)
         #expect(try self.door.ask("token=\(large)", name: "cam1", action: .play).pass != nil)
         let huge = try self.door.ask("token=\(TestCredential.token(claims(3_100)))", name: "cam1", action: .play)
         #expect(huge.refusal == .credentialWrong && huge.message.contains("expected 4096 at most"))

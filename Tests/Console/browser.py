@@ -17,7 +17,8 @@ class Browser:
     FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--mute-audio", "--hide-scrollbars", "--remote-debugging-pipe",
              "--autoplay-policy=no-user-gesture-required", "--disable-background-networking", "--disable-dev-shm-usage"]
 
-    def __init__(self, folder):
+    def __init__(self, folder, flags=()):
+        """`flags`: more of Chromium's."""
         to_browser, self.writing = os.pipe()
         self.reading, from_browser = os.pipe()
 
@@ -28,7 +29,7 @@ class Browser:
             os.dup2(other, 4)
 
         self.process = subprocess.Popen(
-            ["chromium", *self.FLAGS, f"--user-data-dir={folder}/profile", "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            ["chromium", *self.FLAGS, *flags, f"--user-data-dir={folder}/profile", "about:blank"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, preexec_fn=descriptors, close_fds=False)
         os.close(to_browser)
         os.close(from_browser)

@@ -49,7 +49,7 @@ extension FuzzTarget {
         if isSigned {
             let header = input.byte() & 1 == 1 ? input.take(Int(input.byte())) : Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
             let signedPart = "\(SecretText.base64URL(header)).\(SecretText.base64URL(input.rest))"
-            text = "\(signedPart).\(AccessToken.signature(of: signedPart, key: keys.jwtKey))"
+            text = "\(signedPart).\(SignedToken.signature(of: signedPart, key: keys.jwtKey))"
         } else {
             text = String(decoding: input.rest, as: UTF8.self)
         }
@@ -61,7 +61,7 @@ extension FuzzTarget {
             return
         }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        expect(parts.count == 3 && parts[2] == AccessToken.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey), "a stranger's token")
+        expect(parts.count == 3 && parts[2] == SignedToken.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey), "a stranger's token")
         expect(token.exp.value.timeIntervalSince1970 > Double(nowSeconds), "an expired token")
         expect(token.nbf.map { $0.value.timeIntervalSince1970 <= Double(nowSeconds) } ?? true, "a token of later")
         for (app, name) in [("live", "cam"), ("live", "cam-2"), ("live", "cam-9"), ("talk", "cam/me"), ("other", "cam")] {

@@ -69,6 +69,20 @@ import Testing
         #expect(window.listedCount == 4 && window.resource(named: "e-s1.m4s").text != nil)
     }
 
+    /// A segment stays available for as long as the longest playlist that listed it, with the parts of the segment that was still open.
+    @Test func theOpenSegmentIsPartOfThePlaylist() throws {
+        var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 8_000, lingerMs: 0))
+        try window.begin(format(), nowMs: 0)
+        // Twelve seconds at once: four segments of 2 s are listed, and the open one has up to 2 s.
+        for index in 0..<60 { try window.add(key: index % 10 == 0, nowMs: 0) }
+        #expect(readMediaPlaylist(window.text()).playlist.segments.map(\.sequence) == [1, 2, 3, 4])
+        // Its own 2 s and the playlist's 10 s.
+        window.expire(nowMs: 11_999)
+        #expect(window.resource(named: "e-s0.m4s").text != nil)
+        window.expire(nowMs: 12_200)
+        #expect(window.resource(named: "e-s0.m4s") == .gone)
+    }
+
     /// The time for which caches may keep immutable resources (RFC 8216bis §6.2.2).
     @Test func howLongCachesKeep() throws {
         func ages(_ windowMs: Int) throws -> [Int?] {

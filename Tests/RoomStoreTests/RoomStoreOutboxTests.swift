@@ -59,6 +59,30 @@ import Testing
         #expect(try await test.registry.notices(state: nil, room: nil, before: all[3].id, limit: 2).map(\.id) == [all[4].id, all[5].id])
     }
 
+    /// A target made by a call takes the events that it asked for, and of these the ones that its format has words for.
+    @Test func aMadeTargetTakesWhatItAskedFor() async throws {
+        let test = try TestRegistry { $0.notifies = { $0.format == .earshot || $1 == .streamBegin || $1 == .streamEnd } }
+        defer { test.remove() }
+        func made(_ format: WebhookTarget.Format, _ kinds: [RoomEvent.Kind]) async throws -> WebhookTarget {
+            try await test.registry.create(
+                StoredWebhook(
+                    id: 0, name: "\(format)", url: "http://c/", format: format, kinds: kinds, rooms: [], isPaused: false, secret: "s",
+                    createdAt: 0)
+            ).target
+        }
+        let some = try await made(.earshot, [.roomCreated, .streamBegin])
+        let vendor = try await made(.tencent, [])
+        try await test.create("cam1")
+        _ = try await test.goLive("live/cam1")
+        try await test.registry.delete("cam1", by: Actor("t"))
+        func kinds(_ target: WebhookTarget) async throws -> [RoomEvent.Kind] {
+            try await test.registry.notices(state: .pending, room: "cam1", before: nil, limit: 100).filter { $0.target == target }
+                .map(\.event.kind).reversed()
+        }
+        #expect(try await kinds(some) == [.roomCreated, .streamBegin])
+        #expect(try await kinds(vendor) == [.streamBegin, .streamEnd])
+    }
+
     @Test func noticesAreStoredWithTheirEvents() async throws {
         let test = try TestRegistry { $0.webhooks = [Self.earshot] }
         defer { test.remove() }

@@ -65,7 +65,7 @@ import Testing
         INSERT INTO events (id, room_id, number, kind, instance, at, data) VALUES (8, 'cam1', 9, 'room.created', 2, 10, '{}');
         INSERT INTO outbox (id, url, format, lane, event_id, room_id, number, kind, instance, at, data, state, is_head, attempts, due_at)
         VALUES (4, 'http://x/', 'earshot', 'cam1', 8, 'cam1', 9, 'room.created', 2, 10, '{}', 'pending', 1, 0, 10);
-        INSERT INTO tokens VALUES (3, 'ops', 'admin', 'hash', 10, NULL);
+        INSERT INTO tokens (id, name, role, hash, created_at) VALUES (3, 'ops', 'admin', 'hash', 10);
         INSERT INTO answers VALUES (3, 'key', 'print', 10, 200, '{}');
         """
 

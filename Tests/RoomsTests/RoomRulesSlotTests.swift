@@ -102,6 +102,13 @@ import Testing
         #expect(work.description == "created/resumeTime [-] [-] stream.resumed:1 stream.resumed:2 room.unforbidden 450")
     }
 
+    @Test func ofTwoBansThatEndTogetherTheFirstGivesTheReason() throws {
+        var work = try self.twoLive()
+        try work.at(10, .forbidSlot(1, untilMs: RoomAtWork.at(100), reason: "face"))
+        try work.at(20, .forbid(untilMs: RoomAtWork.at(100), reason: "all"))
+        #expect(work.room.slots.map(\.forbidReason) == ["face", "all"])
+    }
+
     @Test func resumingOneCameraOfAForbiddenRoomFreesThatOne() throws {
         var work = try self.twoLive()
         try work.at(10, .forbid(untilMs: RoomAtWork.at(400), reason: ""))

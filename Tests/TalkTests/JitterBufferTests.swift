@@ -29,6 +29,16 @@ import Testing
         #expect((0..<heard.count).allSatisfy { tone(16 * 48_000 - lag + $0) == heard[$0] })
     }
 
+    /// A talker whose clock is a little slow eats up what the buffer holds. That much is no reason to slow an unbroken sound down as well:
+    /// each correction changes its pitch.
+    @Test func aSmallShortageIsLeftAlone() {
+        var (slow, exact) = (Line(seconds: 30, speed: 0.9999), Line(seconds: 30))
+        slow.play(Voice.tone(440))
+        exact.play(Voice.tone(440))
+        let corrected = (slow.buffer.counters.corrected, exact.buffer.counters.corrected)
+        #expect(corrected.0 < corrected.1, "\(corrected)")
+    }
+
     @Test(arguments: 1...6 as ClosedRange<UInt64>) func clicksSurviveJitter(_ seed: UInt64) {
         var line = Line(seconds: 40, jitterMs: 20, seed: seed)
         line.play(Voice.clicks(every: 12_000, from: 6_000))

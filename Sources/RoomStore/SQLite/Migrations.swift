@@ -3,7 +3,7 @@ import GRDB
 /// The schema's history: each step is final once released.
 enum Migrations {
     /// The newest schema version: the number at the start of its steps' names.
-    static let version = 10
+    static let version = 11
 
     /// The store's schema version; 0 if it has none yet.
     static func version(_ db: Database) throws -> Int {
@@ -41,8 +41,36 @@ enum Migrations {
         migrator.registerMigration("10 audit", foreignKeyChecks: .immediate) { db in try db.execute(sql: audit) }
         migrator.registerMigration("10 scopes", foreignKeyChecks: .immediate) { db in try db.execute(sql: scopes) }
         migrator.registerMigration("10 webhooks", foreignKeyChecks: .immediate) { db in try db.execute(sql: webhooks) }
+        migrator.registerMigration("11 keys", foreignKeyChecks: .immediate) { db in try db.execute(sql: keys) }
+        migrator.registerMigration("11 gatherings", foreignKeyChecks: .immediate) { db in try db.execute(sql: gatherings) }
         return migrator
     }()
+
+    /// Keys that sign requests. The secret checks signatures, so it cannot be a hash; it is as secret as the keys beside this file.
+    private static let keys = """
+        CREATE TABLE access_keys (
+            id TEXT NOT NULL PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            secret TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            revoked_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX access_keys_name ON access_keys(name) WHERE revoked_at IS NULL;
+        CREATE INDEX pushes_ended ON pushes(ended_at) WHERE ended_at IS NOT NULL;
+        """
+
+    /// What apps' gatherings must not forget: members, places in queues, tickets.
+    private static let gatherings = """
+        CREATE TABLE gatherings (
+            id TEXT NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            state TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
 
     /// Targets made by the API. The secret signs their notices, so it cannot be a hash; it is as secret as the keys beside this file. A notice
     /// of theirs has `webhook:ID` for a URL.

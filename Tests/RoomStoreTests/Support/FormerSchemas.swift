@@ -13,11 +13,11 @@ enum FormerSchemas {
         let later: [(name: String, sql: String)] = [
             ("2 recordings", recordings), ("3 relay tasks", relayTasks), ("4 talk", talk), ("5 recording orders", recordingOrders),
             ("6 snapshots", snapshots), ("7 talk members", talkMembers), ("8 kicks", kicks),
-            ("9 clock", clock),
+            ("9 clock", clock), ("10 audit", audit), ("10 scopes", scopes), ("10 webhooks", webhooks),
         ]
         // Relay tasks were added independently of recordings.
         let branch = Schema(description: "1 and 3", steps: first + [later[1]])
-        return [branch] + (0...later.count).map { Schema(description: "\($0 + 1)", steps: first + later.prefix($0)) }
+        return [branch] + (0...later.count).map { Schema(description: later.prefix($0).last?.name ?? "1", steps: first + later.prefix($0)) }
     }()
 
     private static let rooms = """
@@ -356,5 +356,61 @@ enum FormerSchemas {
             until INTEGER NOT NULL,
             PRIMARY KEY (room_id, user)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let audit = """
+        CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            at INTEGER NOT NULL,
+            token_id INTEGER,
+            token TEXT,
+            token_hash TEXT,
+            address TEXT NOT NULL,
+            request_id TEXT NOT NULL,
+            operation TEXT NOT NULL,
+            room_id TEXT,
+            stream TEXT,
+            object TEXT,
+            result TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            before TEXT,
+            after TEXT,
+            is_refused INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX audit_at ON audit(at);
+        CREATE INDEX audit_room ON audit(room_id, id) WHERE room_id IS NOT NULL;
+        CREATE INDEX audit_stream ON audit(stream, id) WHERE stream IS NOT NULL;
+        CREATE INDEX audit_token ON audit(token, id);
+        CREATE INDEX audit_operation ON audit(operation, id);
+        CREATE INDEX audit_result ON audit(result, id);
+        CREATE INDEX audit_refused ON audit(is_refused, id);
+        """
+
+    private static let scopes = """
+        ALTER TABLE tokens ADD COLUMN apps TEXT NOT NULL DEFAULT '';
+        ALTER TABLE tokens ADD COLUMN rooms TEXT NOT NULL DEFAULT '';
+        ALTER TABLE events ADD COLUMN app TEXT;
+        ALTER TABLE events ADD COLUMN subject TEXT;
+        ALTER TABLE outbox ADD COLUMN app TEXT;
+        ALTER TABLE outbox ADD COLUMN subject TEXT;
+        UPDATE events SET subject = room_id,
+            app = (SELECT s.app FROM slots s WHERE s.room_id = events.room_id AND s.number = 1) WHERE room_id IS NOT NULL;
+        UPDATE outbox SET subject = room_id,
+            app = (SELECT s.app FROM slots s WHERE s.room_id = outbox.room_id AND s.number = 1) WHERE room_id IS NOT NULL;
+        """
+
+    private static let webhooks = """
+        CREATE TABLE webhooks (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            name TEXT NOT NULL,
+            url TEXT NOT NULL,
+            format TEXT NOT NULL,
+            kinds TEXT NOT NULL,
+            rooms TEXT NOT NULL,
+            is_paused INTEGER NOT NULL,
+            secret TEXT NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        ALTER TABLE outbox ADD COLUMN redelivered_as INTEGER;
         """
 }

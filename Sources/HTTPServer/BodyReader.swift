@@ -1,4 +1,3 @@
-package import HTTPServer
 import HTTPTypes
 package import Hummingbird
 package import NIOCore
@@ -7,9 +6,10 @@ package import Relay
 /// Reads one request's body for a handler. The connection limits how long a body may take, and deals with one that nobody reads: see
 /// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
 package struct BodyReader {
-    /// Bytes.
-    static let largest = 64 << 10
+    /// Bytes, unless the handler says otherwise.
+    package static let usual = 64 << 10
 
+    private let largest: Int
     private let body: RequestBody
     private let channel: any Channel
     /// From the request's head; nil for a chunked body.
@@ -17,7 +17,8 @@ package struct BodyReader {
     private let expectsContinue: Bool
     private let ledger: MemoryLedger
 
-    package init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger) {
+    package init(_ request: Request, _ context: APIContext, _ ledger: MemoryLedger, atMost largest: Int = BodyReader.usual) {
+        self.largest = largest
         self.ledger = ledger
         self.body = request.body
         self.channel = context.channel
@@ -31,13 +32,13 @@ package struct BodyReader {
 
     /// Returns the whole body. Throws 413 as soon as it is too large.
     package func collect() async throws -> ByteBuffer {
-        let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body is larger than \(Self.largest) bytes.")
-        if let length, length > Self.largest { throw tooLarge }
+        let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body is larger than \(self.largest) bytes.")
+        if let length, length > self.largest { throw tooLarge }
         if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
         let charge = MemoryCharge(self.ledger)
         var all = ByteBuffer()
         for try await var part in self.body {
-            guard all.readableBytes + part.readableBytes <= Self.largest else { throw tooLarge }
+            guard all.readableBytes + part.readableBytes <= self.largest else { throw tooLarge }
             all.writeBuffer(&part)
             // The capacity doubles, so the charge changes only a few times for each body.
             charge.set(all.capacity)

@@ -1,0 +1,61 @@
+package import Access
+package import Delivery
+import Listening
+import Logging
+import Playback
+package import RoomStore
+package import ServerConfiguration
+package import Support
+
+/// What the apps' endpoints use. Any thread.
+package final class AppServices: Sendable {
+    let config: ServerConfig
+    let keys: KeyRing
+    let rooms: RoomRegistry
+    let rules: AdmissionRules
+    let streams: LiveStreams
+    let control: LiveControl
+    let connections: Connections
+    let memory: MemoryBudget
+    let sweepers: LoopSweepers
+    let pages: PageRules
+    package let counters = AppCounters()
+    package let mesh: MeshService
+    /// Throttles the log lines of what is refused.
+    let flood = LogRateLimiter()
+
+    package init(
+        _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
+        connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers
+    ) {
+        self.config = config
+        self.keys = keys
+        self.rooms = rooms
+        self.rules = rules
+        self.streams = streams
+        self.control = control
+        self.connections = connections
+        self.memory = memory
+        self.sweepers = sweepers
+        self.pages = PageRules(config)
+        self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
+    }
+
+    var log: Logger { self.connections.log }
+
+    var socketLimits: AppSocketLimits {
+        var limits = AppSocketLimits()
+        limits.messageBytes = self.config.apps.messageBytes
+        limits.messageRate = self.config.apps.messageRate
+        limits.backlogBytes = self.config.apps.backlogBytes
+        return limits
+    }
+
+    /// One line for each kind of refusal, some a second at most.
+    func noteRefusal(_ message: String, _ facts: [String: String]) {
+        guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        var metadata: Logger.Metadata = facts.mapValues { "\($0)" }
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.warning("\(message)", metadata: metadata)
+    }
+}

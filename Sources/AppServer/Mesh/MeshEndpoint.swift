@@ -1,0 +1,105 @@
+import Access
+import Apps
+import Delivery
+package import HTTPServer
+import HTTPTypes
+import Listening
+import NIOCore
+package import NIOHTTP1
+import Playback
+import ServerConfiguration
+import Support
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// `GET /mesh`, `/mesh/`, `/mesh/…` as a WebSocket: rooms in which browsers find each other, in the wire of SkyRTC (``MeshFrame``).
+///
+/// | query | |
+/// |---|---|
+/// | `token` | a ``ChannelToken``; its member's id and its room are then those of the connection |
+/// | `names=double` | names that begin with two underscores |
+///
+/// Without a token the address must be in `apps.mesh.from`, and a browser's page this server's own or of `http.allowOrigin`.
+package struct MeshEndpoint: HTTPTakeover {
+    private let services: AppServices
+
+    package init(_ services: AppServices) { self.services = services }
+
+    static func isMesh(_ path: some StringProtocol) -> Bool { path == "/mesh" || path.hasPrefix("/mesh/") }
+
+    package func claims(_ head: HTTPRequestHead) -> Bool {
+        head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !MeshPage.has(head.path))
+    }
+
+    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        do throws(APIError) {
+            return try self.open(request)
+        } catch {
+            self.services.noteRefusal(
+                "A mesh connection was refused",
+                [
+                    "status": "\(error.status.code)",
+                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
+                    "error": "\(error.message)",
+                ])
+            return .refuse(error)
+        }
+    }
+
+    private func open(_ request: HTTPTakeoverRequest) throws(APIError) -> HTTPTakeoverDecision {
+        let query = QueryParameters(String(request.head.query ?? ""))
+        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
+        let names = query.all("names")
+        guard names.count <= 1, names.allSatisfy({ ["single", "double"].contains($0) }) else {
+            throw APIError(FieldError("names", names.first ?? "", "expected single or double, once"))
+        }
+        let (id, room) = try self.member(query, request)
+        let writer = MeshWriter(isDouble: names == ["double"])
+        let services = self.services
+        return .take(WebSocketHandshake.response(to: request.head)) {
+            [
+                AppSocket(
+                    MeshSession(services.mesh, writer, id: id, room: room), limits: services.socketLimits, sweepers: services.sweepers,
+                    counters: services.counters)
+            ]
+        }
+    }
+
+    /// The connection's id, and its room if the credential names one.
+    private func member(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> (id: String, room: String?) {
+        let tokens = query.all("token")
+        let page = PageRequest(request)
+        if let text = tokens.first {
+            guard tokens.count == 1 else { throw APIError(FieldError("token", "", "expected one")) }
+            guard self.services.pages.letsSocket(page) else {
+                throw APIError(
+                    .forbidden, .forbidden,
+                    "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
+            }
+            do throws(AdmissionRefusal) {
+                let token = try ChannelToken(verifying: text, keys: self.services.keys, nowSeconds: WallClock.seconds)
+                guard token.kind == "mesh" else {
+                    throw AdmissionRefusal(reason: .credentialWrong, message: "The token is for the kind \(token.kind); expected mesh.")
+                }
+                // One person may have several tabs: each is a member of its own.
+                return (UUID().uuidString.lowercased(), token.room)
+            } catch {
+                throw APIError(.unauthorized, .unauthorized, error.message)
+            }
+        }
+        guard let client = self.services.connections.clients.client(of: request),
+            self.services.config.apps.meshFrom.contains(address: client)
+        else {
+            throw APIError(
+                .unauthorized, .unauthorized,
+                "Mesh rooms need a channel token from this address; the server's setting apps.mesh.from lists the addresses that need none."
+            )
+        }
+        _ = try self.services.pages.check(page, showsCredential: false)
+        return (UUID().uuidString.lowercased(), nil)
+    }
+}

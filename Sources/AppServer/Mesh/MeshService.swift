@@ -1,0 +1,164 @@
+package import Apps
+import HTTPServer
+import NIOCore
+package import Support
+import Synchronization
+
+/// The mesh's rooms, in memory only. Any thread.
+package final class MeshService: Sendable {
+    private struct Person {
+        let id: String
+        let peer: AppPeer
+        let writer: MeshWriter
+        var room: String?
+    }
+
+    private struct State {
+        var rooms: [String: Gathering] = [:]
+        var people: [ConnectionID: Person] = [:]
+    }
+
+    private let limits: GatheringLimits
+    private let roomLimit: Int
+    private let counters: AppCounters
+    private let state = Mutex(State())
+
+    package init(members: Int, rooms: Int, counters: AppCounters) {
+        // A connection that ends leaves at once: its media has ended too.
+        self.limits = GatheringLimits(members: members, offlineMs: 0)
+        self.roomLimit = rooms
+        self.counters = counters
+    }
+
+    /// Rooms and people now.
+    package var size: (rooms: Int, people: Int) { self.state.withLock { ($0.rooms.count, $0.people.count) } }
+
+    /// Names and member counts of the rooms, in order of their names.
+    package var rooms: [(name: String, members: Int)] {
+        self.state.withLock { state in state.rooms.map { ($0.key, $0.value.members.count) } }.sorted { $0.name < $1.name }
+    }
+
+    package func opened(_ peer: AppPeer, id: String, _ writer: MeshWriter) {
+        self.state.withLock { $0.people[peer.id] = Person(id: id, peer: peer, writer: writer) }
+    }
+
+    package func closed(_ connection: ConnectionID) {
+        self.state.withLock { state in
+            self.leave(connection, &state)
+            state.people[connection] = nil
+        }
+    }
+
+    /// Joins a room, and leaves the one before.
+    package func join(_ connection: ConnectionID, room: String) throws(GatheringRefusal) {
+        try self.state.withLock { (state) throws(GatheringRefusal) in
+            guard let person = state.people[connection] else { throw .notMember }
+            if person.room != room {
+                if state.rooms[room] == nil, state.rooms.count >= self.roomLimit { throw .full(limit: self.roomLimit) }
+                // Refused before the former room is left.
+                if let there = state.rooms[room], there.members.count >= self.limits.members { throw .full(limit: self.limits.members) }
+                self.leave(connection, &state)
+            }
+            try self.apply(.connect(id: person.id, name: person.id, role: "", connection), room, &state)
+            state.people[connection]?.room = room
+        }
+    }
+
+    /// Hands a frame to one member of the sender's room. One for anybody else is dropped and counted.
+    package func direct(_ connection: ConnectionID, to: String, name: String, data: [JSONValue.Member]) throws(GatheringRefusal) {
+        try self.state.withLock { (state) throws(GatheringRefusal) in
+            guard let person = state.people[connection], let room = person.room else { throw .notMember }
+            do throws(GatheringRefusal) {
+                try self.apply(.direct(from: person.id, to: to, name: name, data: data), room, &state)
+            } catch {
+                self.counters.update { $0.undelivered += 1 }
+            }
+        }
+    }
+
+    private func leave(_ connection: ConnectionID, _ state: inout State) {
+        guard let room = state.people[connection]?.room else { return }
+        state.people[connection]?.room = nil
+        // A disconnect is never refused.
+        try? self.apply(.disconnect(connection), room, &state)
+        if state.rooms[room]?.isIdle == true { state.rooms[room] = nil }
+    }
+
+    private func apply(_ input: Gathering.Input, _ room: String, _ state: inout State) throws(GatheringRefusal) {
+        let effects = try state.rooms[room, default: Gathering(limits: self.limits)].apply(input, nowMs: WallClock.ms)
+        for effect in effects {
+            guard case .send(let signal, let receivers) = effect else { continue }
+            // Encoded once for each form in use. To hand over a frame only puts it into the loop's queue.
+            var frames: [Bool: ByteBuffer] = [:]
+            for receiver in receivers {
+                guard let person = state.people[receiver] else { continue }
+                if frames[person.writer.isDouble] == nil {
+                    guard let text = person.writer.frame(signal) else { break }
+                    frames[person.writer.isDouble] = WebSocketWriter.text(text)
+                }
+                if let frame = frames[person.writer.isDouble] { person.peer.send(frame) }
+            }
+        }
+    }
+}
+
+/// One browser of the mesh. Loop-bound.
+final class MeshSession: AppSession {
+    private let service: MeshService
+    private let writer: MeshWriter
+    /// The only room that the credential opens; nil: any.
+    private let room: String?
+    private let id: String
+    private var peer: AppPeer?
+
+    init(_ service: MeshService, _ writer: MeshWriter, id: String, room: String?) {
+        self.service = service
+        self.writer = writer
+        self.id = id
+        self.room = room
+    }
+
+    func opened(_ peer: AppPeer) {
+        self.peer = peer
+        self.service.opened(peer, id: self.id, self.writer)
+    }
+
+    func closed() {
+        if let peer = self.peer { self.service.closed(peer.id) }
+    }
+
+    func received(_ text: String) -> Bool {
+        guard let peer = self.peer else { return true }
+        do throws(MeshFrame.Problem) {
+            switch try MeshFrame.read(text) {
+            case nil: return true
+            case .join(let named):
+                let room = named ?? self.room ?? MeshFrame.defaultRoom
+                guard self.room == nil || self.room == room else {
+                    return self.refuse("__join", "forbidden", "This token is for another room.", peer)
+                }
+                do throws(GatheringRefusal) {
+                    try self.service.join(peer.id, room: room)
+                } catch {
+                    _ = self.refuse("__join", error.code, "\(error)", peer)
+                    if case .full = error { peer.close(4003, "the room is full") }
+                }
+            case .direct(let to, let name, let data):
+                do throws(GatheringRefusal) {
+                    try self.service.direct(peer.id, to: to, name: name, data: data)
+                } catch {
+                    return self.refuse("__\(name)", error.code, "\(error)", peer)
+                }
+            }
+            return true
+        } catch {
+            return self.refuse(error.event, "invalid", "\(error.error)", peer)
+        }
+    }
+
+    /// Always false.
+    private func refuse(_ event: String, _ code: String, _ message: String, _ peer: AppPeer) -> Bool {
+        peer.send(WebSocketWriter.text(self.writer.error(event, code: code, message)))
+        return false
+    }
+}

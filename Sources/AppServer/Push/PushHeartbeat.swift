@@ -1,0 +1,192 @@
+import Access
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import Listening
+import NIOCore
+import RTMP
+import Relay
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// `POST /push/{app}/{name}/heartbeat?<the push URL's query>`: a broadcaster reports how it does, by the credential that it pushes with. Any
+/// thread.
+///
+/// | body | |
+/// |---|---|
+/// | `{"status": "pushing"}`, `"resumed"` | the room is still wanted |
+/// | `"paused"` | media will pause; the room waits longer |
+/// | `"finished"` | the push ends, as if the client had stopped it |
+///
+/// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` tells the broadcaster to stop, for `reason`. A URL that has
+/// expired is good here for as long as a push of its stream runs.
+final class PushHeartbeat: Sendable {
+    private let services: AppServices
+    private let paces = Mutex<[String: TokenBucket]>([:])
+
+    private static let bodyBytes = 4 << 10
+    private static let mostPaces = 10_000
+    /// Reports of a stream: one a second, a few at once.
+    private static let burst = 3.0
+
+    init(_ services: AppServices) { self.services = services }
+
+    enum Status: String, CaseIterable { case pushing, paused, resumed, finished }
+
+    /// The app and name in the path; nil for another path.
+    static func stream(of path: String) -> (app: String, name: String)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count >= 5, parts[0].isEmpty, parts[1] == "push", parts[parts.count - 1] == "heartbeat" else { return nil }
+        return (QueryParameters.decode(parts[2]), parts[3..<(parts.count - 1)].map { QueryParameters.decode($0) }.joined(separator: "/"))
+    }
+
+    func respond(_ stream: (app: String, name: String), _ request: Request, _ context: APIContext) async -> Response {
+        let answer: APIAnswer
+        do {
+            answer = APIAnswer(.ok, try await self.answer(stream, request, context))
+        } catch {
+            let error = (error as? APIError) ?? APIError(.internalServerError, .internal, "The server failed to carry out the call.")
+            answer = APIAnswer(error, requestID: context.id)
+        }
+        return answer.response(to: request)
+    }
+
+    private func answer(_ stream: (app: String, name: String), _ request: Request, _ context: APIContext) async throws -> JSONValue {
+        guard request.method == .post else {
+            var error = APIError(.methodNotAllowed, .methodNotAllowed, "A heartbeat is sent by POST.")
+            error.headers[.allow] = "POST"
+            throw error
+        }
+        let body = try await BodyReader(request, context, self.services.memory.ledger, atMost: Self.bodyBytes).collect()
+        let status = try Self.status(body)
+        let address = try self.address(stream, request)
+        let client = self.services.connections.clients.client(
+            peer: self.services.connections.clients.peer(of: context.channel), request.headers)
+        let pass = try await self.pass(AdmissionRequest(action: .publish, address: address, remote: client, session: 0))
+        try self.checkPace(address.path)
+        let path = StreamPath(app: address.app, name: address.name)
+        guard let room = try await self.room(path), pass.room == nil || pass.room == room.id.rawValue else {
+            throw APIError.notFound("room of the stream", "\(path)", field: "name")
+        }
+        self.services.counters.update { $0.heartbeats += 1 }
+        let slot = room.slots.first { $0.path == path } ?? room.slots.first
+        return Self.answer(try await self.take(status, room, slot, pass), slot: slot?.number)
+    }
+
+    private static func status(_ body: ByteBuffer) throws(APIError) -> Status {
+        let rule = "expected {\"status\": …} with \(Status.allCases.map(\.rawValue).joined(separator: ", "))"
+        let value: JSONValue
+        do {
+            value = try JSONParser.parse(body.readableBytesView)
+        } catch {
+            throw APIError(FieldError("body", "", "\(rule); \(error)"))
+        }
+        guard case .string(let text)? = value["status"], let status = Status(rawValue: text) else {
+            throw APIError(FieldError("status", value["status"]?.shown ?? "", rule))
+        }
+        return status
+    }
+
+    private func address(_ stream: (app: String, name: String), _ request: Request) throws(APIError) -> StreamAddress {
+        let query = request.uri.query ?? ""
+        do {
+            return try StreamAddress(
+                app: stream.app, name: query.isEmpty ? stream.name : "\(stream.name)?\(query)",
+                limits: RTMP.Limits(self.services.config.limits))
+        } catch {
+            throw APIError(FieldError("name", "", "expected the app and name of a push URL: \(error)"))
+        }
+    }
+
+    /// By the credential alone, or the address, or the hook that decides about pushes.
+    private func pass(_ request: AdmissionRequest) async throws(APIError) -> AdmissionPass {
+        let checked = self.services.rules.check(request, nowSeconds: WallClock.seconds)
+        var outcome = checked
+        if case .success(let pass) = checked, !pass.isVerified, self.services.rules.hasHook(.publish) {
+            outcome = await self.services.rules.ask(request, pass: pass)
+        }
+        switch outcome {
+        case .success(let pass): return pass
+        // The signature was right, and the push that it began is still running.
+        case .failure(let refusal) where refusal.reason == .credentialExpired && self.isLive(request.address.path):
+            return AdmissionPass(identity: "expired", user: nil, isVerified: true, parameters: "")
+        case .failure(let refusal):
+            self.services.noteRefusal(
+                "A push heartbeat was refused",
+                [
+                    "stream": "\(request.address.path)", "remote": "\(request.remote?.ipAddress ?? "unknown")",
+                    "reason": "\(refusal.reason.rawValue)",
+                ])
+            var error = APIError(.unauthorized, .unauthorized, refusal.message)
+            if let seconds = refusal.retrySeconds {
+                error = APIError(.tooManyRequests, .rateLimited, refusal.message)
+                error.headers[.retryAfter] = "\(seconds)"
+            }
+            throw error
+        }
+    }
+
+    private func isLive(_ path: String) -> Bool { self.services.streams.registry.find(path) != nil }
+
+    private func checkPace(_ path: String) throws(APIError) {
+        let nowNs = NIODeadline.now().uptimeNanoseconds
+        let outcome = self.paces.withLock { paces in
+            if paces.count >= Self.mostPaces, paces[path] == nil {
+                for (known, var bucket) in paces where bucket.isFull(nowNs: nowNs) { paces[known] = nil }
+                if paces.count >= Self.mostPaces { paces.removeAll() }
+            }
+            return paces[path, default: TokenBucket(rate: 1, burst: Self.burst, nowNs: nowNs)].take(nowNs: nowNs)
+        }
+        guard !outcome.isAllowed else { return }
+        var error = APIError(.tooManyRequests, .rateLimited, "More than one heartbeat a second for this stream.")
+        error.headers[.retryAfter] = "1"
+        throw error
+    }
+
+    private func room(_ path: StreamPath) async throws(APIError) -> Room? {
+        do throws(RegistryError) {
+            if let room = try await self.services.rooms.room(ofStream: path) { return room }
+            return RoomID.isID(path.name) ? try await self.services.rooms.room(ofDevice: path.name) : nil
+        } catch {
+            throw APIError.unavailable("The rooms cannot be read: \(error)")
+        }
+    }
+
+    /// The room after the report. A report that its state does not allow changes nothing: the answer tells the broadcaster to stop.
+    private func take(_ status: Status, _ room: Room, _ slot: Room.Slot?, _ pass: AdmissionPass) async throws(RegistryError) -> Room {
+        do throws(RegistryError) {
+            return try await self.carryOut(status, room, slot, Actor(pass.user ?? "publisher"), sender: pass.user)
+        } catch {
+            guard case .wrongState = error else { throw error }
+            return try await self.services.rooms.room(room.id.rawValue)
+        }
+    }
+
+    private func carryOut(
+        _ status: Status, _ room: Room, _ slot: Room.Slot?, _ actor: Actor, sender: String?
+    ) async throws(RegistryError) -> Room {
+        let (rooms, id) = (self.services.rooms, room.id.rawValue)
+        switch status {
+        case .pushing, .resumed: return try await rooms.apply(.heartbeat(sender: sender), to: id, action: "heartbeat", by: actor)
+        case .paused: return try await rooms.apply(.pauseAnnounced(slot: slot?.number), to: id, action: "pause", by: actor)
+        case .finished:
+            if let path = slot?.path { await self.services.control.cut(path, .clientStopped, endsViewers: false) }
+            return try await rooms.room(id)
+        }
+    }
+
+    private static func answer(_ room: Room, slot number: Int?) -> JSONValue {
+        let isForbidden = room.state == .forbidden || room.slots.contains { $0.number == number && $0.isForbidden }
+        let stops = room.state.isTerminal || isForbidden
+        let reason = room.slots.first { $0.number == number && $0.isForbidden }?.forbidReason ?? room.forbidReason ?? ""
+        return [
+            "state": .string(room.state.rawValue), "stateReason": .string(room.reason.rawValue),
+            "expiresAt": RoomRules.nextDeadline(of: room).map { .string(Instant.text($0)) } ?? .null, "stop": .bool(stops),
+            "reason": stops ? .string(isForbidden ? (reason.isEmpty ? "forbidden" : reason) : room.reason.rawValue) : .null,
+        ]
+    }
+}

@@ -1,0 +1,50 @@
+package import Apps
+package import NIOCore
+
+/// The server's end of an app's WebSocket. Any thread; frames leave in the order in which they were given.
+package final class AppPeer: Sendable {
+    package let id: ConnectionID
+    private let socket: NIOLoopBound<AppSocket>
+
+    init(_ id: ConnectionID, _ socket: NIOLoopBound<AppSocket>) {
+        self.id = id
+        self.socket = socket
+    }
+
+    /// Sends a whole frame. Cuts the connection when too much waits for it already.
+    package func send(_ frame: ByteBuffer) {
+        self.socket.eventLoop.execute { self.socket.value.send(frame) }
+    }
+
+    /// Sends a close frame after what was sent before.
+    package func close(_ code: UInt16, _ reason: String) {
+        self.socket.eventLoop.execute { self.socket.value.close(code, reason) }
+    }
+}
+
+/// What an app does with a connection. Called on its loop.
+package protocol AppSession: AnyObject {
+    func opened(_ peer: AppPeer)
+    /// A whole text message within the limits. False: it was not one that this app takes.
+    func received(_ text: String) -> Bool
+    /// Called once, when the connection has ended or is about to.
+    func closed()
+}
+
+/// The bounds of a connection. A value.
+package struct AppSocketLimits: Sendable {
+    package var messageBytes = 64 << 10
+    /// Messages a second; the burst is four times that.
+    package var messageRate = 50
+    package var backlogBytes = 256 << 10
+
+    /// Messages that an app does not take, within ten seconds.
+    static let badMessages = 20.0
+    static let pingMs: Int64 = 15_000
+    static let deadMs: Int64 = 45_000
+    static let closeMs: Int64 = 2_000
+    /// Pings, pongs and fragments are frames too.
+    static let framesPerMessage = 4
+
+    package init() {}
+}

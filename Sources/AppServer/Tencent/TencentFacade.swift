@@ -1,0 +1,243 @@
+import Access
+import Apps
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import Listening
+import NIOCore
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// The cloud's live API (3.0, `live`, version 2018-08-01) at `/`: an existing back end changes its endpoint and its key. Any thread.
+///
+/// Requests are told from the console's by the header `X-TC-Action` or the parameter `Action`. Answers have status 200 and the vendor's
+/// envelope, refusals too. ``TencentSignature`` checks who calls, ``TencentAction`` reads what is wanted.
+final class TencentFacade: Sendable {
+    private let services: AppServices
+    private let limits: Mutex<Limits>
+
+    private struct Limits {
+        var calls: [String: TokenBucket] = [:]
+        var failures = FailureBuckets()
+    }
+
+    init(_ services: AppServices) {
+        self.services = services
+        self.limits = Mutex(Limits())
+    }
+
+    static func claims(_ request: Request) -> Bool {
+        guard request.uri.path == "/" else { return false }
+        return TencentRequest.claims(method: request.method.rawValue, query: request.uri.query) { name in
+            HTTPField.Name(name).flatMap { request.headers[$0] }
+        }
+    }
+
+    func respond(to request: Request, _ context: APIContext) async -> Response {
+        var value: JSONValue
+        do throws(TencentError) {
+            value = TencentAnswer.success(try await self.answer(request, context), requestID: context.id)
+            self.count("")
+        } catch {
+            value = TencentAnswer.failure(error, requestID: context.id)
+            self.count(error.code.rawValue)
+        }
+        var bytes: [UInt8] = []
+        value.write(to: &bytes)
+        return APIAnswer(.ok, type: TencentAnswer.contentType, ByteBuffer(bytes: bytes)).response(to: request)
+    }
+
+    private func count(_ code: String) { self.services.counters.update { $0.tencentCalls[code, default: 0] += 1 } }
+
+    private func answer(_ request: Request, _ context: APIContext) async throws(TencentError) -> [JSONValue.Member] {
+        let clients = self.services.connections.clients
+        let client = clients.client(peer: clients.peer(of: context.channel), request.headers)
+        guard let client, self.services.config.apps.tencentFrom.contains(address: client) else {
+            throw self.refused(
+                TencentError(
+                    .unauthorized,
+                    "This address may not call this API; the server's setting apps.tencent.from lists the addresses that may."), client, nil
+            )
+        }
+        let received = try await self.received(request, context)
+        let source = HostKey.of(client)
+        let signature: TencentSignature
+        let key: AccessKey
+        do throws(TencentError) {
+            (signature, key) = try await self.caller(received, source)
+        } catch {
+            throw self.refused(error, client, nil)
+        }
+        guard self.mayCall(key) else {
+            throw TencentError(
+                .requestLimit,
+                "More than \(self.services.config.api.rateLimit) calls a second with this key; the server's setting api.rateLimit is the limit."
+            )
+        }
+        let action: TencentAction
+        do throws(TencentError) {
+            action = try TencentAction(signature.action, try signature.fields(received), domains: self.services.config.apps.tencentDomains)
+            guard key.role >= action.role else {
+                throw TencentError(
+                    .unauthorized, "This action needs a key with role \(action.role.rawValue); this key has role \(key.role.rawValue).")
+            }
+        } catch {
+            throw error.code == .unauthorized ? self.refused(error, client, key) : error
+        }
+        return try await self.audited(action, signature.action, key, client, context.id)
+    }
+
+    // MARK: - Who calls
+
+    private func received(_ request: Request, _ context: APIContext) async throws(TencentError) -> TencentRequest {
+        guard let method = TencentRequest.Method(rawValue: request.method.rawValue) else {
+            throw TencentError(.invalid, "The method is \(request.method.rawValue.prefix(20)); expected GET or POST.")
+        }
+        let body: ByteBuffer
+        do {
+            body = try await BodyReader(request, context, self.services.memory.ledger, atMost: TencentRequest.longestBody).collect()
+        } catch let error as APIError where error.kind == .tooLarge {
+            throw TencentError(.requestSize, "The body has more than \(TencentRequest.longestBody) bytes.")
+        } catch {
+            throw TencentError(.failed, "The body could not be read.")
+        }
+        return TencentRequest(
+            method: method, host: request.head.authority ?? "", query: request.uri.query ?? "",
+            headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: Array(body.readableBytesView))
+    }
+
+    /// Wrong keys and signatures of one address are slowed down, as wrong tokens are.
+    private func caller(_ request: TencentRequest, _ source: String) async throws(TencentError) -> (TencentSignature, AccessKey) {
+        let nowNs = NIODeadline.now().uptimeNanoseconds
+        if let wait = self.limits.withLock({ $0.failures.wait(source, nowNs: nowNs) }) {
+            throw TencentError(
+                .requestLimit, "Too many wrong signatures came from this address; try again in \(max(1, Int(wait.rounded(.up)))) s.")
+        }
+        do throws(TencentError) {
+            let signature = try TencentSignature(request)
+            guard let (key, secret) = try await self.key(signature.keyID) else {
+                throw TencentError(.secretIDNotFound, "The SecretId is unknown or revoked.")
+            }
+            try signature.check(request, secret: secret, nowSeconds: WallClock.seconds)
+            return (signature, key)
+        } catch {
+            // A clock that is wrong guesses nothing.
+            if [.secretIDNotFound, .signatureWrong].contains(error.code) {
+                self.limits.withLock { $0.failures.failed(source, nowNs: nowNs) }
+            }
+            throw error
+        }
+    }
+
+    private func key(_ id: String) async throws(TencentError) -> (AccessKey, String)? {
+        do {
+            return try await self.services.rooms.accessKey(id).map { ($0.key, $0.secret) }
+        } catch {
+            throw TencentError(.failed, "The server's store cannot be read.")
+        }
+    }
+
+    private func mayCall(_ key: AccessKey) -> Bool {
+        let nowNs = NIODeadline.now().uptimeNanoseconds
+        let rate = Double(self.services.config.api.rateLimit)
+        return self.limits.withLock {
+            $0.calls[key.id, default: TokenBucket(rate: rate, burst: 2 * rate, nowNs: nowNs)].take(nowNs: nowNs).isAllowed
+        }
+    }
+
+    private func refused(_ error: TencentError, _ client: SocketAddress?, _ key: AccessKey?) -> TencentError {
+        var metadata: [String: String] = ["code": error.code.rawValue, "remote": client?.ipAddress ?? "unknown"]
+        if let key { metadata["key"] = key.name }
+        self.services.noteRefusal("A call of the cloud's API was refused", metadata)
+        return error
+    }
+
+    // MARK: - What is wanted
+
+    /// A change has its line in the audit trail.
+    private func audited(
+        _ action: TencentAction, _ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String
+    ) async throws(TencentError) -> [JSONValue.Member] {
+        guard action.isChange else { return try await self.carryOut(action, Actor(key.name)) }
+        var line = AuditLine(name)
+        line.address = client.ipAddress ?? ""
+        line.requestID = String(requestID.prefix(64))
+        line.token = key.name
+        line.object = "key/\(key.id)"
+        line.stream = action.stream?.description
+        line.status = 200
+        let call = AuditedCall(line)
+        do throws(TencentError) {
+            let outcome: Result<[JSONValue.Member], TencentError> = await AuditedCall.$current.withValue(call) {
+                do throws(TencentError) {
+                    return .success(try await self.carryOut(action, Actor(key.name)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            let members = try outcome.get()
+            self.services.rooms.ended(call)
+            return members
+        } catch {
+            call.update { $0.result = error.code.rawValue }
+            self.services.rooms.ended(call)
+            throw error
+        }
+    }
+
+    private func carryOut(_ action: TencentAction, _ actor: Actor) async throws(TencentError) -> [JSONValue.Member] {
+        do {
+            return try await self.perform(action, actor)
+        } catch {
+            throw Self.explained(error)
+        }
+    }
+
+    private static func explained(_ error: any Error) -> TencentError {
+        if let error = error as? TencentError { return error }
+        guard let error = error as? RegistryError else {
+            return TencentError(.failed, "The server failed to carry out the call; its log has the details.")
+        }
+        switch error {
+        case .storeFailed, .storeGone: return TencentError(.failed, "The server's store failed; its log has the details.")
+        case .diskFull: return TencentError(.unavailable, "The server's disk is almost full, so nothing new is stored.")
+        case .invalid(let field): return TencentError(.invalidValue, "\(field)")
+        case .wrongState(let id, let state, _, _):
+            return TencentError(.impossible, "Room \(id) is \(state.rawValue), which does not allow this.")
+        default: return TencentError(.impossible, "This is not possible now.")
+        }
+    }
+
+    private func perform(_ action: TencentAction, _ actor: Actor) async throws -> [JSONValue.Member] {
+        let lists = TencentLists(self.services)
+        switch action {
+        case .onlineList(let app, let name, let page): return try await lists.online(app: app, name: name, page)
+        case .state(let path): return [.init(name: "StreamState", value: .string(try await lists.state(of: path).rawValue))]
+        case .drop(let path):
+            _ = await self.services.control.drop(path, by: actor)
+            return []
+        case .forbid(let path, let untilMs, let reason):
+            let now = self.services.rooms.now
+            let until = untilMs ?? now + StreamBan.defaultMs
+            guard until > now else { throw TencentError(.invalidValue, "ResumeTime is past.") }
+            guard until - now <= StreamBan.longestMs else { throw TencentError(.invalidValue, "ResumeTime is more than 90 days away.") }
+            _ = try await self.services.rooms.forbid(path, untilMs: until, reason: reason, by: actor)
+            return []
+        case .resume(let path):
+            do throws(RegistryError) {
+                _ = try await self.services.rooms.resume(path, by: actor)
+            } catch {
+                // As with the vendor: what is wanted is so already.
+                guard case .notForbidden = error else { throw error }
+            }
+            return []
+        case .history(let history, let page, let list): return try await lists.history(history, page, list)
+        case .forbidList(let name, let page): return try await lists.forbidden(name: name, page)
+        case .pushInfo(let app, let page): return try await lists.pushInfo(app: app, page)
+        }
+    }
+}

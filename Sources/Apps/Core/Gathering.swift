@@ -1,0 +1,153 @@
+package import Support
+
+/// People and devices that talk through the server: the one messaging core of all apps. A value without a clock.
+///
+/// ```
+///            connect            disconnect                 offline limit, leave, kick
+///   (none) ───────────► here ─────────────────► away ─────────────────────────────────► gone
+///             ▲                                   │
+///             └─────────── connect ───────────────┘
+/// ```
+/// An input is applied as a whole or refused: after a refusal nothing has changed. A dialect (mesh, channel, classroom, claw machine) reads
+/// its frames into inputs and writes ``Signal``s as its frames. Signals are delivered at most once and in order; who is away misses them, and
+/// gets the present state on its return.
+package struct Gathering: Sendable, Equatable {
+    package struct Member: Sendable, Equatable {
+        package let id: String
+        package internal(set) var name: String
+        package internal(set) var role: String
+        /// Milliseconds since 1970.
+        package let joinedAtMs: Int64
+        /// Counts all members that ever joined, from 1.
+        package let order: Int
+        /// Nil while the member is away.
+        package internal(set) var connection: ConnectionID?
+        /// Milliseconds since 1970; nil while the member is here.
+        package internal(set) var awaySinceMs: Int64?
+    }
+
+    /// A one-shot permission that one member asks of another.
+    package struct Ticket: Sendable, Equatable {
+        /// 128 random bits in hex.
+        package let id: String
+        /// Such as `speak`; the dialect's word.
+        package let kind: String
+        package let from: String
+        package let to: String
+        package let payload: JSONValue
+        /// Milliseconds since 1970.
+        package let expiresAtMs: Int64
+    }
+
+    /// A place in the queue; each member has one at most.
+    package struct Entry: Sendable, Equatable {
+        package let key: String
+        package internal(set) var value: String
+        /// When the place was taken; a new value keeps it. Milliseconds since 1970.
+        package let atMs: Int64
+    }
+
+    package let limits: GatheringLimits
+    /// In the order in which they joined.
+    package internal(set) var members: [Member] = []
+    package internal(set) var tickets: [Ticket] = []
+    package internal(set) var queue: [Entry] = []
+    /// Whether the queue takes no new entries.
+    package internal(set) var isPaused = false
+    package internal(set) var hasEnded = false
+    /// How many members ever joined.
+    var joins = 0
+
+    package init(limits: GatheringLimits) { self.limits = limits }
+
+    package func member(_ id: String) -> Member? { self.members.first { $0.id == id } }
+
+    package func member(at connection: ConnectionID) -> Member? { self.members.first { $0.connection == connection } }
+
+    /// When ``Input/tick`` has something to do next, in milliseconds since 1970; nil when never.
+    package var nextDeadlineMs: Int64? {
+        let leaves = self.members.compactMap { $0.awaySinceMs.map { $0 + self.limits.offlineMs } }
+        return (leaves + self.tickets.map(\.expiresAtMs)).min()
+    }
+
+    /// Whether nobody is in it and nothing waits.
+    package var isIdle: Bool { self.members.isEmpty && self.tickets.isEmpty && self.queue.isEmpty }
+}
+
+/// A connection's number, unique in the process.
+package struct ConnectionID: Hashable, Sendable {
+    package let rawValue: UInt64
+    package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// The bounds of a gathering. A value.
+package struct GatheringLimits: Sendable, Equatable {
+    package var members: Int
+    /// How long a member may be away.
+    package var offlineMs: Int64
+    package var queue = 200
+    package var valueBytes = 4 << 10
+    package var tickets = 1_000
+    package var ticketMs: Int64 = 30_000
+
+    package init(members: Int, offlineMs: Int64) {
+        self.members = members
+        self.offlineMs = offlineMs
+    }
+
+    /// Bytes of a member's name.
+    package static let nameBytes = 64
+
+    /// 1 to 64 bytes without control characters.
+    package static func isName(_ text: String) -> Bool {
+        (1...self.nameBytes).contains(text.utf8.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
+    }
+}
+
+/// The reason why an input changed nothing. `code` is for programs, the description for people.
+package enum GatheringRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    case full(limit: Int)
+    case notMember
+    case noSuchMember(String)
+    case noSuchTicket
+    case queueFull(limit: Int)
+    case queuePaused
+    case notQueued(String)
+    case notYours
+    case tooManyTickets(limit: Int)
+    case ended
+    case invalid(FieldError)
+
+    package var code: String {
+        switch self {
+        case .full: "full"
+        case .notMember: "not_member"
+        case .noSuchMember: "no_such_member"
+        case .noSuchTicket: "no_such_ticket"
+        case .queueFull: "queue_full"
+        case .queuePaused: "queue_paused"
+        case .notQueued: "not_queued"
+        case .notYours: "not_yours"
+        case .tooManyTickets: "too_many_tickets"
+        case .ended: "ended"
+        case .invalid: "invalid"
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .full(let limit): "The room is full; it takes \(limit) people."
+        case .notMember: "Join first."
+        case .noSuchMember(let id): "There is nobody \"\(id.prefix(80))\" here."
+        case .noSuchTicket: "This ticket is unknown, used, too old, or for somebody else."
+        case .queueFull(let limit): "The queue is full; it takes \(limit)."
+        case .queuePaused: "The queue takes nobody at the moment."
+        case .notQueued(let id): "\"\(id.prefix(80))\" is not in the queue."
+        case .notYours: "Only its own member or a host may do this."
+        case .tooManyTickets(let limit): "There are \(limit) open requests already, the limit."
+        case .ended: "It has ended."
+        case .invalid(let error): "\(error)"
+        }
+    }
+}

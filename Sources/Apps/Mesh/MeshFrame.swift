@@ -1,0 +1,130 @@
+package import Support
+
+/// A frame of the mesh: `{"eventName": "__join", "data": {"room": "lobby"}}`, the wire of SkyRTC. A value.
+///
+/// | in | out |
+/// |---|---|
+/// | `__join{room}` | `_new_peer{socketId}` to the others, `_peers{connections, you}` to the joiner |
+/// | `__offer{socketId, sdp}`, `__answer{socketId, sdp}` | `_offer{sdp, socketId}`, `_answer{sdp, socketId}` to that one, with the sender's id |
+/// | `__ice_candidate{socketId, label, candidate, id?}` | `_ice_candidate` likewise, and `sdpMLineIndex`, `sdpMid` |
+/// | the connection ends | `_remove_peer{socketId}` to the room |
+package enum MeshFrame: Sendable, Equatable {
+    /// Nil: no room was named.
+    case join(room: String?)
+    /// For one member of the room. `name` is that of the frame that goes out, without the dialect's beginning: "offer".
+    case direct(to: String, name: String, data: [JSONValue.Member])
+
+    /// Bytes of a room's name.
+    package static let longestRoom = 256
+    /// The room of who names none.
+    package static let defaultRoom = "__default"
+
+    /// Frames that name one member, and the member of their data that has to be there.
+    private static let directed = ["__offer": "sdp", "__answer": "sdp", "__ice_candidate": "candidate"]
+
+    /// A frame that cannot be taken: the event's name, and what was wrong.
+    package struct Problem: Error, Sendable, Equatable {
+        package let event: String
+        package let error: FieldError
+    }
+
+    /// Nil for a frame without an event's name, which SkyRTC's clients may send and which means nothing.
+    package static func read(_ text: String) throws(Problem) -> MeshFrame? {
+        let value: JSONValue
+        do {
+            value = try JSONParser.parse(text.utf8)
+        } catch {
+            throw Problem(event: "", error: FieldError("frame", "", "expected JSON: \(error)"))
+        }
+        guard case .object = value else {
+            throw Problem(event: "", error: FieldError("frame", "", "expected a JSON object, not \(value.kind)"))
+        }
+        guard let named = value["eventName"], named != .null else { return nil }
+        guard case .string(let event) = named else {
+            throw Problem(event: "", error: FieldError("eventName", named.shown, "expected a string"))
+        }
+        let shown = String(event.prefix(60))
+        let data = value["data"] ?? .object([])
+        guard case .object(let members) = data else {
+            throw Problem(event: shown, error: FieldError("data", "", "expected an object, not \(data.kind)"))
+        }
+        if event == "__join" { return .join(room: try self.room(data, shown)) }
+        guard let needed = self.directed[event] else {
+            let known = ["__join"] + self.directed.keys.sorted()
+            throw Problem(event: shown, error: FieldError("eventName", event, "expected \(known.joined(separator: ", "))"))
+        }
+        guard case .string(let receiver)? = data["socketId"], (1...128).contains(receiver.utf8.count) else {
+            throw Problem(event: shown, error: FieldError("socketId", data["socketId"]?.shown ?? "", "expected the id of a member"))
+        }
+        guard let content = data[needed], content != .null else {
+            throw Problem(event: shown, error: FieldError(needed, "", "is required"))
+        }
+        return .direct(to: receiver, name: String(event.dropFirst(2)), data: members)
+    }
+
+    private static func room(_ data: JSONValue, _ event: String) throws(Problem) -> String? {
+        switch data["room"] {
+        case nil, .null, .string(""): return nil
+        case .string(let room):
+            guard room.utf8.count <= self.longestRoom, !room.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+            else {
+                throw Problem(
+                    event: event,
+                    error: FieldError("room", room, "expected at most \(self.longestRoom) bytes and no control characters"))
+            }
+            return room
+        case let other?: throw Problem(event: event, error: FieldError("room", other.shown, "expected a string"))
+        }
+    }
+}
+
+/// Writes signals as the mesh's frames. A value.
+package struct MeshWriter: Sendable, Equatable {
+    /// Whether names begin with two underscores, for clients that were written after the article.
+    package let isDouble: Bool
+
+    package init(isDouble: Bool) { self.isDouble = isDouble }
+
+    /// Nil for what this dialect does not tell.
+    package func frame(_ signal: Gathering.Signal) -> String? {
+        switch signal {
+        case .hello(let you, let others, _, _):
+            return self.frame(
+                "peers",
+                [.init(name: "connections", value: .array(others.map { .string($0.id) })), .init(name: "you", value: .string(you.id))])
+        case .arrived(let member): return self.frame("new_peer", [.init(name: "socketId", value: .string(member.id))])
+        case .departed(let member, _): return self.frame("remove_peer", [.init(name: "socketId", value: .string(member.id))])
+        case .directed(let from, let name, let data): return self.frame(name, Self.forwarded(data, from: from.id, name))
+        case .away, .back, .said, .commanded, .queue, .ticket, .closed: return nil
+        }
+    }
+
+    /// A refusal. SkyRTC's own client ignores it.
+    package func error(_ event: String, code: String, _ message: String) -> String {
+        self.frame(
+            "error",
+            [
+                .init(name: "event", value: .string(event)), .init(name: "code", value: .string(code)),
+                .init(name: "message", value: .string(message)),
+            ])
+    }
+
+    private func frame(_ name: String, _ data: [JSONValue.Member]) -> String {
+        let value: JSONValue = ["eventName": .string("\(self.isDouble ? "__" : "_")\(name)"), "data": .object(data)]
+        return value.text
+    }
+
+    /// The data as sent, with the sender's id in place of the receiver's. A candidate gets the names that today's browsers ask for:
+    /// SkyRTC's client hands it to `RTCIceCandidate` as it is, which throws without one of them.
+    private static func forwarded(_ data: [JSONValue.Member], from id: String, _ name: String) -> [JSONValue.Member] {
+        var data = data.filter { $0.name != "socketId" } + [.init(name: "socketId", value: .string(id))]
+        guard name == "ice_candidate" else { return data }
+        func add(_ name: String, as source: String) {
+            guard !data.contains(where: { $0.name == name }), let value = data.first(where: { $0.name == source })?.value else { return }
+            data.append(.init(name: name, value: value))
+        }
+        add("sdpMLineIndex", as: "label")
+        add("sdpMid", as: "id")
+        return data
+    }
+}

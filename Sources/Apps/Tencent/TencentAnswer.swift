@@ -1,0 +1,40 @@
+package import Support
+
+/// The envelope of answers. The HTTP status is 200 for all, and the content type exactly ``contentType``: the vendor's SDKs take an error
+/// with any other for a success.
+package enum TencentAnswer {
+    package static let contentType = "application/json"
+
+    package static func success(_ members: [JSONValue.Member], requestID: String) -> JSONValue {
+        ["Response": .object(members + [.init(name: "RequestId", value: .string(requestID))])]
+    }
+
+    package static func failure(_ error: TencentError, requestID: String) -> JSONValue {
+        [
+            "Response": [
+                "Error": ["Code": .string(error.code.rawValue), "Message": .string(error.message)], "RequestId": .string(requestID),
+            ]
+        ]
+    }
+
+    /// A list's page: its numbers, and its entries under `name`.
+    package static func page(
+        _ page: TencentAction.Page, total: Int, _ name: String, _ entries: [JSONValue]
+    ) -> [JSONValue.Member] {
+        let pages = (total + page.size - 1) / page.size
+        return [
+            .init(name: "TotalNum", value: .integer(Int64(total))), .init(name: "TotalPage", value: .integer(Int64(pages))),
+            .init(name: "PageNum", value: .integer(Int64(page.number))), .init(name: "PageSize", value: .integer(Int64(page.size))),
+            .init(name: name, value: .array(entries)),
+        ]
+    }
+
+    /// UTC as `2026-11-21T04:00:00Z`, of milliseconds since 1970.
+    package static func utc(_ ms: Int64) -> String { "\(Instant.text(ms).prefix(19))Z" }
+
+    /// UTC+8 as `2026-11-21 12:00:00`, as older lists have it.
+    package static func beijing(_ ms: Int64) -> String {
+        let (late, overflow) = ms.addingReportingOverflow(8 * 3_600_000)
+        return String(Instant.text(overflow ? ms : min(late, Instant.latest)).prefix(19)).replacing("T", with: " ")
+    }
+}

@@ -1,0 +1,139 @@
+"""The apps' cases: each a function that gets a server, and raises when something is wrong."""
+import json
+import os
+import subprocess
+
+import tools
+from browser import Browser
+from proxy import Nginx
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def key(server, name, role):
+    """The file of a new key."""
+    made = subprocess.run(
+        [server.binary, "keys", "create", name, "--role", role, "--json", "--data", os.path.join(server.folder, "data")],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=True)
+    path = os.path.join(server.folder, f"{name}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(made.stdout)
+    assert json.loads(made.stdout)["secretId"].startswith("AKID")
+    return path
+
+
+@case
+def cloud_sdk(server):
+    """The vendor's SDK of today, by both methods and all three signatures."""
+    folder = tools.packages("tencent-3.1.195", "tencentcloud-sdk-python-live==3.1.195")
+    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "app"), "--all", timeout=400)
+    lines = server.api("audit?limit=200")["list"]
+    acts = {line["operation"] for line in lines if line["token"] == "shop"}
+    assert acts == {"DropLiveStream", "ForbidLiveStream", "ResumeLiveStream"}, acts
+    assert not any(secret in server.log() for secret in [json.load(open(os.path.join(server.folder, "shop.json")))["secretKey"]])
+
+
+@case
+def cloud_sdk_of_old(server):
+    """The SDK of the former major version, which signs another scope and asks for the list of bans."""
+    folder = tools.packages("tencent-3.0.700", "tencentcloud-sdk-python-live==3.0.700", "tencentcloud-sdk-python-common==3.0.700")
+    tools.python(folder, "cloud_sdk.py", server.http, server.rtmp, key(server, "shop", "ops"), key(server, "viewer", "app"), timeout=300)
+
+
+@case
+def mesh_peers(server):
+    """Three peers of aiortc: pictures and lines both ways, and one that is cut."""
+    folder = tools.packages("aiortc-1.16.0", "aiortc==1.16.0", "websockets==15.0.1", "numpy")
+    tools.python(folder, "mesh_peers.py", server.http, timeout=170)
+
+
+FAKE_DEVICES = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+
+# The pictures of a tab's people, as numbers that change with them; a person without a picture has null.
+PICTURES = """[...document.querySelectorAll('figure:not(.self) video')].map((video) => {
+    if (!video.videoWidth) return null;
+    const canvas = new OffscreenCanvas(32, 24), context = canvas.getContext('2d');
+    context.drawImage(video, 0, 0, 32, 24);
+    return [...context.getImageData(0, 0, 32, 24).data].reduce((sum, value, index) => (sum * 31 + value * (index % 7 + 1)) % 1000003, 7);
+})"""
+
+
+def join(page, base, name, room):
+    page.open(f"{base}/mesh/?room={room}&name={name}")
+    page.wait("document.querySelector('#name')?.value", f"{name}'s page")
+    page.click({"zh": "加入"}.get(page.run("document.documentElement.lang"), "Join"))
+
+
+def meet(server, base, room):
+    """Three tabs see each other move, hear of a line, and of one that is killed."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        pages = [browser.page(width=900, height=700) for _ in range(3)]
+        names = ["Ada", "Bo", "<b>Chén</b>"]
+        for page, name in zip(pages, names):
+            join(page, base, name.replace("<", "%3C").replace(">", "%3E"), room)
+        for page in pages:
+            page.wait(f"{PICTURES}.filter(Boolean).length === 2", "two pictures of others")
+            before = page.run(PICTURES)
+            page.wait(f"(() => {{ const now = {PICTURES}, before = {json.dumps(before)}; return now.every((value, index) => value !== before[index]); }})()",
+                      "the pictures to move")
+            others = sorted(name for name in names if name != names[pages.index(page)])
+            page.wait(f"JSON.stringify([...document.querySelectorAll('figure:not(.self) figcaption')].map((e) => e.textContent).sort()) === {json.dumps(json.dumps(others, separators=(',', ':'), ensure_ascii=False))}",
+                      "the others' names as text")
+        pages[0].run("(document.querySelector('#line').value = 'hello everybody', document.querySelector('#chat').requestSubmit())")
+        for page in pages[1:]:
+            page.wait("document.querySelector('#lines').textContent.includes('Ada: hello everybody')", "a line over the data channel")
+        pages[1].click("Mute")
+        assert pages[1].run("document.querySelector('#mute').getAttribute('aria-pressed')") == "true"
+        if server.keep:
+            os.makedirs(server.keep, exist_ok=True)
+            with open(os.path.join(server.keep, f"mesh-{room}.png"), "wb") as file:
+                file.write(pages[0].picture())
+        try:
+            browser.send("Page.crash", session=pages[2].session, patience=1)
+        except Exception:  # noqa: BLE001: a tab that is gone does not answer.
+            pass
+        for page in pages[:2]:
+            page.wait("document.querySelectorAll('figure:not(.self)').length === 1", "the killed tab's picture to go", patience=15)
+        pages[1].click("Leave")
+        pages[0].wait("document.querySelector('#status').textContent.includes('alone')", "the word that nobody else is here", patience=15)
+
+
+@case
+def mesh_page(server):
+    """The demo page in three tabs of Chromium."""
+    meet(server, f"http://{server.http}", "lobby")
+
+
+@case
+def mesh_page_behind_nginx(server):
+    """The same page through a proxy, which names the clients."""
+    with Nginx(server) as nginx:
+        meet(server, f"http://127.0.0.1:{nginx.port}", "proxied")
+
+
+mesh_page_behind_nginx.settings = {"EARSHOT_ACCESS_TRUSTED_PROXIES": "127.0.0.1"}
+
+
+@case
+def camera_refused(server):
+    """A page whose camera is refused says what to do, and joins without one."""
+    with Browser(server.folder, ["--deny-permission-prompts"]) as browser:
+        page = browser.page(width=390, height=700, is_phone=True, language="zh-CN")
+        page.open(f"http://{server.http}/mesh/?name=Ada")
+        page.wait("document.querySelector('#name')?.value", "the page")
+        page.click("加入")
+        page.wait("document.querySelector('#status.bad')?.textContent.includes('麦克风')", "what to do about the camera")
+        if server.keep:
+            os.makedirs(server.keep, exist_ok=True)
+            with open(os.path.join(server.keep, "mesh-refused.png"), "wb") as file:
+                file.write(page.picture())
+        assert page.run("document.documentElement.scrollWidth <= innerWidth"), "it fits a phone"
+        page.click("不开摄像头加入")
+        page.wait("document.querySelector('#status').textContent.includes('只有你一人')", "the room")
+        problems = [problem for problem in browser.problems if "favicon" not in problem]
+        assert not problems, problems
