@@ -191,14 +191,15 @@ let package = Package(
             dependencies: [
                 "Access", "Apps", "CAppAssets", "Delivery", "HTTPServer", "Listening", "Media", "Playback", "RTMP", "Relay", "RoomStore",
                 "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
+                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle,
             ],
             exclude: ["Assets"], swiftSettings: settings),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening", "Media",
+                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening",
+                "Media",
                 "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
                 "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1,
@@ -383,7 +384,7 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
+                "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
                 "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "RTMP", "RTMPServer", "Relay",
                 "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,

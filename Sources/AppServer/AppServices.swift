@@ -1,4 +1,5 @@
 package import Access
+import Apps
 package import Delivery
 import Listening
 import Logging
@@ -21,6 +22,7 @@ package final class AppServices: Sendable {
     let pages: PageRules
     package let counters = AppCounters()
     package let mesh: MeshService
+    package let gatherings: Gatherings
     /// Throttles the log lines of what is refused.
     let flood = LogRateLimiter()
 
@@ -38,6 +40,9 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config)
+        var limits = GatheringLimits(members: config.apps.members, offlineMs: config.apps.offlineMs)
+        limits.valueBytes = min(limits.valueBytes, config.apps.messageBytes)
+        self.gatherings = Gatherings(rooms, limits: limits, most: config.apps.gatherings, log: connections.log)
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
 

@@ -41,6 +41,9 @@ static const unsigned char figures_js[] = {
 static const unsigned char format_js[] = {
 #embed "../Console/Assets/format.js"
 };
+static const unsigned char gatherings_js[] = {
+#embed "../Console/Assets/gatherings.js"
+};
 static const unsigned char i18n_js[] = {
 #embed "../Console/Assets/i18n.js"
 };
@@ -102,6 +105,7 @@ static const struct console_asset assets[] = {
     ASSET(feed_js, "feed.js"),
     ASSET(figures_js, "figures.js"),
     ASSET(format_js, "format.js"),
+    ASSET(gatherings_js, "gatherings.js"),
     ASSET(i18n_js, "i18n.js"),
     ASSET(listen_js, "listen.js"),
     ASSET(live_player_js, "live-player.js"),

@@ -1,4 +1,5 @@
 package import Access
+package import AppServer
 package import Delivery
 package import Forwarding
 import Listening
@@ -29,13 +30,14 @@ package final class APIServices: Sendable {
     /// Nil: the setting turns them off.
     let statistics: Statistics?
     let webhookTester: WebhookTester
+    let apps: AppServices
     /// Tickets for the event feed, which take the place of tokens in URLs.
     package let tickets = EventTickets()
 
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
-        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester
+        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices
     ) {
         self.config = config
         self.keys = keys
@@ -52,6 +54,7 @@ package final class APIServices: Sendable {
         self.webhookLog = webhookLog
         self.statistics = statistics
         self.webhookTester = webhookTester
+        self.apps = apps
     }
 
     var clients: ClientAddresses { self.connections.clients }

@@ -77,7 +77,8 @@ package final class Server: Sendable {
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config.limits),
             takeovers: [
-                EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps), LiveEndpoint(services: playback),
+                EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
+                ChannelEndpoint(parts.apps), LiveEndpoint(services: playback),
             ],
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
@@ -130,6 +131,7 @@ package final class Server: Sendable {
         }
         try await self.parts.rooms.start()
         try await self.parts.recordings.start()
+        try await self.parts.apps.gatherings.start()
         await self.parts.statistics?.start()
         let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
         self.firstToken.withLock { $0 = tokenFile }
@@ -152,7 +154,8 @@ package final class Server: Sendable {
             parts.outbound, RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
             RecordingService(parts.recordings),
             SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
-            RelayTaskService(parts.relayTasks), MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
+            RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
+            MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
         ]
         let statistics: [any Service] =
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []

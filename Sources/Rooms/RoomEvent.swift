@@ -50,6 +50,13 @@ package struct RoomEvent: Sendable, Equatable {
         case floorDenied = "talk.floor.denied"
         case floorRevoked = "talk.floor.revoked"
         case floorReleased = "talk.floor.released"
+        /// A place in a gathering's queue was taken, changed or given up.
+        case queueChanged = "queue.changed"
+        /// A member of a gathering asks another for something; the answer, or that there was none in time.
+        case ticketOpened = "ticket.opened"
+        case ticketApproved = "ticket.approved"
+        case ticketRejected = "ticket.rejected"
+        case ticketExpired = "ticket.expired"
         /// The machine's clock was set by more than a minute. Room time goes on unchanged and follows at `adoptsAt` if the leap holds.
         case clockLeapt = "clock.leapt"
         /// No longer created; only stores of earlier versions hold it.

@@ -2,7 +2,7 @@
 import json
 import urllib.request
 
-from looks import case, opened, visit
+from looks import ask, case, opened, visit
 from server import Device, wait_for
 
 
@@ -50,7 +50,7 @@ def limitedToken(server, browser, keep):
     third.run(f"document.querySelector('#token').value = {json.dumps(chief)}")
     third.click("Log in")
     third.wait("Boolean(document.querySelector('header.bar'))", "the console")
-    assert third.run("[...document.querySelectorAll('header nav a')].map((each) => each.textContent).join()") == "Rooms,Events"
+    assert third.run("[...document.querySelectorAll('header nav a')].map((each) => each.textContent).join()") == "Rooms,Events,Apps"
     for place in ("server", "webhooks", "tokens", "audit"):
         visit(third, f"#/{place}")
         third.wait("document.querySelector('main').innerText.includes('the token is limited to some of its apps or rooms')", place)
@@ -128,3 +128,36 @@ def serverPage(server, browser, keep):
         server.api("streams/live/there/drop", {})
         page.wait("document.body.innerText.includes('its push was ended by a call')", "the words", 30)
         keep(page)
+
+
+@case(expected=("404",))
+def gatherings(server, browser, keep):
+    """A channel's members and queue, and what an operator does with them."""
+    server.api("rooms", {"roomId": "walk"})
+    page = opened(server, browser)
+    visit(page, "#/apps")
+    page.wait("document.body.innerText.includes('Nobody is in a channel')", "that nobody is there")
+    tokens = {user: server.api("rooms/walk/channel-token", {"userId": user, "name": name})["url"] for user, name in (("ann", "<i>Ann</i> 安"), ("bob", "Bob"))}
+    page.run(f"""Promise.all(Object.entries({json.dumps(tokens)}).map(([user, url]) => new Promise((done) => {{
+        const socket = (window.sockets ??= {{}})[user] = new WebSocket(url);
+        socket.onmessage = ({{ data }}) => {{
+            const {{ type }} = JSON.parse(data);
+            if (type === 'hello') socket.send(JSON.stringify({{ type: 'queue.offer', ref: 1, value: `${{user}}'s` }}));
+            if (type === 'ack') done();
+        }};
+    }})))""")
+    page.wait("[...document.querySelectorAll('tr')].some((row) => /plain-walk.*channel.*walk.*2.*2/s.test(row.innerText))", "the channel in the list")
+    page.click("plain-walk")
+    page.wait("document.body.innerText.includes('<i>Ann</i> 安') && document.body.innerText.includes(\"bob's\")", "its members and its queue")
+    keep(page)
+    page.click("Pause")
+    page.wait("document.body.innerText.includes('Takes nobody new.')", "the paused queue")
+    page.click("Take out")
+    wait_for("the queue to be shorter", lambda: server.api("gatherings/plain-walk")["queued"] == 1)
+    ask(page, "Kick")
+    wait_for("one member less", lambda: server.api("gatherings/plain-walk")["members"] == 1)
+    page.wait("Object.values(window.sockets).some((socket) => socket.readyState === 3)", "its connection to be closed")
+    ask(page, "End")
+    page.wait("location.hash === '#/apps' && document.body.innerText.includes('Nobody is in a channel')", "its end")
+    acts = [line["operation"] for line in server.api("audit?limit=50")["list"]]
+    assert {"pauseQueue", "removeFromQueue", "kickFromGathering", "endGathering"} <= set(acts), acts

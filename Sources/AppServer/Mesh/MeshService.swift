@@ -33,9 +33,33 @@ package final class MeshService: Sendable {
     /// Rooms and people now.
     package var size: (rooms: Int, people: Int) { self.state.withLock { ($0.rooms.count, $0.people.count) } }
 
-    /// Names and member counts of the rooms, in order of their names.
-    package var rooms: [(name: String, members: Int)] {
-        self.state.withLock { state in state.rooms.map { ($0.key, $0.value.members.count) } }.sorted { $0.name < $1.name }
+    /// The kind of these gatherings.
+    package static let kind = "mesh"
+
+    package var snapshots: [Gatherings.Snapshot] { self.state.withLock { state in state.rooms.map { Self.snapshot($0.key, $0.value) } } }
+
+    package func snapshot(_ id: String) -> Gatherings.Snapshot? {
+        guard id.hasPrefix("\(Self.kind)-") else { return nil }
+        let room = String(id.dropFirst(Self.kind.count + 1))
+        return self.state.withLock { state in state.rooms[room].map { Self.snapshot(room, $0) } }
+    }
+
+    private static func snapshot(_ room: String, _ gathering: Gathering) -> Gatherings.Snapshot {
+        Gatherings.Snapshot(
+            id: Gatherings.id(kind: self.kind, room: room), kind: self.kind, room: room, createdAtMs: nil, gathering: gathering)
+    }
+
+    /// Closes the connections of everybody in the room.
+    package func end(room: String) { self.close(4004, "ended") { $0.room == room } }
+
+    /// Closes a member's connection. False if there is none.
+    package func kick(_ id: String, from room: String) -> Bool { self.close(4002, "kicked") { $0.room == room && $0.id == id } }
+
+    @discardableResult
+    private func close(_ code: UInt16, _ reason: String, where matches: (Person) -> Bool) -> Bool {
+        let peers = self.state.withLock { state in state.people.values.filter(matches).map(\.peer) }
+        for peer in peers { peer.close(code, reason) }
+        return !peers.isEmpty
     }
 
     package func opened(_ peer: AppPeer, id: String, _ writer: MeshWriter) {

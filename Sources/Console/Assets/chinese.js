@@ -78,4 +78,9 @@ export const chinese = {
   CPU: 'CPU', 'of one core': '（单核）', Memory: '内存', 'Runs for': '已运行', 'A user joined': '用户加入', 'A user left': '用户离开', 'A user was kicked': '用户被踢出', 'Picture taken': '已截图', 'The clock of the machine was set': '机器时钟被调整', 'Room time follows the clock': '房间时间跟随时钟',
   'audio codec': '音频编码', 'video codec': '视频编码', width: '宽', height: '高', bytes: '字节', address: '地址', device: '设备', direction: '方向', length: '时长', error: '错误', expires: '到期', because: '因为', 'reason given': '理由', until: '至', before: '之前', 'held for': '持有', 'may hold for': '可持有',
   message: '消息', mode: '模式', name: '名称', owner: '所有者', 'recording number': '录制编号', session: '会话', picture: '截图', target: '目标', link: '转推或拉流', title: '标题', protocol: '协议', user: '用户', 'follows at': '跟随于', by: '相差', taken: '拍摄', begun: '开始', ended: '结束',
+  Apps: '应用', channel: '频道', 'mesh room': '网状房间', Kind: '种类', Members: '成员', 'In the queue': '排队', Member: '成员', Joined: '加入于', 'Away since': '离线于', Queue: '队列', 'Takes nobody new.': '暂停接受新排队。', 'Nobody waits.': '无人排队。',
+  'Take out': '移出', 'It has ended.': '已结束。', Value: '内容', '{count} more': '还有 {count} 个', 'Nobody is in a channel or a mesh room.': '没有人在频道或网状房间中。',
+  'End this gathering? Everybody in it is disconnected, and its queue is gone.': '结束此聚会？所有人将断开连接，队列也会清空。', 'Remove {name}? Its connection is ended, and its place in the queue is given up.': '移除 {name}？其连接将断开，排队位置也会失去。',
+  'Queue changed': '队列变化', 'Asked for something': '发出请求', 'Request approved': '请求已批准', 'Request rejected': '请求被拒绝', 'Request not answered': '请求无人应答', request: '请求', kind: '种类', key: '成员', member: '成员', value: '内容', to: '给', action: '动作',
+  'Ended a gathering': '结束聚会', 'Removed a member of a gathering': '移除聚会成员', 'Paused a queue': '暂停队列', 'Resumed a queue': '恢复队列', 'Took somebody out of a queue': '移出排队者', 'Made a credential for a channel': '签发频道凭证', 'Created a key': '创建密钥', 'Revoked a key': '吊销密钥',
 };

@@ -40,5 +40,7 @@ export const operations = {
   muteTalker: 'Muted or unmuted a talker', kickTalker: 'Kicked a talker', allowTalker: 'Let a talker come back', makeTalkToken: 'Made a credential to talk', createToken: 'Created a token', revokeToken: 'Revoked a token',
   createWebhook: 'Added a webhook target', updateWebhook: 'Changed a webhook target', deleteWebhook: 'Removed a webhook target', pauseWebhook: 'Paused a webhook target', resumeWebhook: 'Resumed a webhook target',
   logInToConsole: 'Logged in to the console', logOutOfConsole: 'Logged out of the console',
+  endGathering: 'Ended a gathering', kickFromGathering: 'Removed a member of a gathering', pauseQueue: 'Paused a queue', resumeQueue: 'Resumed a queue', removeFromQueue: 'Took somebody out of a queue',
+  makeChannelToken: 'Made a credential for a channel', createKey: 'Created a key', revokeKey: 'Revoked a key', DropLiveStream: 'Ended the push', ForbidLiveStream: 'Forbade the stream', ResumeLiveStream: 'Lifted the ban of the stream',
   testWebhook: 'Tested a webhook target', redeliverWebhook: 'Sent the failed notices again',
 };

@@ -19,7 +19,7 @@ applyTheme();
 dark.addEventListener('change', applyTheme);
 
 const places = [
-  ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/webhooks', 'Webhooks', rights.listCallbackTargets], ['#/tokens', 'Tokens', rights.listTokens],
+  ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/apps', 'Apps', rights.listGatherings], ['#/webhooks', 'Webhooks', rights.listCallbackTargets], ['#/tokens', 'Tokens', rights.listTokens],
   ['#/audit', 'Audit', rights.listAudit],
 ];
 
@@ -28,6 +28,7 @@ async function open(path, query) {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (parts[0] === 'rooms' && parts[1]) return (await import('./room.js')).roomPage(parts[1]);
   if (parts[0] === 'server') return (await import('./server.js')).serverPage();
+  if (parts[0] === 'apps') return (await import('./gatherings.js')).gatheringsPage(parts[1]);
   if (parts[0] === 'webhooks') return (await import('./server.js')).webhooksPage();
   if (parts[0] === 'tokens') return (await import('./access.js')).tokensPage();
   if (parts[0] === 'audit') return (await import('./access.js')).auditPage();

@@ -8,5 +8,6 @@ export const rights = {
   getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listCallbacks: 'ops', listCallbackTargets: 'ops*', redeliverCallback: 'ops',
   getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverWebhook: 'admin*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',
+  listGatherings: 'app', getGathering: 'app', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'app', resumeQueue: 'app', removeFromQueue: 'app',
   listTokens: 'admin*', createToken: 'admin*', revokeToken: 'admin*', listEvents: 'app',
 };

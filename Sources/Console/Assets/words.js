@@ -16,6 +16,7 @@ export const kinds = {
   'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended', 'snapshot.taken': 'Picture taken',
   'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
   'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
+  'queue.changed': 'Queue changed', 'ticket.opened': 'Asked for something', 'ticket.approved': 'Request approved', 'ticket.rejected': 'Request rejected', 'ticket.expired': 'Request not answered',
   'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
 };
 
@@ -27,7 +28,7 @@ const details = {
   audioCodec: 'audio codec', videoCodec: 'video codec', width: 'width', height: 'height', bytes: 'bytes', clientAddress: 'address', deviceUid: 'device', direction: 'direction', durationMs: 'length', error: 'error',
   expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
   recordingId: 'recording number', renewedUntil: 'until', sessionId: 'session', snapshotId: 'picture', target: 'target', taskId: 'link', title: 'title', transport: 'protocol', userId: 'user', adoptsAt: 'follows at', byMs: 'by', takenAt: 'taken',
-  startedAt: 'begun', endedAt: 'ended',
+  startedAt: 'begun', endedAt: 'ended', ticketId: 'request', kind: 'kind', key: 'member', value: 'value', to: 'to', action: 'action',
 };
 
 function detail([name, value]) {

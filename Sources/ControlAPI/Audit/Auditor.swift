@@ -44,7 +44,7 @@ package final class Auditor: Sendable {
     /// The path's parameters that name a thing, and its word.
     private static let objects: [(String, String)] = [
         ("userId", "user"), ("sessionId", "session"), ("tokenId", "token"), ("recordingId", "recording"), ("snapshotId", "snapshot"),
-        ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"),
+        ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"), ("gatheringId", "gathering"),
     ]
 
     /// Adds the user and the stream that the call's body names.

@@ -55,7 +55,7 @@ enum APIEffect: Sendable {
 /// A group of calls in the document.
 enum APITag: String, Sendable, CaseIterable {
     case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, talk, tokens, server
-    case stats
+    case stats, gatherings
 }
 
 /// The failures of calls, by HTTP status.

@@ -4,5 +4,5 @@ extension APIRoute {
         Self.rooms + Self.snapshots + Self.members + Self.urls + Self.streams + Self.sessions + Self.events + Self.callbacks
         + Self.relayTasks
         + Self.recordings + Self.talk + Self.tokens
-        + Self.server + Self.stats + Self.audit + Self.webhooks
+        + Self.gatherings + Self.server + Self.stats + Self.audit + Self.webhooks
 }

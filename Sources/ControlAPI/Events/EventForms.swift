@@ -69,6 +69,11 @@ extension RoomEvent.Kind {
         case .floorDenied: EventForm(.room, EventData.floorDenied, "A participant's request to speak was refused.")
         case .floorRevoked: EventForm(.room, EventData.floorRevoked, "The right to speak was taken from a participant.")
         case .floorReleased: EventForm(.room, EventData.floorReleased, "A participant gave up the right to speak, or fell silent.")
+        case .queueChanged: EventForm(.room, EventData.queueChanged, "A place in a gathering's queue was taken, changed or given up.")
+        case .ticketOpened: EventForm(.room, EventData.ticket, "A member of a gathering asks another for something.")
+        case .ticketApproved: EventForm(.room, EventData.ticket, "The member that was asked has approved.")
+        case .ticketRejected: EventForm(.room, EventData.ticket, "The member that was asked has rejected.")
+        case .ticketExpired: EventForm(.room, EventData.ticket, "Nobody answered in time, or one of the two has left.")
         case .clockLeapt: EventForm(.server, EventData.clockLeapt, "The machine's clock was set by more than a minute.")
         case .clockAdopted: EventForm(.server, EventData.clockAdopted, "Rooms follow the machine's clock. No longer created.")
         }
@@ -233,6 +238,20 @@ private enum EventData {
             .always("userId", .text, "The user."),
             .former("user", of: "userId", .text),
             .always("nick", .text, "The user's nickname."),
+        ])
+
+    static let queueChanged = Self.form(
+        "QueueChangedData", Self.room(),
+        [
+            .always("action", .words(["OFFER", "POLL", "DROP"]), "OFFER: taken or changed; POLL: given up; DROP: its member has left."),
+            .always("key", .text, "The member."), .always("value", .text, "What the member gave."),
+        ])
+
+    static let ticket = Self.form(
+        "TicketData", Self.room(),
+        [
+            .always("ticketId", .text, "The ticket."), .always("kind", .example("speak"), "What is asked for; the app's word."),
+            .always("from", .text, "The member that asks."), .always("to", .text, "The member that is asked."),
         ])
 
     static let sessionKicked = Self.form(

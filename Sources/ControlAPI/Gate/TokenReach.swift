@@ -44,6 +44,8 @@ extension APIRoute {
         "recordRoom": .room, "listRecordings": .list, "getRecording": .thing, "deleteRecording": .thing, "downloadRecording": .thing,
         "getTalk": .room, "changeTalk": .room, "changeFloor": .room, "muteTalker": .room, "kickTalker": .room, "allowTalker": .room,
         "makeTalkToken": .room,
+        "listGatherings": .list, "getGathering": .thing, "endGathering": .thing, "kickFromGathering": .thing, "pauseQueue": .thing,
+        "resumeQueue": .thing, "removeFromQueue": .thing, "makeChannelToken": .room,
         "listTokens": .server, "createToken": .server, "revokeToken": .server, "listAudit": .server,
         "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getOpenAPI": .anyone,
     ]

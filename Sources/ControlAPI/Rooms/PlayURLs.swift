@@ -32,8 +32,12 @@ struct PlayURLs: Sendable {
 extension APICall {
     /// The URL maker for this caller's host name. Throws 503 while the server starts.
     func urls() throws -> StreamURLs {
+        StreamURLs(address: try self.publicAddress(), keys: self.services.keys, hash: self.services.config.credentials.hash)
+    }
+
+    /// The server's addresses for this caller. Throws 503 while the server starts.
+    func publicAddress() throws -> PublicAddress {
         guard let addresses = self.services.connections.addresses else { throw APIError.unavailable("The server is starting.") }
-        let address = PublicAddress(config: self.services.config, addresses: addresses, requestHost: self.host)
-        return StreamURLs(address: address, keys: self.services.keys, hash: self.services.config.credentials.hash)
+        return PublicAddress(config: self.services.config, addresses: addresses, requestHost: self.host)
     }
 }

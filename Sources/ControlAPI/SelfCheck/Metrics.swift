@@ -1,3 +1,4 @@
+import AppServer
 import Delivery
 import Health
 import Listening
@@ -48,6 +49,7 @@ struct Metrics {
         metrics.head("earshot_traces_refused_total", "Times that a trace was not made or did not grow for want of memory.", false)
         metrics.line("earshot_traces_refused_total", .integer(Int64(clamping: traces.refused)))
         metrics.addCounters(services.totals)
+        metrics.add(services.apps)
         if let statistics = services.statistics { metrics.add(statistics) }
         return metrics
     }
@@ -85,6 +87,29 @@ struct Metrics {
         self.add("earshot_store_waiting_bytes", "Approximate bytes of the waiting facts.", Double(store.waitingBytes))
         self.head("earshot_store_dropped_facts_total", "Facts dropped because too many were waiting.", false)
         self.line("earshot_store_dropped_facts_total", .integer(Int64(store.droppedFacts)))
+    }
+
+    private mutating func add(_ apps: AppServices) {
+        let (values, mesh) = (apps.counters.current, apps.mesh.size)
+        self.add("earshot_app_connections", "Mesh and channel connections now.", Double(values.connections))
+        self.add("earshot_mesh_rooms", "Mesh rooms now.", Double(mesh.rooms))
+        for (name, help, value) in [
+            ("messages", "Messages received on mesh and channel connections.", values.messages),
+            ("bad_messages", "Messages among these that could not be taken.", values.badMessages),
+            ("undelivered", "Mesh frames dropped because they were for somebody in no or another room.", values.undelivered),
+            ("push_heartbeats", "Reports of broadcasters.", values.heartbeats),
+        ] {
+            self.head("earshot_app_\(name)_total", help, false)
+            self.line("earshot_app_\(name)_total", .integer(Int64(clamping: value)))
+        }
+        self.head("earshot_app_cut_total", "Mesh and channel connections that the server cut, by reason.", false)
+        for cut in AppCounters.Cut.allCases {
+            self.line("earshot_app_cut_total{reason=\"\(cut.rawValue)\"}", .integer(Int64(clamping: values.cut[cut] ?? 0)))
+        }
+        self.head("earshot_tencent_calls_total", "Calls of the Tencent-compatible API, by error code; none: done.", false)
+        for (code, count) in values.tencentCalls.sorted(by: { $0.key < $1.key }) {
+            self.line("earshot_tencent_calls_total{code=\"\(code.isEmpty ? "none" : code)\"}", .integer(Int64(clamping: count)))
+        }
     }
 
     private mutating func add(_ healths: [StreamHealth]) {

@@ -1,3 +1,4 @@
+import Apps
 import Foundation
 import ServerTestSupport
 import Support
@@ -152,7 +153,7 @@ private struct StoreWalk {
         let id = self.any(["a", "b", "c"])
         let user = self.any(["olga", "ann"])
         let until = self.work.now + self.any([10_000, 3_000_000])
-        switch Int.random(in: 0..<25, using: &self.random) {
+        switch Int.random(in: 0..<26, using: &self.random) {
         case 0, 1: try self.create(id)
         case 2..<7: try self.push(to: self.any(["live/\(id)", "live/\(id)", "live/\(id)-2", "live/walk"]))
         case 7..<11: try self.changePush(id)
@@ -179,7 +180,30 @@ private struct StoreWalk {
         case 21: try self.link(id)
         case 22: try self.lookAround(id)
         case 23: try self.ownerComesAndGoes(id)
+        case 24: try self.gather(id)
         default: if Int.random(in: 0..<8, using: &self.random) == 0 { try self.restart() }
+        }
+    }
+
+    /// Two people in a channel: a place in the queue, and a ticket with its end.
+    private mutating func gather(_ id: String) throws {
+        var gathering = Gathering(limits: GatheringLimits(members: 2, offlineMs: 1_000))
+        let ask = Gathering.Input.ask(from: "ann", to: "olga", kind: "speak", payload: .null, newID: "t1")
+        let end = self.any(
+            [
+                .answer(from: "olga", ticket: "t1", isApproved: true), .answer(from: "olga", ticket: "t1", isApproved: false),
+                .leave(id: "ann"),
+            ] as [Gathering.Input])
+        let inputs: [Gathering.Input] = [
+            .connect(id: "olga", name: "Olga", role: Gathering.host, ConnectionID(1)),
+            .connect(id: "ann", name: "Ann", role: "", ConnectionID(2)),
+            .offer(from: "ann", value: "v"), ask, end,
+        ]
+        for input in inputs {
+            let effects = try gathering.apply(input, nowMs: self.work.now)
+            let stored = StoredGathering(
+                id: "plain-\(id)", kind: "plain", roomID: RoomID(stored: id), state: gathering.state.text, createdAt: self.work.now)
+            try self.work.commit(GatheringChange(stored, effects))
         }
     }
 

@@ -1,0 +1,154 @@
+import Access
+import Apps
+import Delivery
+package import HTTPServer
+import HTTPTypes
+import Listening
+import NIOCore
+package import NIOHTTP1
+import Playback
+import Rooms
+import ServerConfiguration
+import Support
+
+/// `GET /channel?token=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a ``ChannelToken``.
+package struct ChannelEndpoint: HTTPTakeover {
+    private let services: AppServices
+
+    package init(_ services: AppServices) { self.services = services }
+
+    package func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/channel" }
+
+    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        do throws(APIError) {
+            return try self.open(request)
+        } catch {
+            self.services.noteRefusal(
+                "A channel connection was refused",
+                [
+                    "status": "\(error.status.code)",
+                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
+                    "error": "\(error.message)",
+                ])
+            return .refuse(error)
+        }
+    }
+
+    private func open(_ request: HTTPTakeoverRequest) throws(APIError) -> HTTPTakeoverDecision {
+        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
+        guard self.services.pages.letsSocket(PageRequest(request)) else {
+            throw APIError(
+                .forbidden, .forbidden,
+                "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
+        }
+        let token = try self.token(QueryParameters(String(request.head.query ?? "")))
+        guard Gatherings.kinds.contains(token.kind) else {
+            throw APIError(FieldError("token", "", "its kind is \(token.kind); expected \(Gatherings.kinds.joined(separator: " or "))"))
+        }
+        let room: RoomID
+        do { room = try RoomID(checking: token.room) } catch { throw APIError(error) }
+        guard GatheringLimits.isName(token.name) else {
+            throw APIError(
+                FieldError(
+                    "token", "",
+                    "its name has \(token.name.utf8.count) bytes; expected 1 to \(GatheringLimits.nameBytes), no control characters"))
+        }
+        let services = self.services
+        return .take(WebSocketHandshake.response(to: request.head)) {
+            [
+                AppSocket(
+                    ChannelSession(services.gatherings, token, room), limits: services.socketLimits, sweepers: services.sweepers,
+                    counters: services.counters)
+            ]
+        }
+    }
+
+    private func token(_ query: QueryParameters) throws(APIError) -> ChannelToken {
+        let tokens = query.all("token")
+        guard tokens.count == 1, let text = tokens.first else {
+            throw APIError(.unauthorized, .unauthorized, "A channel needs one token: /channel?token=….")
+        }
+        do throws(AdmissionRefusal) {
+            return try ChannelToken(verifying: text, keys: self.services.keys, nowSeconds: WallClock.seconds)
+        } catch {
+            throw APIError(.unauthorized, .unauthorized, error.message)
+        }
+    }
+}
+
+/// One member's connection. Loop-bound.
+final class ChannelSession: AppSession {
+    private let gatherings: Gatherings
+    private let token: ChannelToken
+    private let room: RoomID
+    private var peer: AppPeer?
+    private var runner: GatheringRunner?
+
+    init(_ gatherings: Gatherings, _ token: ChannelToken, _ room: RoomID) {
+        self.gatherings = gatherings
+        self.token = token
+        self.room = room
+    }
+
+    func opened(_ peer: AppPeer) {
+        self.peer = peer
+        guard let runner = self.gatherings.open(self.token.kind, self.room) else {
+            Self.tell(peer, ChannelWriter.error(nil, code: "full", "The server has as many gatherings as it takes."))
+            return peer.close(1013, "too many gatherings")
+        }
+        self.runner = runner
+        runner.add(peer)
+        let (user, name, role) = (self.token.user, self.token.name, self.token.role)
+        runner.submit(
+            .init(input: .connect(id: user, name: name, role: role, peer.id)) { outcome in
+                guard case .failure(let failure) = outcome else { return }
+                Self.tell(peer, ChannelWriter.error(nil, code: failure.code, failure.message))
+                peer.close(4003, failure.code)
+            })
+    }
+
+    func closed() {
+        guard let peer = self.peer else { return }
+        self.runner?.submit(.init(input: .disconnect(peer.id)))
+    }
+
+    func received(_ text: String) -> Bool {
+        guard let peer = self.peer, let runner = self.runner else { return true }
+        let frame: ChannelFrame
+        do throws(ChannelFrame.Problem) {
+            frame = try ChannelFrame.read(text)
+        } catch {
+            Self.tell(peer, ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
+            return false
+        }
+        let user = self.token.user
+        switch frame.body {
+        case .ping: Self.tell(peer, ChannelWriter.pong(frame.ref))
+        case .queueList: Self.tell(peer, ChannelWriter.ack(frame.ref, ChannelWriter.list(runner.gathering.queue)))
+        case .send(let to, let object, let content):
+            self.submit(.say(from: user, to: to, object: object, content: content), frame.ref, peer, runner)
+        case .command(let to, let content): self.submit(.command(from: user, to: to, content: content), frame.ref, peer, runner)
+        case .queueOffer(let value): self.submit(.offer(from: user, value: value), frame.ref, peer, runner)
+        case .queuePoll(let key): self.submit(.poll(from: user, key: key), frame.ref, peer, runner)
+        case .ticketOpen(let to, let kind, let payload):
+            let id = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
+            self.submit(.ask(from: user, to: to, kind: kind, payload: payload, newID: id), frame.ref, peer, runner)
+        case .ticketAnswer(let id, let isApproved):
+            self.submit(.answer(from: user, ticket: id, isApproved: isApproved), frame.ref, peer, runner)
+        }
+        return true
+    }
+
+    /// The answer follows the frames that the input causes.
+    private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ peer: AppPeer, _ runner: GatheringRunner) {
+        runner.submit(
+            .init(input: input) { outcome in
+                switch outcome {
+                case .success: Self.tell(peer, ChannelWriter.ack(ref))
+                case .failure(let failure): Self.tell(peer, ChannelWriter.error(ref, code: failure.code, failure.message))
+                }
+            })
+    }
+
+    private static func tell(_ peer: AppPeer, _ value: JSONValue) { peer.send(WebSocketWriter.text(value.text)) }
+}

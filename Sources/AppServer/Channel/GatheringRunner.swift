@@ -1,0 +1,188 @@
+import Apps
+import HTTPServer
+import NIOCore
+import RoomStore
+import Rooms
+import Support
+import Synchronization
+
+/// One gathering at work: applies its inputs one after another, stores what must not be lost, then tells. Any thread.
+///
+/// A change that the store refuses did not happen: nobody is told of it but who asked.
+final class GatheringRunner: Sendable {
+    let id: String
+    let kind: String
+    let room: RoomID
+
+    /// An input, and who is to hear of its outcome.
+    struct Command: Sendable {
+        let input: Gathering.Input
+        var done: @Sendable (Result<Gathering, GatheringFailure>) -> Void = { _ in }
+    }
+
+    private struct State {
+        var gathering: Gathering
+        var createdAtMs: Int64
+        var peers: [ConnectionID: AppPeer] = [:]
+        /// The last messages, as they were sent.
+        var messages: [JSONValue] = []
+        var isStored: Bool
+    }
+
+    private let rooms: RoomRegistry
+    private let state: Mutex<State>
+    private let commands: AsyncStream<Command>.Continuation
+    private let whenOver: @Sendable (GatheringRunner) -> Void
+
+    private static let keptMessages = 100
+    /// Inputs that wait. Each connection's pace is limited, so this is reached only when the store stands still.
+    private static let mostCommands = 10_000
+
+    init(
+        id: String, kind: String, room: RoomID, _ gathering: Gathering, isStored: Bool, createdAtMs: Int64, rooms: RoomRegistry,
+        whenOver: @escaping @Sendable (GatheringRunner) -> Void
+    ) {
+        self.id = id
+        self.kind = kind
+        self.room = room
+        self.rooms = rooms
+        self.whenOver = whenOver
+        self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
+        let (stream, continuation) = AsyncStream<Command>.makeStream(bufferingPolicy: .bufferingOldest(Self.mostCommands))
+        self.commands = continuation
+        Task { [weak self] in
+            for await command in stream {
+                guard let self else { return }
+                await self.take(command)
+            }
+        }
+    }
+
+    /// The state now, for lists.
+    var gathering: Gathering { self.state.withLock { $0.gathering } }
+    var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
+    var nextDeadlineMs: Int64? { self.state.withLock { $0.gathering.nextDeadlineMs } }
+
+    /// Queues a command. False when too many wait.
+    @discardableResult
+    func submit(_ command: Command) -> Bool {
+        if case .dropped = self.commands.yield(command) {
+            command.done(.failure(.unavailable))
+            return false
+        }
+        return true
+    }
+
+    /// A connection that asks to be let in. Its frames come from here once it is.
+    func add(_ peer: AppPeer) { self.state.withLock { $0.peers[peer.id] = peer } }
+
+    func stop() { self.commands.finish() }
+
+    // MARK: - One command
+
+    private func take(_ command: Command) async {
+        let nowMs = self.rooms.now
+        var next = self.gathering
+        let effects: [Gathering.Effect]
+        do throws(GatheringRefusal) {
+            effects = try next.apply(command.input, nowMs: nowMs)
+        } catch {
+            if case .connect(_, _, _, let connection) = command.input { self.state.withLock { $0.peers[connection] = nil } }
+            return command.done(.failure(.refused(error)))
+        }
+        if Gathering.isKept(effects) {
+            do throws(RegistryError) {
+                try await self.rooms.commit(GatheringChange(self.stored(next), effects))
+            } catch {
+                if case .connect(_, _, _, let connection) = command.input { self.state.withLock { $0.peers[connection] = nil } }
+                return command.done(.failure(.notStored(error)))
+            }
+        }
+        self.state.withLock { state in
+            state.gathering = next
+            state.isStored = true
+            self.perform(effects, &state)
+            if case .disconnect(let connection) = command.input { state.peers[connection] = nil }
+        }
+        command.done(.success(next))
+        if next.hasEnded || next.isIdle {
+            if !next.hasEnded { await self.forget(next) }
+            self.whenOver(self)
+        }
+    }
+
+    /// Nobody is left: the next one begins a new gathering.
+    private func forget(_ gathering: Gathering) async {
+        var change = GatheringChange(self.stored(gathering))
+        change.hasEnded = true
+        // What is left of it would be found empty at the next start, and forgotten then.
+        _ = try? await self.rooms.commit(change)
+    }
+
+    private func stored(_ gathering: Gathering) -> StoredGathering {
+        StoredGathering(id: self.id, kind: self.kind, roomID: self.room, state: gathering.state.text, createdAt: self.createdAtMs)
+    }
+
+    /// Hands frames to the connections, which only puts them into the queues of their loops.
+    private func perform(_ effects: [Gathering.Effect], _ state: inout State) {
+        for effect in effects {
+            switch effect {
+            case .send(let signal, let receivers):
+                guard
+                    let value = ChannelWriter.frame(
+                        signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.isPaused, messages: state.messages)
+                else { continue }
+                if case .said = signal {
+                    state.messages.append(value)
+                    if state.messages.count > Self.keptMessages { state.messages.removeFirst() }
+                }
+                let frame = WebSocketWriter.text(value.text)
+                for receiver in receivers { state.peers[receiver]?.send(frame) }
+            case .close(let connection, let why):
+                let (code, reason) = why.closeCode
+                state.peers.removeValue(forKey: connection)?.close(code, reason)
+            case .joined, .left, .queueChanged, .ticketChanged, .ended: break
+            }
+        }
+    }
+}
+
+/// Why a command had no effect.
+enum GatheringFailure: Error, Sendable {
+    case refused(GatheringRefusal)
+    case notStored(RegistryError)
+    case unavailable
+
+    var code: String {
+        switch self {
+        case .refused(let refusal): refusal.code
+        case .notStored(.keptOut): "kept_out"
+        case .notStored(.noSuchRoom), .notStored(.wrongState): "room_closed"
+        case .notStored(.tooMany): "full"
+        case .notStored, .unavailable: "unavailable"
+        }
+    }
+
+    var message: String {
+        switch self {
+        case .refused(let refusal): "\(refusal)"
+        case .notStored(.keptOut(let user, let room, let forMs)):
+            "\(user) was kicked from room \(room) and may come back in \(max(1, (forMs + 999) / 1_000)) s."
+        case .notStored(.noSuchRoom(let id)): "There is no room \(id)."
+        case .notStored(.wrongState(let id, let state, _, _)): "Room \(id) is \(state.rawValue)."
+        case .notStored(.tooMany(let what, let limit)): "There are \(limit) \(what) already, the limit."
+        case .notStored, .unavailable: "The server cannot store this now; nothing has changed. Try again."
+        }
+    }
+}
+
+extension Gathering.Closing {
+    /// In the range for applications (RFC 6455 §7.4.2).
+    fileprivate var closeCode: (UInt16, String) {
+        switch self {
+        case .replaced: (4001, "replaced by another login")
+        case .kicked: (4002, "kicked")
+        case .ended(let reason): (4004, reason)
+        }
+    }
+}

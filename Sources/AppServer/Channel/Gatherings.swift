@@ -1,0 +1,157 @@
+package import Apps
+import Listening
+package import Logging
+package import RoomStore
+package import Rooms
+import ServerConfiguration
+import ServiceLifecycle
+import Support
+import Synchronization
+
+/// The gatherings that the store keeps: one for each kind and room in use. Any thread.
+package final class Gatherings: Sendable {
+    private let rooms: RoomRegistry
+    private let limits: GatheringLimits
+    private let most: Int
+    private let log: Logger
+    private let running = Mutex<[String: GatheringRunner]>([:])
+
+    /// The kinds that a channel token may name.
+    package static let kinds = ["plain"]
+    private static let tick = Duration.milliseconds(250)
+
+    package init(_ rooms: RoomRegistry, limits: GatheringLimits, most: Int, log: Logger) {
+        self.rooms = rooms
+        self.limits = limits
+        self.most = most
+        self.log = log
+    }
+
+    package static func id(kind: String, room: String) -> String { "\(kind)-\(room)" }
+
+    /// Takes up what the store has. Everybody in it is away. Call before the ports open.
+    package func start() async throws {
+        let nowMs = self.rooms.now
+        for stored in try await self.rooms.gatherings() {
+            do {
+                let gathering = try Gathering(state: stored.state, limits: self.limits, nowMs: nowMs)
+                let runner = self.runner(stored.id, stored.kind, stored.roomID, gathering, isStored: true, createdAtMs: stored.createdAt)
+                self.running.withLock { $0[stored.id] = runner }
+            } catch {
+                self.log.error(
+                    "A stored gathering cannot be read; it stays as it is", metadata: ["gathering": "\(stored.id)", "error": "\(error)"])
+            }
+        }
+    }
+
+    private func runner(
+        _ id: String, _ kind: String, _ room: RoomID, _ gathering: Gathering, isStored: Bool, createdAtMs: Int64
+    ) -> GatheringRunner {
+        GatheringRunner(id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms) {
+            [weak self] over in
+            over.stop()
+            self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
+        }
+    }
+
+    /// The room's gathering of this kind, a new one if there is none; nil when there are too many.
+    func open(_ kind: String, _ room: RoomID) -> GatheringRunner? {
+        let id = Self.id(kind: kind, room: room.rawValue)
+        return self.running.withLock { running in
+            if let known = running[id] { return known }
+            guard running.count < self.most else { return nil }
+            let made = self.runner(id, kind, room, Gathering(limits: self.limits), isStored: false, createdAtMs: self.rooms.now)
+            running[id] = made
+            return made
+        }
+    }
+
+    func find(_ id: String) -> GatheringRunner? { self.running.withLock { $0[id] } }
+
+    // MARK: - For the API
+
+    /// A gathering as lists show it.
+    package struct Snapshot: Sendable {
+        package let id: String
+        package let kind: String
+        package let room: String
+        /// Milliseconds since 1970; nil for those in memory only.
+        package let createdAtMs: Int64?
+        package let gathering: Gathering
+
+        package init(id: String, kind: String, room: String, createdAtMs: Int64?, gathering: Gathering) {
+            self.id = id
+            self.kind = kind
+            self.room = room
+            self.createdAtMs = createdAtMs
+            self.gathering = gathering
+        }
+    }
+
+    package var count: Int { self.running.withLock { $0.count } }
+
+    package var all: [Snapshot] { self.running.withLock { Array($0.values) }.map(Self.snapshot) }
+
+    package func snapshot(_ id: String) -> Snapshot? { self.find(id).map(Self.snapshot) }
+
+    private static func snapshot(_ runner: GatheringRunner) -> Snapshot {
+        Snapshot(
+            id: runner.id, kind: runner.kind, room: runner.room.rawValue, createdAtMs: runner.createdAtMs, gathering: runner.gathering)
+    }
+
+    /// Applies an operator's input. Nil when there is no such gathering.
+    package func apply(_ input: Gathering.Input, to id: String) async throws(GatheringRefusal) -> Snapshot? {
+        guard let runner = self.find(id) else { return nil }
+        let outcome = await withCheckedContinuation { done in
+            runner.submit(.init(input: input) { done.resume(returning: $0) })
+        }
+        switch outcome {
+        case .success(let gathering):
+            return Snapshot(
+                id: runner.id, kind: runner.kind, room: runner.room.rawValue, createdAtMs: runner.createdAtMs, gathering: gathering)
+        case .failure(.refused(let refusal)): throw refusal
+        case .failure(let failure): throw .invalid(FieldError("gathering", id, failure.message))
+        }
+    }
+
+    // MARK: - What rooms decide
+
+    /// A user was thrown out of a room.
+    package func kick(_ user: String, from room: RoomID) {
+        for runner in self.of(room) { runner.submit(.init(input: .kick(id: user))) }
+    }
+
+    /// A room's end ends its gatherings.
+    package func handle(_ events: [RoomEvent]) {
+        for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
+            guard let room = event.roomID else { continue }
+            for runner in self.of(room) { runner.submit(.init(input: .end(reason: event.kind.rawValue))) }
+        }
+    }
+
+    private func of(_ room: RoomID) -> [GatheringRunner] { self.running.withLock { $0.values.filter { $0.room == room } } }
+
+    // MARK: - Time
+
+    /// Applies deadlines as they pass.
+    func run() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.tick)
+            let nowMs = self.rooms.now
+            for runner in self.running.withLock({ Array($0.values) }) {
+                if let deadline = runner.nextDeadlineMs, deadline <= nowMs { runner.submit(.init(input: .tick)) }
+            }
+        }
+    }
+}
+
+/// Runs the gatherings' deadlines until the group shuts down.
+package struct GatheringService: Service {
+    private let gatherings: Gatherings
+
+    package init(_ gatherings: Gatherings) { self.gatherings = gatherings }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown { await self.gatherings.run() }
+    }
+}

@@ -1,0 +1,232 @@
+import Access
+import AppServer
+import Apps
+import HTTPServer
+import HTTPTypes
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Inputs of the calls on gatherings.
+private enum GatheringInputs {
+    static let id = Input("gatheringId", .sought(length: 1...300), "The gathering's id: its kind and its room, as in plain-cam1.").required
+    static let user = Input("userId", .id, "The member.").required
+    static let key = Input("key", .id, "The member whose place it is.").required
+    static let kind = Input("kind", .choice() as InputType<GatheringKind>, "Only gatherings of this kind.")
+    static let tokenKind = Input(
+        "kind", .choice() as InputType<GatheringKind>, "plain: chat, presence and a queue at /channel; mesh: a room at /mesh.",
+        fallback: .plain)
+    static let name = Input(
+        "name", .text(length: 0...GatheringLimits.nameBytes), "The name that others see; the userId if omitted.", fallback: "")
+    static let role = Input(
+        "role", .choice() as InputType<GatheringRole>, "host: may act for others, and take the first out of the queue.", fallback: .member)
+    static let lifetime = Input(
+        "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a connection may begin with the token; a day if omitted.",
+        fallback: 86_400)
+}
+
+/// The kinds of gatherings.
+enum GatheringKind: String, Sendable, CaseIterable { case plain, mesh }
+
+/// What a channel token lets its holder do.
+enum GatheringRole: String, Sendable, CaseIterable { case member, host }
+
+extension APIRoute {
+    /// Gatherings of apps: who is there, the queue, and tokens to come in.
+    static let gatherings: [APIRoute] = [
+        APIRoute(
+            .get, "/gatherings", "listGatherings", .gatherings, .app,
+            "List the gatherings in use, by id: channels and mesh rooms.", query: [GatheringInputs.kind.erased],
+            answers: GatheringListAnswer.outputType
+        ) { call in
+            let kind = call[GatheringInputs.kind]
+            let apps = call.services.apps
+            var all = kind == .mesh ? [] : apps.gatherings.all
+            if kind != .plain { all += apps.mesh.snapshots }
+            all = all.filter { call.scope.holds(name: $0.room) }.sorted { $0.id < $1.id }
+            return GatheringListAnswer(total: all.count, list: Array(all.prefix(Self.longestList)))
+        },
+        APIRoute(
+            .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .app, "Get a gathering: its members and its queue.",
+            in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType
+        ) { call in
+            try Self.gathering(call)
+        },
+        APIRoute(
+            .post, "/gatherings/{gatheringId}/end", "endGathering", .gatherings, .ops,
+            "End a gathering: its connections are closed, its queue and tickets are gone. The next who comes begins a new one.",
+            in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict]
+        ) { call in
+            let found = try Self.gathering(call)
+            if found.kind == MeshService.kind { return call.services.apps.mesh.end(room: found.room) }
+            _ = try await Self.apply(.end(reason: "ended"), found, call)
+        },
+        APIRoute(
+            .post, "/gatherings/{gatheringId}/kick", "kickFromGathering", .gatherings, .ops,
+            "Remove a member: ends the connection and gives up the place in the queue.",
+            in: [GatheringInputs.id.erased], body: [GatheringInputs.user.erased], answers: .nothing, failures: [.conflict]
+        ) { call in
+            let (found, user) = (try Self.gathering(call), try call.value(GatheringInputs.user))
+            if found.kind == MeshService.kind {
+                guard call.services.apps.mesh.kick(user, from: found.room) else { throw APIError.notFound("member", user, field: "userId") }
+                return
+            }
+            _ = try await Self.apply(.kick(id: user), found, call)
+        },
+        APIRoute(
+            .post, "/gatherings/{gatheringId}/queue/pause", "pauseQueue", .gatherings, .app,
+            "Take nobody new into a gathering's queue.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
+            failures: [.conflict]
+        ) { call in
+            try await Self.apply(.pause(true), try Self.stored(call), call)
+        },
+        APIRoute(
+            .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .app,
+            "Let members into a gathering's queue again.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
+            failures: [.conflict]
+        ) { call in
+            try await Self.apply(.pause(false), try Self.stored(call), call)
+        },
+        APIRoute(
+            .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .app,
+            "Take a member out of a gathering's queue.", in: [GatheringInputs.id.erased], body: [GatheringInputs.key.erased],
+            answers: Gatherings.Snapshot.wholeType, failures: [.conflict]
+        ) { call in
+            let key = try call.value(GatheringInputs.key)
+            return try await Self.apply(.remove(key: key), try Self.stored(call), call)
+        },
+        APIRoute(
+            .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .app,
+            "Make a token with which one user comes into the room's channel, or its mesh room.",
+            in: [RoomInputs.room.erased],
+            body: [
+                RoomInputs.user.erased, GatheringInputs.name.erased, GatheringInputs.tokenKind.erased, GatheringInputs.role.erased,
+                GatheringInputs.lifetime.erased,
+            ],
+            answers: ChannelTokenAnswer.outputType, secret: "token", effect: .nothing
+        ) { call in
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            let (user, name, kind) = (
+                try call.value(RoomInputs.user), try call.value(GatheringInputs.name), try call.value(GatheringInputs.tokenKind)
+            )
+            guard name.isEmpty || GatheringLimits.isName(name) else {
+                throw APIError(FieldError("name", name, "expected 1 to \(GatheringLimits.nameBytes) bytes without control characters"))
+            }
+            let role = try call.value(GatheringInputs.role)
+            let token = ChannelToken(
+                user: user, name: name.isEmpty ? user : name, room: room.id.rawValue, kind: kind.rawValue,
+                role: role == .host ? Gathering.host : "", expires: WallClock.seconds + (try call.value(GatheringInputs.lifetime)))
+            let text: String
+            do { text = try token.signed(with: call.services.keys) } catch {
+                throw APIError(FieldError("credentials.jwtKey", "", "\(error)"))
+            }
+            let address = try call.publicAddress()
+            let socket = address.http.hasPrefix("https") ? "wss" + address.http.dropFirst(5) : "ws" + address.http.dropFirst(4)
+            return ChannelTokenAnswer(
+                token: text, url: "\(socket)/\(kind == .mesh ? "mesh" : "channel")?token=\(text)", expiresAt: token.expires * 1_000)
+        },
+    ]
+
+    /// Entries of a list. Who has more reads the metrics.
+    private static let longestList = 1_000
+
+    private static func gathering(_ call: APICall) throws -> Gatherings.Snapshot {
+        let id = try call.value(GatheringInputs.id)
+        let apps = call.services.apps
+        guard let found = apps.gatherings.snapshot(id) ?? apps.mesh.snapshot(id), call.scope.holds(name: found.room) else {
+            throw APIError.notFound("gathering", id, field: "gatheringId")
+        }
+        return found
+    }
+
+    /// Throws for a mesh room, which has no queue.
+    private static func stored(_ call: APICall) throws -> Gatherings.Snapshot {
+        let found = try self.gathering(call)
+        guard found.kind != MeshService.kind else {
+            throw APIError.wrongState("\(found.id) is a mesh room, which has no queue.", state: "mesh", allowed: [])
+        }
+        return found
+    }
+
+    private static func apply(_ input: Gathering.Input, _ found: Gatherings.Snapshot, _ call: APICall) async throws -> Gatherings.Snapshot {
+        do throws(GatheringRefusal) {
+            guard let now = try await call.services.apps.gatherings.apply(input, to: found.id) else {
+                throw GatheringRefusal.ended
+            }
+            return now
+        } catch {
+            switch error {
+            case .ended: throw APIError.notFound("gathering", found.id, field: "gatheringId")
+            case .noSuchMember(let user), .notQueued(let user): throw APIError.notFound("member", user, field: "userId")
+            default: throw APIError.unavailable("\(error)")
+            }
+        }
+    }
+}
+
+struct GatheringListAnswer: Sendable {
+    let total: Int
+    let list: [Gatherings.Snapshot]
+
+    static let outputType = OutputType<GatheringListAnswer>.object(
+        "GatheringList",
+        [
+            .field("total", .count, "All that fit the filter; the list has 1,000 at most.", \.total),
+            .field("list", .list(Gatherings.Snapshot.outputType), "The gatherings, by id.", \.list),
+        ])
+}
+
+struct ChannelTokenAnswer: Sendable {
+    let token: String
+    let url: String
+    let expiresAt: Int64
+
+    static let outputType = OutputType<ChannelTokenAnswer>.object(
+        "ChannelToken",
+        [
+            .field("token", .text, "The token.", \.token),
+            .field("url", .uri, "The address of the WebSocket, with the token.", \.url),
+            .field("expiresAt", .instant, "Until when a connection may begin with it.", \.expiresAt),
+        ])
+}
+
+extension Gatherings.Snapshot {
+    private static let head: [Field<Gatherings.Snapshot>] = [
+        .field("gatheringId", .text, "The kind and the room.", \.id),
+        .field("kind", .text, "plain: a channel; mesh: a mesh room, which is in memory only.", \.kind),
+        .field("roomId", .text, "The room; of a mesh room, the name that its members have agreed on.", \.room),
+        .field("members", .count, "How many are in it, those who are away included.", \.gathering.members.count),
+        .field("queued", .count, "How many wait in its queue.", \.gathering.queue.count),
+        .field("createdAt", .nullable(.instant), "When it began; null for a mesh room.", \.createdAtMs),
+    ]
+
+    static let outputType = OutputType<Gatherings.Snapshot>.object("Gathering", Self.head)
+
+    static let wholeType = OutputType<Gatherings.Snapshot>.object(
+        "WholeGathering",
+        Self.head + [
+            .field("isPaused", .flag, "Whether the queue takes nobody new.", \.gathering.isPaused),
+            .field("people", .list(Gathering.Member.outputType), "The members, in the order in which they joined.", \.gathering.members),
+            .field("queue", .list(Gathering.Entry.outputType), "The queue, the first one first.", \.gathering.queue),
+        ])
+}
+
+extension Gathering.Member {
+    static let outputType = OutputType<Gathering.Member>.object(
+        "GatheringMember",
+        [
+            .field("userId", .text, "The member's id.", \.id), .field("name", .text, "The name that others see.", \.name),
+            .field("role", .text, "host, or empty.", \.role), .field("joinedAt", .instant, "When the member joined.", \.joinedAtMs),
+            .field("awaySince", .nullable(.instant), "Since when the member has no connection; null while there is one.", \.awaySinceMs),
+        ])
+}
+
+extension Gathering.Entry {
+    static let outputType = OutputType<Gathering.Entry>.object(
+        "QueueEntry",
+        [
+            .field("key", .text, "The member.", \.key), .field("value", .text, "What the member gave.", \.value),
+            .field("at", .instant, "When the place was taken.", \.atMs),
+        ])
+}

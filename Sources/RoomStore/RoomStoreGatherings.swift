@@ -1,0 +1,59 @@
+package import Rooms
+import Support
+
+/// Gatherings as rows, and their changes.
+extension StoreAccess {
+    func gatherings() throws -> [StoredGathering] {
+        try self.all("SELECT id, kind, room_id, state, created_at FROM gatherings ORDER BY id", []) { row in
+            StoredGathering(
+                id: row.next(), kind: row.next(), roomID: RoomID(stored: row.next()), state: row.next(), createdAt: row.next())
+        }
+    }
+
+    func put(_ gathering: StoredGathering, now: Int64) throws {
+        try self.run(
+            """
+            INSERT INTO gatherings (id, kind, room_id, state, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+            """,
+            [gathering.id, gathering.kind, gathering.roomID.rawValue, gathering.state, gathering.createdAt, now])
+    }
+
+    func deleteGathering(_ id: String) throws { try self.run("DELETE FROM gatherings WHERE id = ?", [id]) }
+}
+
+extension RoomTransaction {
+    func commit(_ change: GatheringChange) throws {
+        let id = change.gathering.roomID.rawValue
+        for (user, nick) in change.joins { _ = try self.join(id, user: user, nick: nick) }
+        for (user, wasKicked) in change.leaves {
+            do {
+                try self.leave(id, user: user, as: wasKicked ? .memberKicked : .memberLeft, by: Actor(user))
+            } catch RegistryError.noSuchMember, RegistryError.noSuchRoom {
+                // A call has removed the user or the room before.
+            }
+        }
+        if !change.events.isEmpty, var room = try self.store.room(id) {
+            let old = room
+            for event in change.events { try self.event(event.kind, of: &room, self.data(of: room, by: .server) + event.data) }
+            try self.save(from: old, to: room)
+        }
+        if change.hasEnded {
+            try self.store.deleteGathering(change.gathering.id)
+        } else {
+            try self.store.put(change.gathering, now: self.now)
+        }
+    }
+}
+
+extension RoomRegistry {
+    /// Stores a gathering's change with what follows for its room, in one transaction. Throws when the room is not open to who joins.
+    package nonisolated func commit(_ change: GatheringChange) async throws(RegistryError) {
+        try await self.perform { try $0.commit(change) }
+    }
+
+    /// All that are kept, by id.
+    package nonisolated func gatherings() async throws(RegistryError) -> [StoredGathering] {
+        try await self.store.read { try $0.gatherings() }
+    }
+}
