@@ -178,7 +178,7 @@ def main():
         sys.exit("usage: docs_run.py BINARY [FILE…]")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     binary = pathlib.Path(sys.argv[1]).resolve()
-    paths = [pathlib.Path(name).resolve() for name in sys.argv[2:]] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    paths = [pathlib.Path(name).resolve() for name in sys.argv[2:]] or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     count, failures = 0, []
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done, failed in pool.map(lambda path: run_document(path, binary), paths):

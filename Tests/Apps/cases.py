@@ -1,11 +1,14 @@
 """The apps' cases: each a function that gets a server, and raises when something is wrong."""
 import json
 import os
+import re
 import subprocess
 
+import guide
 import tools
 from browser import Browser
 from proxy import Nginx
+from server import wait_for
 
 CASES = []
 
@@ -137,3 +140,66 @@ def camera_refused(server):
         page.wait("document.querySelector('#status').textContent.includes('只有你一人')", "the room")
         problems = [problem for problem in browser.problems if "favicon" not in problem]
         assert not problems, problems
+
+
+@case
+def guide_python(server):
+    """The guide's back end with the vendor's SDK."""
+    folder = tools.packages("tencent-3.1.195", "tencentcloud-sdk-python-live==3.1.195")
+    with open(key(server, "shop", "ops"), encoding="utf-8") as file:
+        made = json.load(file)
+    os.environ.update(SECRET_ID=made["secretId"], SECRET_KEY=made["secretKey"])
+    with tools.Device(f"rtmp://{server.rtmp}/live/walk") as device:
+        wait_for("the push", lambda: server.is_live("walk"))
+        [code] = guide.blocks("camera.md", "python")
+        path = os.path.join(server.folder, "guide.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(guide.here(code, server))
+        said = tools.python(folder, path)
+        assert re.fullmatch(r"live walk \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", said), said
+        device.ended()
+        assert server.api("streams/live/walk")["state"] == "forbid"
+
+
+@case
+def guide_librtmp(server):
+    """The guide's push with librtmp: the picture arrives, and a refusal is told."""
+    [code] = guide.blocks("camera.md", "c")
+    source, program = os.path.join(server.folder, "push.c"), os.path.join(server.folder, "push")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(code)
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", source, "-lrtmp", "-o", program], check=True, timeout=60)
+    film = f"ffmpeg -v error -re -f lavfi -i testsrc=size=320x240:rate=25 -t 60 -c:v libx264 -preset ultrafast -g 25 -pix_fmt yuv420p -f flv - | {program} "
+    pushing = subprocess.Popen(["bash", "-c", f"set -o pipefail; {film} rtmp://{server.rtmp}/live/lib"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        wait_for("the push", lambda: server.is_live("lib"))
+        shown = subprocess.run(
+            ["ffprobe", "-v", "error", "-show_entries", "stream=codec_name,width", "-of", "csv=p=0", f"http://{server.http}/live/lib.flv"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
+        assert shown.stdout.strip() == "h264,320", shown.stdout
+        server.api("streams/live/lib/forbid", {"reason": "test"})
+        assert pushing.wait(30) != 0
+    finally:
+        pushing.kill()
+        pushing.communicate()
+
+
+@case
+def guide_browser(server):
+    """The guide's pages: two browsers that greet each other over the mesh, and a channel."""
+    server.api("rooms", {"roomId": "walk"})
+    with Browser(server.folder) as browser:
+        [mesh] = guide.blocks("mesh.md", "js")
+        pages = [browser.page(server.console.split("#")[0]) for _ in range(2)]
+        for page in pages:
+            page.wait("document.readyState === 'complete'", "a page of this server")
+            page.run(f"{guide.here(mesh, server)}; undefined")
+            page.wait("socket.readyState === 1", "the mesh")
+        pages[0].wait("document.title === 'hello from the newcomer'", "the newcomer's greeting")
+        [channel] = guide.blocks("channel.md", "js")
+        url = server.api("rooms/walk/channel-token", {"userId": "ann"})["url"]
+        page = browser.page(server.console.split("#")[0])
+        page.wait("document.readyState === 'complete'", "a page of this server")
+        page.run(f"const url = {json.dumps(url)}; {channel}; undefined")
+        page.wait("document.title === 'queued'", "a place in the queue")
+        assert server.api("gatherings/plain-walk")["queue"][0]["value"] == "first in line"

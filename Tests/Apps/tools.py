@@ -25,7 +25,7 @@ def packages(name, *requirements):
 
 def python(folder, script, *arguments, timeout=180):
     """Runs a script of this folder with these packages; its output is shown when it fails."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)  # An absolute one stays.
     environment = {**os.environ, "PYTHONPATH": folder, "NO_PROXY": "*", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]:
         environment.pop(name, None)
