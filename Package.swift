@@ -420,7 +420,7 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
     let seen: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug", "-sanitize=address,fuzzer"])]
     // The last four without their tests, which EARSHOT_CORE would bring and which need more.
     let reached = [
-        "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer",
+        "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
     ]
     for target in whole where reached.contains(target.name) {
         target.swiftSettings = seen
@@ -435,7 +435,7 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
         path: "Sources/Access",
         sources: [
             "AccessToken.swift", "Admission.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift", "SecretFile.swift",
-            "TalkStreamName.swift", "TxSecret.swift",
+            "SignedToken.swift", "ChannelToken.swift", "TalkStreamName.swift", "TxSecret.swift",
         ], swiftSettings: seen)
     package.targets.append(access)
     package.targets.append(
