@@ -2,7 +2,9 @@
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 
 import guide
 import tools
@@ -203,3 +205,40 @@ def guide_browser(server):
         page.run(f"const url = {json.dumps(url)}; {channel}; undefined")
         page.wait("document.title === 'queued'", "a place in the queue")
         assert server.api("gatherings/plain-walk")["queue"][0]["value"] == "first in line"
+
+
+@case
+def channel_kill(server):
+    """The server is killed while members change their places: what was acknowledged is there, and who does not come back leaves."""
+    folder = tools.packages("aiortc-1.16.0", "aiortc==1.16.0", "websockets==15.0.1", "numpy")
+    server.api("rooms", {"roomId": "walk", "policy": {"neverStarted": 3600}})
+    users = [f"user{index}" for index in range(8)]
+    for round_number in range(3):
+        urls = [server.api("rooms/walk/channel-token", {"userId": user})["url"] for user in users]
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "channel_members.py")
+        members = subprocess.Popen(
+            [sys.executable, script, *urls], env={**os.environ, "PYTHONPATH": folder}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        lines, seen = [], set()
+        # Each has had a few answers; then the end comes at any time.
+        for line in members.stdout:
+            lines.append(line.split())
+            if lines[-1][0] == "acknowledged":
+                seen.add(lines[-1][1])
+            if len(seen) == len(users) and len(lines) > 60 + 37 * round_number:
+                break
+        server.stop(signal.SIGKILL)
+        lines += [line.split() for line in members.communicate(timeout=60)[0].splitlines()]
+        last = {kind: {} for kind in ("sent", "acknowledged")}
+        for kind, user, number in lines:
+            last[kind][user] = int(number)
+        server.start()
+        found = server.api("gatherings/plain-walk")
+        assert {person["userId"] for person in found["people"]} == set(users), found
+        queue = {entry["key"]: int(entry["value"]) for entry in found["queue"]}
+        for user in users:
+            assert last["acknowledged"][user] <= queue[user] <= last["sent"][user], (user, queue, last)
+    events = server.api("rooms/walk/events?limit=1000")["list"]
+    assert [event["number"] for event in events] == list(range(1, len(events) + 1)), "no event is missing"
+
+
+channel_kill.settings = {"EARSHOT_APPS_OFFLINE": "10m"}

@@ -92,19 +92,26 @@ final class ChannelSession: AppSession {
 
     func opened(_ peer: AppPeer) {
         self.peer = peer
-        guard let runner = self.gatherings.open(self.token.kind, self.room) else {
-            Self.tell(peer, ChannelWriter.error(nil, code: "full", "The server has as many gatherings as it takes."))
-            return peer.close(1013, "too many gatherings")
+        let command = GatheringRunner.Command(
+            input: .connect(id: self.token.user, name: self.token.name, role: self.token.role, peer.id)
+        ) { outcome in
+            guard case .failure(let failure) = outcome else { return }
+            Self.tell(peer, ChannelWriter.error(nil, code: failure.code, failure.message))
+            peer.close(4003, failure.code)
         }
-        self.runner = runner
-        runner.add(peer)
-        let (user, name, role) = (self.token.user, self.token.name, self.token.role)
-        runner.submit(
-            .init(input: .connect(id: user, name: name, role: role, peer.id)) { outcome in
-                guard case .failure(let failure) = outcome else { return }
-                Self.tell(peer, ChannelWriter.error(nil, code: failure.code, failure.message))
-                peer.close(4003, failure.code)
-            })
+        // One that is just ending takes nobody; the second is new.
+        var over: GatheringRunner?
+        for _ in 0..<3 {
+            guard let runner = self.gatherings.open(self.token.kind, self.room, after: over) else { break }
+            runner.add(peer)
+            if runner.submit(command) {
+                self.runner = runner
+                return
+            }
+            over = runner
+        }
+        Self.tell(peer, ChannelWriter.error(nil, code: "unavailable", "The server has as many gatherings as it takes."))
+        peer.close(1013, "too many gatherings")
     }
 
     func closed() {
@@ -141,13 +148,13 @@ final class ChannelSession: AppSession {
 
     /// The answer follows the frames that the input causes.
     private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ peer: AppPeer, _ runner: GatheringRunner) {
-        runner.submit(
-            .init(input: input) { outcome in
-                switch outcome {
-                case .success: Self.tell(peer, ChannelWriter.ack(ref))
-                case .failure(let failure): Self.tell(peer, ChannelWriter.error(ref, code: failure.code, failure.message))
-                }
-            })
+        let command = GatheringRunner.Command(input: input) { outcome in
+            switch outcome {
+            case .success: Self.tell(peer, ChannelWriter.ack(ref))
+            case .failure(let failure): Self.tell(peer, ChannelWriter.error(ref, code: failure.code, failure.message))
+            }
+        }
+        if !runner.submit(command) { command.done(.failure(.refused(.ended))) }
     }
 
     private static func tell(_ peer: AppPeer, _ value: JSONValue) { peer.send(WebSocketWriter.text(value.text)) }

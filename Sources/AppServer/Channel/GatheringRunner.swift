@@ -27,6 +27,10 @@ final class GatheringRunner: Sendable {
         /// The last messages, as they were sent.
         var messages: [JSONValue] = []
         var isStored: Bool
+        /// Commands that are queued or under way.
+        var pending = 0
+        /// Takes no commands any more; the next who comes begins another.
+        var isOver = false
     }
 
     private let rooms: RoomRegistry
@@ -54,6 +58,7 @@ final class GatheringRunner: Sendable {
             for await command in stream {
                 guard let self else { return }
                 await self.take(command)
+                await self.rest()
             }
         }
     }
@@ -63,12 +68,17 @@ final class GatheringRunner: Sendable {
     var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
     var nextDeadlineMs: Int64? { self.state.withLock { $0.gathering.nextDeadlineMs } }
 
-    /// Queues a command. False when too many wait.
+    /// Queues a command. False when the gathering is over: it is then not carried out, and its `done` is not called.
     @discardableResult
     func submit(_ command: Command) -> Bool {
+        let isOver = self.state.withLock { state in
+            if !state.isOver { state.pending += 1 }
+            return state.isOver
+        }
+        guard !isOver else { return false }
         if case .dropped = self.commands.yield(command) {
+            self.state.withLock { $0.pending -= 1 }
             command.done(.failure(.unavailable))
-            return false
         }
         return true
     }
@@ -100,23 +110,29 @@ final class GatheringRunner: Sendable {
         }
         self.state.withLock { state in
             state.gathering = next
-            state.isStored = true
+            if Gathering.isKept(effects) { state.isStored = true }
             self.perform(effects, &state)
             if case .disconnect(let connection) = command.input { state.peers[connection] = nil }
         }
         command.done(.success(next))
-        if next.hasEnded || next.isIdle {
-            if !next.hasEnded { await self.forget(next) }
-            self.whenOver(self)
-        }
     }
 
-    /// Nobody is left: the next one begins a new gathering.
-    private func forget(_ gathering: Gathering) async {
-        var change = GatheringChange(self.stored(gathering))
-        change.hasEnded = true
-        // What is left of it would be found empty at the next start, and forgotten then.
-        _ = try? await self.rooms.commit(change)
+    /// After each command: ends the work when nobody is left and nothing waits.
+    private func rest() async {
+        let (gathering, isStored) = self.state.withLock { ($0.gathering, $0.isStored) }
+        if gathering.isIdle, !gathering.hasEnded, isStored {
+            var change = GatheringChange(self.stored(gathering))
+            change.hasEnded = true
+            // What is left of it would be found empty at the next start, and forgotten then.
+            _ = try? await self.rooms.commit(change)
+            self.state.withLock { $0.isStored = false }
+        }
+        let isOver = self.state.withLock { state in
+            state.pending -= 1
+            state.isOver = state.gathering.hasEnded || (state.gathering.isIdle && state.pending == 0)
+            return state.isOver
+        }
+        if isOver { self.whenOver(self) }
     }
 
     private func stored(_ gathering: Gathering) -> StoredGathering {

@@ -54,11 +54,11 @@ package final class Gatherings: Sendable {
         }
     }
 
-    /// The room's gathering of this kind, a new one if there is none; nil when there are too many.
-    func open(_ kind: String, _ room: RoomID) -> GatheringRunner? {
+    /// The room's gathering of this kind, a new one if there is none or only `over`; nil when there are too many.
+    func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {
         let id = Self.id(kind: kind, room: room.rawValue)
         return self.running.withLock { running in
-            if let known = running[id] { return known }
+            if let known = running[id], known !== over { return known }
             guard running.count < self.most else { return nil }
             let made = self.runner(id, kind, room, Gathering(limits: self.limits), isStored: false, createdAtMs: self.rooms.now)
             running[id] = made
@@ -103,7 +103,9 @@ package final class Gatherings: Sendable {
     package func apply(_ input: Gathering.Input, to id: String) async throws(GatheringRefusal) -> Snapshot? {
         guard let runner = self.find(id) else { return nil }
         let outcome = await withCheckedContinuation { done in
-            runner.submit(.init(input: input) { done.resume(returning: $0) })
+            if !runner.submit(.init(input: input, done: { done.resume(returning: $0) })) {
+                done.resume(returning: .failure(.refused(.ended)))
+            }
         }
         switch outcome {
         case .success(let gathering):

@@ -111,10 +111,11 @@ final class PushHeartbeat: Sendable {
         }
         switch outcome {
         case .success(let pass): return pass
-        // The signature was right, and the push that it began is still running.
-        case .failure(let refusal) where refusal.reason == .credentialExpired && self.isLive(request.address.path):
-            return AdmissionPass(identity: "expired", user: nil, isVerified: true, parameters: "")
         case .failure(let refusal):
+            // The signature was right, and the push that it began is still running.
+            if refusal.reason == .credentialExpired, await self.isPushed(request.address.path) {
+                return AdmissionPass(identity: "expired", user: nil, isVerified: true, parameters: "")
+            }
             self.services.noteRefusal(
                 "A push heartbeat was refused",
                 [
@@ -130,7 +131,9 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    private func isLive(_ path: String) -> Bool { self.services.streams.registry.find(path) != nil }
+    private func isPushed(_ path: String) async -> Bool {
+        await self.services.streams.onHome(of: path) { home, stream in home.snapshot(of: stream)?.stream.hasPublisher ?? false } ?? false
+    }
 
     private func checkPace(_ path: String) throws(APIError) {
         let nowNs = NIODeadline.now().uptimeNanoseconds

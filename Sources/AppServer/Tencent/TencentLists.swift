@@ -140,7 +140,7 @@ struct TencentLists {
 }
 
 extension StreamSnapshot {
-    fileprivate var hasPublisher: Bool {
+    var hasPublisher: Bool {
         if case .live = self.phase { true } else { false }
     }
 }

@@ -1,6 +1,7 @@
 import Access
 import AppServer
 import Foundation
+import RoomStore
 import ServerConfiguration
 import ServerTestSupport
 import Support
@@ -147,7 +148,15 @@ import Testing
             #expect(try await second.hello()["members"].list.isEmpty)
             try await eventually("the first one's end") { try first.socket.closeCode == 4001 }
             #expect(try await server.api("rooms/r/members")["total"].int == 1)
-            for member in [first, second] { await member.socket.close() }
+            // Kicked, it is gone, and so is the gathering; the next who comes begins another.
+            #expect(try await server.call("POST", "gatherings/plain-r/kick", #"{"userId":"ann"}"#).status == 200)
+            try await eventually("the second one's end") { try second.socket.closeCode == 4002 }
+            let gatherings = server.server.parts.apps.gatherings
+            try await eventually("nothing to be left of it") { gatherings.count == 0 }
+            #expect(try await server.server.parts.rooms.gatherings().isEmpty)
+            let third = try await Member.open(server, "bob")
+            #expect(try await third.hello()["members"].list.isEmpty)
+            for member in [first, second, third] { await member.socket.close() }
         }
     }
 
@@ -176,6 +185,8 @@ import Testing
             let lost = try await WebSocketClient.open(
                 server.addresses.http.port, "/channel" + token(#"{"aud":"channel","sub":"a","room":"none","exp":4000000000}"#))
             #expect(try await lost.message("error", within: 60)["code"].string == "room_closed")
+            let gatherings = server.server.parts.apps.gatherings
+            try await eventually("nothing to be left of it") { gatherings.count == 0 }
             let ann = try await Member.open(server, "ann")
             _ = try await ann.hello()
             for (ref, frame) in [
