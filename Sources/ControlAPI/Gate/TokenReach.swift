@@ -11,6 +11,8 @@ enum TokenReach: Sendable, Equatable {
     case room
     /// The stream in the path. Others answer as if they did not exist.
     case stream
+    /// The gathering in the path. Others answer as if they did not exist.
+    case gathering
     /// The thing in the path: its handler looks it up and decides by ``APICall/sees(_:)``.
     case thing
     /// A list, which its handler filters.
@@ -44,8 +46,8 @@ extension APIRoute {
         "recordRoom": .room, "listRecordings": .list, "getRecording": .thing, "deleteRecording": .thing, "downloadRecording": .thing,
         "getTalk": .room, "changeTalk": .room, "changeFloor": .room, "muteTalker": .room, "kickTalker": .room, "allowTalker": .room,
         "makeTalkToken": .room,
-        "listGatherings": .list, "getGathering": .thing, "endGathering": .thing, "kickFromGathering": .thing, "pauseQueue": .thing,
-        "resumeQueue": .thing, "removeFromQueue": .thing, "makeChannelToken": .room,
+        "listGatherings": .list, "getGathering": .gathering, "endGathering": .gathering, "kickFromGathering": .gathering,
+        "pauseQueue": .gathering, "resumeQueue": .gathering, "removeFromQueue": .gathering, "makeChannelToken": .room,
         "listTokens": .server, "createToken": .server, "revokeToken": .server, "listAudit": .server,
         "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getOpenAPI": .anyone,
     ]
@@ -64,6 +66,7 @@ extension APIRoute {
         case .stream:
             let path = try call.streamPath()
             guard try await call.sees(path) else { throw APIError.notFound("stream", "\(path)", field: "name") }
+        case .gathering: _ = try await call.gathering()
         case .server, nil:
             var error = APIError(
                 .forbidden, .forbidden, "This call concerns the whole server; this token is limited to some of its apps or rooms.")

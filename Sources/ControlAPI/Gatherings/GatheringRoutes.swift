@@ -9,7 +9,7 @@ import ServerConfiguration
 import Support
 
 /// Inputs of the calls on gatherings.
-private enum GatheringInputs {
+enum GatheringInputs {
     static let id = Input("gatheringId", .sought(length: 1...300), "The gathering's id: its kind and its room, as in plain-cam1.").required
     static let user = Input("userId", .id, "The member.").required
     static let key = Input("key", .id, "The member whose place it is.").required
@@ -44,21 +44,26 @@ extension APIRoute {
             let apps = call.services.apps
             var all = kind == .mesh ? [] : apps.gatherings.all
             if kind != .plain { all += apps.mesh.snapshots }
-            all = all.filter { call.scope.holds(name: $0.room) }.sorted { $0.id < $1.id }
+            if call.scope.isLimited {
+                var visible: [Gatherings.Snapshot] = []
+                for gathering in all { if try await call.sees(gathering) { visible.append(gathering) } }
+                all = visible
+            }
+            all.sort { $0.id < $1.id }
             return GatheringListAnswer(total: all.count, list: Array(all.prefix(Self.longestList)))
         },
         APIRoute(
             .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .app, "Get a gathering: its members and its queue.",
             in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType
         ) { call in
-            try Self.gathering(call)
+            try await call.gathering()
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/end", "endGathering", .gatherings, .ops,
             "End a gathering: its connections are closed, its queue and tickets are gone. The next who comes begins a new one.",
             in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
-            let found = try Self.gathering(call)
+            let found = try await call.gathering()
             if found.kind == MeshService.kind { return call.services.apps.mesh.end(room: found.room) }
             _ = try await Self.apply(.end(reason: "ended"), found, call)
         },
@@ -67,7 +72,7 @@ extension APIRoute {
             "Remove a member: ends the connection and gives up the place in the queue.",
             in: [GatheringInputs.id.erased], body: [GatheringInputs.user.erased], answers: .nothing, failures: [.conflict]
         ) { call in
-            let (found, user) = (try Self.gathering(call), try call.value(GatheringInputs.user))
+            let (found, user) = (try await call.gathering(), try call.value(GatheringInputs.user))
             if found.kind == MeshService.kind {
                 guard call.services.apps.mesh.kick(user, from: found.room) else { throw APIError.notFound("member", user, field: "userId") }
                 return
@@ -79,14 +84,14 @@ extension APIRoute {
             "Take nobody new into a gathering's queue.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict]
         ) { call in
-            try await Self.apply(.pause(true), try Self.stored(call), call)
+            try await Self.apply(.pause(true), await Self.stored(call), call)
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .app,
             "Let members into a gathering's queue again.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict]
         ) { call in
-            try await Self.apply(.pause(false), try Self.stored(call), call)
+            try await Self.apply(.pause(false), await Self.stored(call), call)
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .app,
@@ -94,7 +99,7 @@ extension APIRoute {
             answers: Gatherings.Snapshot.wholeType, failures: [.conflict]
         ) { call in
             let key = try call.value(GatheringInputs.key)
-            return try await Self.apply(.remove(key: key), try Self.stored(call), call)
+            return try await Self.apply(.remove(key: key), await Self.stored(call), call)
         },
         APIRoute(
             .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .app,
@@ -131,18 +136,9 @@ extension APIRoute {
     /// Entries of a list. Who has more reads the metrics.
     private static let longestList = 1_000
 
-    private static func gathering(_ call: APICall) throws -> Gatherings.Snapshot {
-        let id = try call.value(GatheringInputs.id)
-        let apps = call.services.apps
-        guard let found = apps.gatherings.snapshot(id) ?? apps.mesh.snapshot(id), call.scope.holds(name: found.room) else {
-            throw APIError.notFound("gathering", id, field: "gatheringId")
-        }
-        return found
-    }
-
     /// Throws for a mesh room, which has no queue.
-    private static func stored(_ call: APICall) throws -> Gatherings.Snapshot {
-        let found = try self.gathering(call)
+    private static func stored(_ call: APICall) async throws -> Gatherings.Snapshot {
+        let found = try await call.gathering()
         guard found.kind != MeshService.kind else {
             throw APIError.wrongState("\(found.id) is a mesh room, which has no queue.", state: "mesh", allowed: [])
         }
@@ -162,6 +158,28 @@ extension APIRoute {
             default: throw APIError.unavailable("\(error)")
             }
         }
+    }
+}
+
+extension APICall {
+    /// The gathering in the path. Throws 404 also for one that the caller's token does not see.
+    func gathering() async throws -> Gatherings.Snapshot {
+        let id = try self.value(GatheringInputs.id)
+        let apps = self.services.apps
+        guard let found = apps.gatherings.snapshot(id) ?? apps.mesh.snapshot(id), try await self.sees(found) else {
+            throw APIError.notFound("gathering", id, field: "gatheringId")
+        }
+        return found
+    }
+
+    /// A mesh room belongs to no app: a token that is limited to some does not see it.
+    fileprivate func sees(_ gathering: Gatherings.Snapshot) async throws -> Bool {
+        let scope = self.scope
+        guard scope.isLimited else { return true }
+        guard scope.holds(name: gathering.room) else { return false }
+        guard !scope.apps.isEmpty else { return true }
+        guard gathering.kind != MeshService.kind, let room = try await self.roomIfThere(gathering.room) else { return false }
+        return scope.holds(room)
     }
 }
 

@@ -76,6 +76,7 @@ import Testing
                 "leaveRoom", "listMembers", "kickMember", "makePushUrl", "makePlayUrls", "drawPushUrl", "paintPushUrl", "listEvents",
                 "listRoomEvents",
                 "makeEventTicket", "getTalk", "changeTalk", "changeFloor", "muteTalker", "kickTalker", "allowTalker", "makeTalkToken",
+                "listGatherings", "getGathering", "pauseQueue", "resumeQueue", "removeFromQueue", "makeChannelToken",
             ])
         #expect(APIRoute.all.filter { $0.role == nil }.map(\.name) == ["getOpenAPI"])
     }

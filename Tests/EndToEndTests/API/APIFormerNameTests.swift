@@ -37,7 +37,7 @@ import Testing
     @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
         let values = [
             "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
-            "webhookId": "999999",
+            "webhookId": "999999", "gatheringId": "plain-nowhere",
             "recordingId": "0123456789abcdef", "snapshotId": "0123456789abcdef", "app": "live", "name": "nothing",
         ]
         try await TestServer.run({ $0.talk.always = true }) { server in
@@ -53,6 +53,7 @@ import Testing
                 // Some calls need a body.
                 let bodies: [String?] = [
                     nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
+                    #"{"key":"nobody"}"#, #"{"userId":"nobody"}"#,
                 ]
                 for body in bodies.prefix(route.body == nil ? 1 : bodies.count) {
                     let answer = try await api(route.method.rawValue, path, body)
@@ -71,7 +72,9 @@ import Testing
             let kicked = try await api.refused(404, "POST", "rooms/r1/talk/members/nobody/kick")
             #expect(kicked["field"].string == "userId")
             #expect(
-                named.isSuperset(of: ["roomId", "sessionId", "taskId", "callbackId", "tokenId", "recordingId", "snapshotId", "name"]),
+                named.isSuperset(of: [
+                    "roomId", "sessionId", "taskId", "callbackId", "tokenId", "recordingId", "snapshotId", "name", "gatheringId",
+                ]),
                 "\(named)")
         }
     }

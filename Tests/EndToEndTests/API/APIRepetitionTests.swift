@@ -123,10 +123,13 @@ import Testing
         }
     }
 
-    /// Only these two calls act outside the store. Only POST calls have an effect to repeat.
+    /// Only these calls act outside the store, or store their answer after their effect. Only POST calls have an effect to repeat.
     @Test func liveEffectsAreThese() {
         let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
-        #expect(live == ["dropStream", "changeFloor"])
+        #expect(
+            live == [
+                "dropStream", "changeFloor", "endGathering", "kickFromGathering", "pauseQueue", "resumeQueue", "removeFromQueue",
+            ])
         #expect(APIRoute.all.allSatisfy { $0.method == .post || $0.effect == .nothing })
     }
 

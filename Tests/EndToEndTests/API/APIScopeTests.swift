@@ -33,6 +33,7 @@ import Testing
         case .room: #expect(parameters.contains("roomId"))
         case .stream: #expect(parameters.isSuperset(of: ["app", "name"]))
         case .thing: #expect(!parameters.isEmpty && !parameters.contains("roomId"))
+        case .gathering: #expect(parameters == ["gatheringId"])
         case .list: #expect(parameters.isEmpty && route.method == .get)
         case .creation: #expect(parameters.isEmpty && route.method == .post)
         case .anyone: #expect(route.role == nil)
@@ -74,6 +75,10 @@ import Testing
             file: "x.jpg", takenAt: server.server.parts.rooms.now, bytes: 1, width: 1, height: 1, row: 0)
         _ = try await server.server.parts.rooms.snapshotTaken(snapshot, SnapshotBounds(perStream: 10, bytes: 0))
         foreign.ids["snapshotId"] = snapshot.id
+        let token = try await api.ok("POST", "rooms/\(Self.foreign)/channel-token", #"{"userId":"ann"}"#)["token"].string.orThrow()
+        let channel = try await WebSocketClient.open(server.addresses.http.port, "/channel?token=\(token)")
+        _ = try await channel.message("hello", within: 60)
+        foreign.ids["gatheringId"] = "plain-\(Self.foreign)"
         return foreign
     }
 
@@ -110,7 +115,7 @@ import Testing
                 let body = route.body == nil ? nil : "{}"
                 let answer = try await api(route.method.rawValue, path, body, token: token)
                 switch route.reach {
-                case .room, .stream, .thing: #expect(answer.status == 404, "\(route.name): \(answer.status) \(answer.text)")
+                case .room, .stream, .thing, .gathering: #expect(answer.status == 404, "\(route.name): \(answer.status) \(answer.text)")
                 case .server: #expect(answer.status == 403, "\(route.name): \(answer.status) \(answer.text)")
                 case .list:
                     #expect(answer.status == 200, "\(route.name): \(answer.text)")
