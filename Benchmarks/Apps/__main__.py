@@ -60,7 +60,7 @@ class Socket:
         self.writer.write(f"GET {target} HTTP/1.1\r\nHost: {server.http}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                           f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
         head = await self.reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 101"), head
+        assert head.startswith(b"HTTP/1.1 101"), head + await self.reader.read(500)
         return self
 
     def send(self, name, data):
@@ -271,7 +271,9 @@ def main():
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     settings = {
-        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(MEMBERS + 500), "EARSHOT_LIMITS_HTTP_PER_ADDRESS": str(MEMBERS + 500),
+        # One address may have three quarters of all connections.
+        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(MEMBERS * 4 // 3 + 1000),
+        "EARSHOT_LIMITS_HTTP_PER_ADDRESS": str(MEMBERS + 500),
         "EARSHOT_API_RATE_LIMIT": "1000",
     }
     for name, part in (("idle", idle), ("relay", relay), ("facade", facade)):
