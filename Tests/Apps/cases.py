@@ -227,7 +227,9 @@ def channel_kill(server):
             if len(seen) == len(users) and len(lines) > 60 + 37 * round_number:
                 break
         server.stop(signal.SIGKILL)
-        lines += [line.split() for line in members.communicate(timeout=60)[0].splitlines()]
+        # Read on by the same reader: it holds lines already, and half a line, that the pipe no longer has.
+        lines += [line.split() for line in members.stdout]
+        members.wait(timeout=60)
         last = {kind: {} for kind in ("sent", "acknowledged")}
         for kind, user, number in lines:
             last[kind][user] = int(number)
