@@ -57,6 +57,23 @@ package struct RoomEvent: Sendable, Equatable {
         case ticketApproved = "ticket.approved"
         case ticketRejected = "ticket.rejected"
         case ticketExpired = "ticket.expired"
+        /// A class: a member's role, its camera and microphone, what everybody sees, and the whiteboards.
+        case memberRole = "member.role"
+        case assistantTransferred = "assistant.transferred"
+        case deviceChanged = "device.changed"
+        case displayChanged = "display.changed"
+        case boardCreated = "board.created"
+        case boardDeleted = "board.deleted"
+        case boardTurned = "board.turned"
+        /// A machine: whose turn it is, and the game.
+        case turnOffered = "turn.offered"
+        case turnAccepted = "turn.accepted"
+        case turnDeclined = "turn.declined"
+        case turnExpired = "turn.expired"
+        case gameStarted = "game.started"
+        case gameDropped = "game.dropped"
+        case gameResult = "game.result"
+        case gameEnded = "game.ended"
         /// The machine's clock was set by more than a minute. Room time goes on unchanged and follows at `adoptsAt` if the leap holds.
         case clockLeapt = "clock.leapt"
         /// No longer created; only stores of earlier versions hold it.

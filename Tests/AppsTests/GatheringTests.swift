@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Apps
+@testable import Rooms
 @testable import Support
 
 /// The rules of a gathering: a table of inputs and effects, and random lives that keep to what must always hold.
@@ -41,6 +42,8 @@ import Testing
         case .left(let member, let why): "left \(member.id) \(why)"
         case .queueChanged(let change, let entry): "queue \(change.rawValue) \(entry.key)"
         case .ticketChanged(let change, let ticket): "ticket \(change) \(ticket.id)"
+        case .event(let kind, _): "event \(kind.rawValue)"
+        case .mute(let id, let isMuted): "mute \(id) \(isMuted)"
         case .ended(let reason): "ended \(reason)"
         }
     }
@@ -54,7 +57,9 @@ import Testing
         case .back(let member): "back \(member.id)"
         case .departed(let member, let why): "departed \(member.id) \(why)"
         case .said(let from, let object, let content, _): "said \(from.id) \(object) \(content.text)"
-        case .commanded(let from, let content): "command \(from.id) \(content.text)"
+        case .notified(let from, let object, let content, _): "notified \(from) \(object) \(content.text)"
+        case .commanded(let from, let content): "command \(from) \(content.text)"
+        case .turn(let phase, let player, _, _): "turn \(phase) \(player ?? "")"
         case .directed(let from, let name, _): "\(name) \(from.id)"
         case .queue(let change, let entry): "\(change.rawValue) \(entry.key)=\(entry.value)"
         case .ticket(let change, let ticket): "\(change) \(ticket.id)"

@@ -110,6 +110,7 @@ package struct ChannelFrame: Sendable, Equatable {
 /// | `hello` | `you`, `kind`, `room`, `members`, `state`: `queue`, `isPaused`, `tickets`, `messages` |
 /// | `message` | `from`, `object`, `content`, `at` |
 /// | `command` | `from`, `content` |
+/// | `turn` | `phase`, `player`, `uuid`, `deadline` of a machine's game |
 /// | `presence` | `action`: `join`, `away`, `back`, `leave`; `member`; `reason` of a leave |
 /// | `queue` | `action`: `OFFER`, `POLL`, `DROP`; `key`, `value` |
 /// | `ticket` | `action`: `opened`, `approved`, `rejected`, `expired`; `ticketId`, `kind`, `from`, `to`, `payload`, `expiresAt` |
@@ -118,18 +119,19 @@ package struct ChannelFrame: Sendable, Equatable {
 package enum ChannelWriter {
     /// `messages`: the last ones, oldest first, as they were sent.
     package static func frame(
-        _ signal: Gathering.Signal, kind: String, room: String, isPaused: Bool, messages: [JSONValue]
+        _ signal: Gathering.Signal, kind: String, room: String, isPaused: Bool, messages: [JSONValue],
+        greeting: (Gathering.Member) -> [JSONValue.Member] = { _ in [] }
     ) -> JSONValue? {
         switch signal {
         case .hello(let you, let others, let queue, let tickets):
-            let state: JSONValue = [
-                "queue": .array(queue.map(self.entry)), "isPaused": .bool(isPaused),
-                "tickets": .array(tickets.map { .object(self.ticket($0)) }),
-                "messages": .array(messages),
+            let state: [JSONValue.Member] = [
+                .init(name: "queue", value: .array(queue.map(self.entry))), .init(name: "isPaused", value: .bool(isPaused)),
+                .init(name: "tickets", value: .array(tickets.map { .object(self.ticket($0)) })),
+                .init(name: "messages", value: .array(messages)),
             ]
             return [
                 "type": "hello", "you": self.member(you), "kind": .string(kind), "room": .string(room),
-                "members": .array(others.map(self.member)), "state": state,
+                "members": .array(others.map(self.member)), "state": .object(state + greeting(you)),
             ]
         case .arrived(let member): return self.presence("join", member)
         case .away(let member): return self.presence("away", member)
@@ -138,11 +140,14 @@ package enum ChannelWriter {
             guard case .object(let members) = self.presence("leave", member) else { return Optional.none }
             return .object(members + [.init(name: "reason", value: .string(why.rawValue))])
         case .said(let from, let object, let content, let atMs):
+            return self.message(from.id, object, content, atMs)
+        case .notified(let from, let object, let content, let atMs): return self.message(from, object, content, atMs)
+        case .commanded(let from, let content): return ["type": "command", "from": .string(from), "content": content]
+        case .turn(let phase, let player, let uuid, let deadlineMs):
             return [
-                "type": "message", "from": .string(from.id), "object": .string(object), "content": content,
-                "at": .string(Instant.text(atMs)),
+                "type": "turn", "phase": .string(phase), "player": player.map(JSONValue.string) ?? .null,
+                "uuid": uuid.map(JSONValue.string) ?? .null, "deadline": deadlineMs.map { .string(Instant.text($0)) } ?? .null,
             ]
-        case .commanded(let from, let content): return ["type": "command", "from": .string(from.id), "content": content]
         case .queue(let change, let entry):
             return ["type": "queue", "action": .string(change.rawValue), "key": .string(entry.key), "value": .string(entry.value)]
         case .ticket(let change, let ticket):
@@ -151,6 +156,12 @@ package enum ChannelWriter {
         case .closed(let reason): return ["type": "closed", "reason": .string(reason)]
         case .directed: return Optional.none
         }
+    }
+
+    private static func message(_ from: String, _ object: String, _ content: JSONValue, _ atMs: Int64) -> JSONValue {
+        [
+            "type": "message", "from": .string(from), "object": .string(object), "content": content, "at": .string(Instant.text(atMs)),
+        ]
     }
 
     package static func ack(_ ref: JSONValue?, _ data: JSONValue = .null) -> JSONValue {

@@ -13,6 +13,7 @@ extension Gathering {
         }
         switch input {
         case .connect(let id, let name, let role, let connection): return try self.connect(id, name, role, connection, nowMs)
+        case .enter(let id, let name, let role): return try self.enter(id, name, role, nowMs)
         case .disconnect(let connection): return self.disconnect(connection, nowMs)
         case .leave(let id):
             guard let member = self.member(id) else { throw .notMember }
@@ -25,7 +26,7 @@ extension Gathering {
             return [.send(.said(from: sender, object: object, content: content, atMs: nowMs), to: try self.receivers(of: to, from: sender))]
         case .command(let from, let to, let content):
             let sender = try self.sender(from)
-            return [.send(.commanded(from: sender, content: content), to: try self.receivers(of: to, from: sender))]
+            return [.send(.commanded(from: sender.id, content: content), to: try self.receivers(of: to, from: sender))]
         case .direct(let from, let to, let name, let data):
             let sender = try self.sender(from)
             return [.send(.directed(from: sender, name: name, data: data), to: try self.receivers(of: to, from: sender))]
@@ -56,11 +57,11 @@ extension Gathering {
         return member.connection.map { [$0] } ?? []
     }
 
-    private func others(than id: String) -> [ConnectionID] { self.members.compactMap { $0.id == id ? nil : $0.connection } }
+    func others(than id: String) -> [ConnectionID] { self.members.compactMap { $0.id == id ? nil : $0.connection } }
 
-    private var all: [ConnectionID] { self.members.compactMap(\.connection) }
+    var all: [ConnectionID] { self.members.compactMap(\.connection) }
 
-    private func connections(of ids: String...) -> [ConnectionID] { ids.compactMap { self.member($0)?.connection } }
+    func connections(of ids: String...) -> [ConnectionID] { ids.compactMap { self.member($0)?.connection } }
 
     // MARK: - Members
 
@@ -68,10 +69,7 @@ extension Gathering {
         _ id: String, _ name: String, _ role: String, _ connection: ConnectionID, _ nowMs: Int64
     ) throws(GatheringRefusal) -> [Effect] {
         guard let index = self.members.firstIndex(where: { $0.id == id }) else {
-            guard self.members.count < self.limits.members else { throw .full(limit: self.limits.members) }
-            self.joins += 1
-            let member = Member(id: id, name: name, role: role, joinedAtMs: nowMs, order: self.joins, connection: connection)
-            self.members.append(member)
+            let member = try self.add(id, name, role, connection, nowMs)
             return [.joined(member), .send(.arrived(member), to: self.others(than: id)), self.hello(member)]
         }
         let (former, wasAway) = (self.members[index].connection, self.members[index].awaySinceMs != nil)
@@ -85,6 +83,24 @@ extension Gathering {
         if let former, former != connection { effects.append(.close(former, .replaced)) }
         if wasAway { effects.append(.send(.back(member), to: self.others(than: id))) }
         return effects + [self.hello(member)]
+    }
+
+    private mutating func enter(_ id: String, _ name: String, _ role: String, _ nowMs: Int64) throws(GatheringRefusal) -> [Effect] {
+        guard self.member(id) == nil else { return [] }
+        let member = try self.add(id, name, role, nil, nowMs)
+        return [.joined(member), .send(.arrived(member), to: self.others(than: id))]
+    }
+
+    private mutating func add(
+        _ id: String, _ name: String, _ role: String, _ connection: ConnectionID?, _ nowMs: Int64
+    ) throws(GatheringRefusal) -> Member {
+        guard self.members.count < self.limits.members else { throw .full(limit: self.limits.members) }
+        self.joins += 1
+        let member = Member(
+            id: id, name: name, role: role, joinedAtMs: nowMs, order: self.joins, connection: connection,
+            awaySinceMs: connection == nil ? nowMs : nil)
+        self.members.append(member)
+        return member
     }
 
     private func hello(_ member: Member) -> Effect {
@@ -104,7 +120,7 @@ extension Gathering {
         return [.send(.away(member), to: self.others(than: member.id))]
     }
 
-    private mutating func remove(_ member: Member, _ departure: Departure) -> [Effect] {
+    mutating func remove(_ member: Member, _ departure: Departure) -> [Effect] {
         var effects: [Effect] = []
         for ticket in self.tickets where ticket.from == member.id || ticket.to == member.id {
             effects += self.close(ticket, .expired)
@@ -145,7 +161,7 @@ extension Gathering {
         return self.dequeue(entry, .poll)
     }
 
-    private mutating func dequeue(_ entry: Entry, _ change: QueueChange) -> [Effect] {
+    mutating func dequeue(_ entry: Entry, _ change: QueueChange) -> [Effect] {
         self.queue.removeAll { $0.key == entry.key }
         return [.queueChanged(change, entry), .send(.queue(change, entry), to: self.all)]
     }
@@ -178,7 +194,7 @@ extension Gathering {
     }
 
     /// A ticket's end: both are told when nobody has answered, otherwise who asked.
-    private mutating func close(_ ticket: Ticket, _ change: TicketChange) -> [Effect] {
+    mutating func close(_ ticket: Ticket, _ change: TicketChange) -> [Effect] {
         self.tickets.removeAll { $0.id == ticket.id }
         let told = change == .expired ? self.connections(of: ticket.from, ticket.to) : self.connections(of: ticket.from)
         return [.ticketChanged(change, ticket), .send(.ticket(change, ticket), to: told)]
@@ -196,7 +212,7 @@ extension Gathering {
         return effects
     }
 
-    private mutating func end(_ reason: String) -> [Effect] {
+    mutating func end(_ reason: String) -> [Effect] {
         self.hasEnded = true
         var effects: [Effect] = [.send(.closed(reason: reason), to: self.all)]
         for member in self.members {

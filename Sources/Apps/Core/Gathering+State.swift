@@ -6,8 +6,8 @@ extension Gathering {
     package static func isKept(_ effects: [Effect]) -> Bool {
         effects.contains { effect in
             switch effect {
-            case .joined, .left, .queueChanged, .ticketChanged, .ended: true
-            case .send, .close: false
+            case .joined, .left, .queueChanged, .ticketChanged, .event, .ended: true
+            case .send, .close, .mute: false
             }
         }
     }
@@ -37,7 +37,11 @@ extension Gathering {
 
     /// Reads what ``state`` wrote. Everybody is away, since `nowMs` unless since longer. Throws for text that it did not write.
     package init(state text: String, limits: GatheringLimits, nowMs: Int64) throws {
-        let value = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer)
+        try self.init(state: try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer), limits: limits, nowMs: nowMs)
+    }
+
+    /// The same, of JSON that a dialect has read already.
+    init(state value: JSONValue, limits: GatheringLimits, nowMs: Int64) throws {
         self.init(limits: limits)
         self.joins = Int(clamping: try value.number("joins"))
         self.isPaused = value["isPaused"] == .bool(true)
@@ -61,17 +65,17 @@ extension Gathering {
 }
 
 extension JSONValue {
-    fileprivate func number(_ name: String) throws(FieldError) -> Int64 {
+    func number(_ name: String) throws(FieldError) -> Int64 {
         guard case .integer(let number)? = self[name] else { throw FieldError(name, self[name]?.shown ?? "", "expected a whole number") }
         return number
     }
 
-    fileprivate func text(_ name: String) throws(FieldError) -> String {
+    func text(_ name: String) throws(FieldError) -> String {
         guard case .string(let text)? = self[name] else { throw FieldError(name, self[name]?.shown ?? "", "expected a string") }
         return text
     }
 
-    fileprivate func entries(_ name: String) throws(FieldError) -> [JSONValue] {
+    func entries(_ name: String) throws(FieldError) -> [JSONValue] {
         guard case .array(let entries)? = self[name] else { throw FieldError(name, self[name]?.shown ?? "", "expected an array") }
         return entries
     }

@@ -118,6 +118,8 @@ package enum GatheringRefusal: Error, Sendable, Equatable, CustomStringConvertib
     case tooManyTickets(limit: Int)
     case ended
     case invalid(FieldError)
+    /// A dialect's own: its code, as its clients know it.
+    case dialect(code: String, message: String)
 
     package var code: String {
         switch self {
@@ -132,6 +134,7 @@ package enum GatheringRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case .tooManyTickets: "too_many_tickets"
         case .ended: "ended"
         case .invalid: "invalid"
+        case .dialect(let code, _): code
         }
     }
 
@@ -148,6 +151,7 @@ package enum GatheringRefusal: Error, Sendable, Equatable, CustomStringConvertib
         case .tooManyTickets(let limit): "There are \(limit) open requests already, the limit."
         case .ended: "It has ended."
         case .invalid(let error): "\(error)"
+        case .dialect(_, let message): message
         }
     }
 }

@@ -25,8 +25,9 @@ extension GatheringChange {
                             .init(name: "ticketId", value: .string(ticket.id)), .init(name: "kind", value: .string(ticket.kind)),
                             .init(name: "from", value: .string(ticket.from)), .init(name: "to", value: .string(ticket.to)),
                         ]))
+            case .event(let kind, let data): self.events.append(Event(kind, data))
             case .ended: self.hasEnded = true
-            case .send, .close: break
+            case .send, .close, .mute: break
             }
         }
     }

@@ -1,3 +1,4 @@
+package import Rooms
 package import Support
 
 extension Gathering {
@@ -5,6 +6,8 @@ extension Gathering {
     package enum Input: Sendable, Equatable {
         /// A member connects: a new one, one that comes back, or one that has another connection, which is closed then.
         case connect(id: String, name: String, role: String, ConnectionID)
+        /// A member that has no connection yet: it is away until it connects.
+        case enter(id: String, name: String, role: String)
         case disconnect(ConnectionID)
         case leave(id: String)
         case kick(id: String)
@@ -37,6 +40,10 @@ extension Gathering {
         case left(Member, Departure)
         case queueChanged(QueueChange, Entry)
         case ticketChanged(TicketChange, Ticket)
+        /// Something that back ends are told, besides the above.
+        case event(RoomEvent.Kind, [JSONValue.Member])
+        /// A member's voice in the room's talk.
+        case mute(String, Bool)
         case ended(reason: String)
     }
 
@@ -63,7 +70,11 @@ extension Gathering {
         case back(Member)
         case departed(Member, Departure)
         case said(from: Member, object: String, content: JSONValue, atMs: Int64)
-        case commanded(from: Member, content: JSONValue)
+        /// A dialect's word of what has changed. Of `said` the last ones are kept for who comes later, of these none.
+        case notified(from: String, object: String, content: JSONValue, atMs: Int64)
+        case commanded(from: String, content: JSONValue)
+        /// Where the game of a machine is. `deadlineMs`: when the phase ends, in milliseconds since 1970.
+        case turn(phase: String, player: String?, uuid: String?, deadlineMs: Int64?)
         case directed(from: Member, name: String, data: [JSONValue.Member])
         case queue(QueueChange, Entry)
         case ticket(TicketChange, Ticket)

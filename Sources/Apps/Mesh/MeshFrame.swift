@@ -95,7 +95,7 @@ package struct MeshWriter: Sendable, Equatable {
         case .arrived(let member): return self.frame("new_peer", [.init(name: "socketId", value: .string(member.id))])
         case .departed(let member, _): return self.frame("remove_peer", [.init(name: "socketId", value: .string(member.id))])
         case .directed(let from, let name, let data): return self.frame(name, Self.forwarded(data, from: from.id, name))
-        case .away, .back, .said, .commanded, .queue, .ticket, .closed: return nil
+        case .away, .back, .said, .notified, .commanded, .turn, .queue, .ticket, .closed: return nil
         }
     }
 
