@@ -1,22 +1,25 @@
 package import HTTPServer
 package import Hummingbird
 
-/// The apps' ordinary requests: the cloud's API, the push heartbeat, the mesh's page. Any thread.
+/// The apps' ordinary requests: the cloud's API, the push heartbeat, tickets, the mesh's page. Any thread.
 package final class AppRoutes: Sendable {
     private let tencent: TencentFacade
     private let heartbeat: PushHeartbeat
     private let meshPage: MeshPage
+    private let tickets: AppTicketRoute
 
     package init(_ services: AppServices) {
         self.tencent = TencentFacade(services)
         self.heartbeat = PushHeartbeat(services)
         self.meshPage = MeshPage(services)
+        self.tickets = AppTicketRoute(services: services)
     }
 
     /// Nil when the request is not the apps'.
     package func respond(to request: Request, _ context: APIContext) async -> Response? {
         if TencentFacade.claims(request) { return await self.tencent.respond(to: request, context) }
         if let stream = PushHeartbeat.stream(of: request.uri.path) { return await self.heartbeat.respond(stream, request, context) }
+        if AppTicketRoute.claims(request) { return await self.tickets.respond(to: request, context) }
         return self.meshPage.respond(to: request)
     }
 }

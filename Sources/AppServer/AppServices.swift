@@ -23,6 +23,7 @@ package final class AppServices: Sendable {
     package let counters = AppCounters()
     package let mesh: MeshService
     package let gatherings: Gatherings
+    let tickets = OneTimeTickets<ChannelToken>()
     /// Throttles the log lines of what is refused.
     let flood = LogRateLimiter()
 

@@ -1,9 +1,9 @@
 import Access
 package import HTTPServer
 package import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import LibC
-import NIOCore
+package import NIOCore
 import NIOHTTP1
 package import ServerConfiguration
 import Support
@@ -35,7 +35,7 @@ package struct PageRequest: Sendable {
             local: request.channel.localAddress)
     }
 
-    init(_ request: Request, _ channel: any Channel) {
+    package init(_ request: Request, _ channel: any Channel) {
         self.init(
             origins: request.headers[values: .origin], fetchSite: Self.fetchSite.flatMap { request.headers[$0] },
             hosts: request.head.authority.map { [$0] } ?? [], local: channel.localAddress)

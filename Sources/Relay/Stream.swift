@@ -76,4 +76,11 @@ package struct StreamSnapshot: Sendable {
     package let health: StreamHealth?
     package let viewers: Int
     package let ringBytes: Int
+    /// What the publisher's metadata says.
+    let announced: AnnouncedFigures
+
+    /// By the publisher's metadata; nil when it says nothing.
+    package var announcedFramesPerSecond: Double? { self.announced.framesPerSecond }
+    package var announcedVideoBitsPerSecond: Double? { self.announced.videoBitsPerSecond }
+    package var announcedAudioBitsPerSecond: Double? { self.announced.audioBitsPerSecond }
 }

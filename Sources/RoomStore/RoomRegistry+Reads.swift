@@ -80,8 +80,8 @@ extension RoomRegistry {
     }
 
     /// The pushes that run, in the order in which they began.
-    package nonisolated func runningPushes() async throws(RegistryError) -> [PublishedPush] {
-        try await self.store.read { try $0.runningPushes() }
+    package nonisolated func runningPushes(of path: StreamPath? = nil) async throws(RegistryError) -> [PublishedPush] {
+        try await self.store.read { try $0.runningPushes(of: path) }
     }
 
     /// Pushes that have ended, a page of them, and how many there are in all.

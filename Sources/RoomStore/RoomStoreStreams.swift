@@ -113,9 +113,13 @@ extension StoreAccess {
             mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
     }
 
-    /// The pushes that run.
-    func runningPushes() throws -> [PublishedPush] {
-        try self.all("SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL ORDER BY sequence", []) { row in Self.published(&row) }
+    /// The pushes that run; of one stream, or of all.
+    func runningPushes(of path: StreamPath?) throws -> [PublishedPush] {
+        let isThis = path == nil ? "" : " AND app = ? AND name = ?"
+        return try self.all(
+            "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL\(isThis) ORDER BY sequence",
+            StoreArguments(path.map { [$0.app, $0.name] } ?? [])
+        ) { row in Self.published(&row) }
     }
 
     /// Pushes that have ended, and how many fit the query in all.

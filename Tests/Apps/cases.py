@@ -198,13 +198,18 @@ def guide_browser(server):
             page.run(f"{guide.here(mesh, server)}; undefined")
             page.wait("socket.readyState === 1", "the mesh")
         pages[0].wait("document.title === 'hello from the newcomer'", "the newcomer's greeting")
-        [channel] = guide.blocks("channel.md", "js")
+        [channel, ticket] = guide.blocks("channel.md", "js")
         url = server.api("rooms/walk/channel-token", {"userId": "ann"})["url"]
         page = browser.page(server.console.split("#")[0])
         page.wait("document.readyState === 'complete'", "a page of this server")
         page.run(f"const url = {json.dumps(url)}; {channel}; undefined")
         page.wait("document.title === 'queued'", "a place in the queue")
         assert server.api("gatherings/plain-walk")["queue"][0]["value"] == "first in line"
+        other = server.api("rooms/walk/channel-token", {"userId": "bob"})["url"]
+        page.run(
+            f"(async () => {{ const url = {json.dumps(other)}; {ticket}; const bob = new WebSocket(once);"
+            " bob.onmessage = ({ data }) => { document.title = JSON.parse(data).you.id; }; })(); undefined")
+        page.wait("document.title === 'bob'", "a member by a ticket")
 
 
 @case

@@ -78,6 +78,7 @@ def drive(options, key, method, sign, name):
         row = wait("figures of the push", info)
         assert (row.Resolution, row.Vcodec, row.Acodec, row.AsampleRate) == ("320x240", "H264", "AAC", 44100), row.to_json_string()
         assert 20 <= row.VideoFps <= 30 and row.VideoSpeed > 20000 and row.ClientIp == "127.0.0.1"
+        assert row.MetaFps == 25 and 280_000 < row.MetaVideoSpeed < 310_000 and row.MetaAudioSpeed > 30_000, row.to_json_string()
         ask(sdk, "DropLiveStream", **stream)
         device.ended()
         assert state() == "inactive"

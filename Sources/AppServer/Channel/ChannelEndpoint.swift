@@ -11,7 +11,8 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// `GET /channel?token=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a ``ChannelToken``.
+/// `GET /channel?token=` or `?ticket=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a
+/// ``ChannelToken``, a ticket comes from ``AppTicketRoute``.
 package struct ChannelEndpoint: HTTPTakeover {
     private let services: AppServices
 
@@ -41,7 +42,9 @@ package struct ChannelEndpoint: HTTPTakeover {
                 .forbidden, .forbidden,
                 "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
         }
-        let token = try self.token(QueryParameters(String(request.head.query ?? "")))
+        guard let token = try self.services.credential(QueryParameters(String(request.head.query ?? ""))) else {
+            throw APIError(.unauthorized, .unauthorized, "A channel needs a token or a ticket: /channel?token=….")
+        }
         guard Gatherings.kinds.contains(token.kind) else {
             throw APIError(FieldError("token", "", "its kind is \(token.kind); expected \(Gatherings.kinds.joined(separator: " or "))"))
         }
@@ -60,18 +63,6 @@ package struct ChannelEndpoint: HTTPTakeover {
                     ChannelSession(services.gatherings, token, room), limits: services.socketLimits, sweepers: services.sweepers,
                     counters: services.counters)
             ]
-        }
-    }
-
-    private func token(_ query: QueryParameters) throws(APIError) -> ChannelToken {
-        let tokens = query.all("token")
-        guard tokens.count == 1, let text = tokens.first else {
-            throw APIError(.unauthorized, .unauthorized, "A channel needs one token: /channel?token=….")
-        }
-        do throws(AdmissionRefusal) {
-            return try ChannelToken(verifying: text, keys: self.services.keys, nowSeconds: WallClock.seconds)
-        } catch {
-            throw APIError(.unauthorized, .unauthorized, error.message)
         }
     }
 }

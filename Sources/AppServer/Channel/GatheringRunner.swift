@@ -14,14 +14,34 @@ final class GatheringRunner: Sendable {
     let kind: String
     let room: RoomID
 
-    /// An input, and who is to hear of its outcome.
+    /// What an input makes of a gathering, and what follows. Throws a refusal and leaves it as it was.
+    typealias Change = @Sendable (inout any GatheringDialect, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect]
+    typealias Outcome = Result<any GatheringDialect, GatheringFailure>
+
+    /// A change, and who is to hear of its outcome.
     struct Command: Sendable {
-        let input: Gathering.Input
-        var done: @Sendable (Result<Gathering, GatheringFailure>) -> Void = { _ in }
+        let change: Change
+        /// Is forgotten if the change is refused.
+        var connects: ConnectionID?
+        /// Is forgotten afterwards.
+        var disconnects: ConnectionID?
+        var done: @Sendable (Outcome) -> Void
+
+        init(_ change: @escaping Change, done: @escaping @Sendable (Outcome) -> Void = { _ in }) {
+            self.change = change
+            self.done = done
+        }
+
+        init(input: Gathering.Input, done: @escaping @Sendable (Outcome) -> Void = { _ in }) {
+            self.init(
+                { (gathering, nowMs) throws(GatheringRefusal) in try gathering.apply(input, nowMs: nowMs) }, done: done)
+            if case .connect(_, _, _, let connection) = input { self.connects = connection }
+            if case .disconnect(let connection) = input { self.disconnects = connection }
+        }
     }
 
     private struct State {
-        var gathering: Gathering
+        var gathering: any GatheringDialect
         var createdAtMs: Int64
         var peers: [ConnectionID: AppPeer] = [:]
         /// The last messages, as they were sent.
@@ -43,8 +63,8 @@ final class GatheringRunner: Sendable {
     private static let mostCommands = 10_000
 
     init(
-        id: String, kind: String, room: RoomID, _ gathering: Gathering, isStored: Bool, createdAtMs: Int64, rooms: RoomRegistry,
-        whenOver: @escaping @Sendable (GatheringRunner) -> Void
+        id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
+        rooms: RoomRegistry, whenOver: @escaping @Sendable (GatheringRunner) -> Void
     ) {
         self.id = id
         self.kind = kind
@@ -64,7 +84,8 @@ final class GatheringRunner: Sendable {
     }
 
     /// The state now, for lists.
-    var gathering: Gathering { self.state.withLock { $0.gathering } }
+    var dialect: any GatheringDialect { self.state.withLock { $0.gathering } }
+    var gathering: Gathering { self.dialect.gathering }
     var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
     var nextDeadlineMs: Int64? { self.state.withLock { $0.gathering.nextDeadlineMs } }
 
@@ -83,6 +104,15 @@ final class GatheringRunner: Sendable {
         return true
     }
 
+    /// Carries a command out and waits for its outcome.
+    func outcome(of command: Command) async -> Outcome {
+        await withCheckedContinuation { waiting in
+            var waited = command
+            waited.done = { waiting.resume(returning: $0) }
+            if !self.submit(waited) { waiting.resume(returning: .failure(.refused(.ended))) }
+        }
+    }
+
     /// A connection that asks to be let in. Its frames come from here once it is.
     func add(_ peer: AppPeer) { self.state.withLock { $0.peers[peer.id] = peer } }
 
@@ -92,35 +122,41 @@ final class GatheringRunner: Sendable {
 
     private func take(_ command: Command) async {
         let nowMs = self.rooms.now
-        var next = self.gathering
+        var next = self.dialect
         let effects: [Gathering.Effect]
         do throws(GatheringRefusal) {
-            effects = try next.apply(command.input, nowMs: nowMs)
+            effects = try command.change(&next, nowMs)
         } catch {
-            if case .connect(_, _, _, let connection) = command.input { self.state.withLock { $0.peers[connection] = nil } }
+            self.forget(command.connects)
             return command.done(.failure(.refused(error)))
         }
         if Gathering.isKept(effects) {
             do throws(RegistryError) {
                 try await self.rooms.commit(GatheringChange(self.stored(next), effects))
             } catch {
-                if case .connect(_, _, _, let connection) = command.input { self.state.withLock { $0.peers[connection] = nil } }
+                self.forget(command.connects)
                 return command.done(.failure(.notStored(error)))
             }
         }
+        let result = next
         self.state.withLock { state in
-            state.gathering = next
+            state.gathering = result
             if Gathering.isKept(effects) { state.isStored = true }
             self.perform(effects, &state)
-            if case .disconnect(let connection) = command.input { state.peers[connection] = nil }
         }
-        command.done(.success(next))
+        self.forget(command.disconnects)
+        command.done(.success(result))
+    }
+
+    private func forget(_ connection: ConnectionID?) {
+        guard let connection else { return }
+        self.state.withLock { $0.peers[connection] = nil }
     }
 
     /// After each command: ends the work when nobody is left and nothing waits.
     private func rest() async {
         let (gathering, isStored) = self.state.withLock { ($0.gathering, $0.isStored) }
-        if gathering.isIdle, !gathering.hasEnded, isStored {
+        if gathering.isIdle, !gathering.gathering.hasEnded, isStored {
             var change = GatheringChange(self.stored(gathering))
             change.hasEnded = true
             // What is left of it would be found empty at the next start, and forgotten then.
@@ -129,13 +165,13 @@ final class GatheringRunner: Sendable {
         }
         let isOver = self.state.withLock { state in
             state.pending -= 1
-            state.isOver = state.gathering.hasEnded || (state.gathering.isIdle && state.pending == 0)
+            state.isOver = state.gathering.gathering.hasEnded || (state.gathering.isIdle && state.pending == 0)
             return state.isOver
         }
         if isOver { self.whenOver(self) }
     }
 
-    private func stored(_ gathering: Gathering) -> StoredGathering {
+    private func stored(_ gathering: any GatheringDialect) -> StoredGathering {
         StoredGathering(id: self.id, kind: self.kind, roomID: self.room, state: gathering.state.text, createdAt: self.createdAtMs)
     }
 
@@ -146,7 +182,8 @@ final class GatheringRunner: Sendable {
             case .send(let signal, let receivers):
                 guard
                     let value = ChannelWriter.frame(
-                        signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.isPaused, messages: state.messages)
+                        signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.gathering.isPaused,
+                        messages: state.messages, greeting: state.gathering.greeting)
                 else { continue }
                 if case .said = signal {
                     state.messages.append(value)
@@ -157,7 +194,7 @@ final class GatheringRunner: Sendable {
             case .close(let connection, let why):
                 let (code, reason) = why.closeCode
                 state.peers.removeValue(forKey: connection)?.close(code, reason)
-            case .joined, .left, .queueChanged, .ticketChanged, .ended: break
+            case .joined, .left, .queueChanged, .ticketChanged, .event, .mute, .ended: break
             }
         }
     }

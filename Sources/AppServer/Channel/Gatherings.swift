@@ -45,7 +45,7 @@ package final class Gatherings: Sendable {
     }
 
     private func runner(
-        _ id: String, _ kind: String, _ room: RoomID, _ gathering: Gathering, isStored: Bool, createdAtMs: Int64
+        _ id: String, _ kind: String, _ room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64
     ) -> GatheringRunner {
         GatheringRunner(id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms) {
             [weak self] over in
@@ -102,15 +102,11 @@ package final class Gatherings: Sendable {
     /// Applies an operator's input. Nil when there is no such gathering.
     package func apply(_ input: Gathering.Input, to id: String) async throws(GatheringRefusal) -> Snapshot? {
         guard let runner = self.find(id) else { return nil }
-        let outcome = await withCheckedContinuation { done in
-            if !runner.submit(.init(input: input, done: { done.resume(returning: $0) })) {
-                done.resume(returning: .failure(.refused(.ended)))
-            }
-        }
-        switch outcome {
+        switch await runner.outcome(of: .init(input: input)) {
         case .success(let gathering):
             return Snapshot(
-                id: runner.id, kind: runner.kind, room: runner.room.rawValue, createdAtMs: runner.createdAtMs, gathering: gathering)
+                id: runner.id, kind: runner.kind, room: runner.room.rawValue, createdAtMs: runner.createdAtMs,
+                gathering: gathering.gathering)
         case .failure(.refused(let refusal)): throw refusal
         case .failure(let failure): throw .invalid(FieldError("gathering", id, failure.message))
         }

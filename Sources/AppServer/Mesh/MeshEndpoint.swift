@@ -20,7 +20,8 @@ import Foundation
 ///
 /// | query | |
 /// |---|---|
-/// | `token` | a ``ChannelToken``; its member's id and its room are then those of the connection |
+/// | `token` | a ``ChannelToken`` for the only room that the connection may join |
+/// | `ticket` | the same, of ``AppTicketRoute`` |
 /// | `names=double` | names that begin with two underscores |
 ///
 /// Without a token the address must be in `apps.mesh.from`, and a browser's page this server's own or of `http.allowOrigin`.
@@ -71,25 +72,18 @@ package struct MeshEndpoint: HTTPTakeover {
 
     /// The connection's id, and its room if the credential names one.
     private func member(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> (id: String, room: String?) {
-        let tokens = query.all("token")
         let page = PageRequest(request)
-        if let text = tokens.first {
-            guard tokens.count == 1 else { throw APIError(FieldError("token", "", "expected one")) }
+        if let token = try self.services.credential(query) {
             guard self.services.pages.letsSocket(page) else {
                 throw APIError(
                     .forbidden, .forbidden,
                     "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
             }
-            do throws(AdmissionRefusal) {
-                let token = try ChannelToken(verifying: text, keys: self.services.keys, nowSeconds: WallClock.seconds)
-                guard token.kind == "mesh" else {
-                    throw AdmissionRefusal(reason: .credentialWrong, message: "The token is for the kind \(token.kind); expected mesh.")
-                }
-                // One person may have several tabs: each is a member of its own.
-                return (UUID().uuidString.lowercased(), token.room)
-            } catch {
-                throw APIError(.unauthorized, .unauthorized, error.message)
+            guard token.kind == MeshService.kind else {
+                throw APIError(.unauthorized, .unauthorized, "The token is for the kind \(token.kind); expected mesh.")
             }
+            // One person may have several tabs: each is a member of its own.
+            return (UUID().uuidString.lowercased(), token.room)
         }
         guard let client = self.services.connections.clients.client(of: request),
             self.services.config.apps.meshFrom.contains(address: client)

@@ -40,9 +40,6 @@ package struct AppSocketLimits: Sendable {
 
     /// Messages that an app does not take, within ten seconds.
     static let badMessages = 20.0
-    static let pingMs: Int64 = 15_000
-    static let deadMs: Int64 = 45_000
-    static let closeMs: Int64 = 2_000
     /// Pings, pongs and fragments are frames too.
     static let framesPerMessage = 4
 

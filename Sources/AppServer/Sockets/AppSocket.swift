@@ -9,26 +9,17 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    private enum Mode: Equatable {
-        case open
-        /// Our close frame is on its way. Waits for the peer's, unless the peer broke the protocol.
-        case closing(untilMs: Int64, listens: Bool)
-        case closed
-    }
-
     private let session: any AppSession
     private let limits: AppSocketLimits
     private let sweepers: LoopSweepers
     private let counters: AppCounters
 
-    private var mode = Mode.open
+    private var life = WebSocketLife(nowMs: LoopSweeper.nowMs)
     private var context: ChannelHandlerContext?
     private var sweeper: LoopSweeper?
     private var reader: WebSocketReader
     private var isOver = false
     private var isFlushDue = false
-    private var lastFrameMs: Int64 = 0
-    private var lastPingMs: Int64 = 0
     private var messages: TokenBucket
     private var bad: TokenBucket
 
@@ -54,8 +45,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         self.context = context
         let sweeper = self.sweepers.of(context.eventLoop)
         self.sweeper = sweeper
-        self.lastFrameMs = self.nowMs
-        self.lastPingMs = self.lastFrameMs
+        self.life = WebSocketLife(nowMs: self.nowMs)
         sweeper.add(self)
         self.counters.update { $0.connections += 1 }
         let id = ConnectionID(Self.next.wrappingAdd(1, ordering: .relaxed).oldValue)
@@ -65,14 +55,14 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.end()
         self.sweeper?.remove(self)
-        self.mode = .closed
+        self.life.end()
         self.context = nil
         self.counters.update { $0.connections -= 1 }
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
         self.end()
-        self.mode = .closed
+        self.life.end()
         context.fireChannelInactive()
     }
 
@@ -94,24 +84,18 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     package func sweep(nowMs: Int64) {
         guard let context = self.context else { return }
-        switch self.mode {
-        case .closed: break
-        case .closing(let untilMs, _):
-            if nowMs >= untilMs { context.close(promise: nil) }
-        case .open:
-            if nowMs - self.lastFrameMs >= AppSocketLimits.deadMs {
-                self.close(1013, "no answer to pings")
-            } else if nowMs - self.lastPingMs >= AppSocketLimits.pingMs {
-                self.lastPingMs = nowMs
-                self.write(WebSocketWriter.ping(), context)
-            }
+        switch self.life.due(nowMs: nowMs) {
+        case .nothing: break
+        case .ping: self.write(WebSocketWriter.ping(), context)
+        case .dead: self.close(1013, "no answer to pings")
+        case .cut: context.close(promise: nil)
         }
     }
 
     // MARK: - Out
 
     func send(_ frame: ByteBuffer) {
-        guard case .open = self.mode, let context = self.context else { return }
+        guard self.life.isOpen, let context = self.context else { return }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         guard waiting <= self.limits.backlogBytes else {
             self.counters.update { $0.cut[.tooSlow, default: 0] += 1 }
@@ -133,8 +117,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     /// Sends code and reason, then waits a moment for the peer's close frame.
     func close(_ code: UInt16, _ reason: String, listens: Bool = true) {
-        guard case .open = self.mode, let context = self.context else { return }
-        self.mode = .closing(untilMs: self.nowMs + AppSocketLimits.closeMs, listens: listens)
+        guard let context = self.context, self.life.beginClose(nowMs: self.nowMs, listens: listens) else { return }
         self.write(WebSocketWriter.close(code, reason), context)
         self.end()
     }
@@ -143,37 +126,27 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
-        guard self.isListening else { return }
+        guard self.life.isListening else { return }
         self.reader.append(&bytes)
         let before = self.reader.frames
         do throws(WebSocketError) {
-            while self.isListening, let input = try self.reader.next() { self.take(input, context) }
-            if self.reader.frames > before { self.lastFrameMs = self.nowMs }
+            while self.life.isListening, let input = try self.reader.next() { self.take(input, context) }
+            if self.reader.frames > before { self.life.heard(nowMs: self.nowMs) }
         } catch {
             self.counters.update { $0.cut[.protocolError, default: 0] += 1 }
-            if case .open = self.mode { self.close(error.code, error.reason, listens: false) } else { context.close(promise: nil) }
-        }
-    }
-
-    private var isListening: Bool {
-        switch self.mode {
-        case .open: true
-        case .closing(_, let listens): listens
-        case .closed: false
+            if self.life.isOpen { self.close(error.code, error.reason, listens: false) } else { context.close(promise: nil) }
         }
     }
 
     private func take(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
         if case .close(let code) = input {
-            // RFC 6455 §5.5.1: return the same code; the server then closes first, §7.1.1.
-            if case .open = self.mode { self.close(code ?? 1000, "") }
-            self.mode = .closing(untilMs: self.nowMs + AppSocketLimits.closeMs, listens: false)
-            let done = context.eventLoop.makePromise(of: Void.self)
-            done.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
-            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: done)
-            return
+            if self.life.peerCloses(nowMs: self.nowMs) {
+                self.write(WebSocketWriter.close(code ?? 1000, ""), context)
+                self.end()
+            }
+            return context.closeWhenWritten()
         }
-        guard case .open = self.mode else { return }
+        guard self.life.isOpen else { return }
         guard self.messages.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else {
             self.counters.update { $0.cut[.tooMany, default: 0] += 1 }
             return self.close(1008, "more than \(self.limits.messageRate) messages a second", listens: false)

@@ -35,6 +35,12 @@ struct TencentLists {
         }
     }
 
+    /// A figure of the publisher's own, which may be any; 0 when it gave none.
+    private static func whole(_ figure: Double?) -> JSONValue {
+        guard let figure, figure > 0, figure < 1e12 else { return 0 }
+        return .integer(Int64(figure.rounded()))
+    }
+
     private func cut<Entry>(_ entries: [Entry], to page: TencentAction.Page) -> [Entry] {
         guard page.offset < entries.count else { return [] }
         return Array(entries[page.offset...].prefix(page.size))
@@ -54,10 +60,8 @@ struct TencentLists {
 
     func state(of path: StreamPath) async throws -> State {
         if try await self.services.rooms.ban(of: path) != nil { return .forbid }
-        let isLive = await self.services.streams.onHome(of: path.description) { home, stream in
-            home.snapshot(of: stream)?.stream.hasPublisher ?? false
-        }
-        return isLive == true ? .active : .inactive
+        // By what the history will say of the push: one that ends before its media was noted was never active.
+        return try await self.services.rooms.runningPushes(of: path).contains { $0.mediaAt != nil } ? .active : .inactive
     }
 
     func history(
@@ -111,7 +115,10 @@ struct TencentLists {
                 "Vcodec": .string(meter.video.map { Self.word($0.codec.name) } ?? ""),
                 "Acodec": .string(meter.audio.map { Self.word($0.codec.name) } ?? ""),
                 "Resolution": .string(Self.resolution(meter.video?.width, meter.video?.height)),
-                "AsampleRate": .integer(Int64(meter.audio?.sampleRate ?? 0)), "MetaAudioSpeed": 0, "MetaVideoSpeed": 0, "MetaFps": 0,
+                "AsampleRate": .integer(Int64(meter.audio?.sampleRate ?? 0)),
+                "MetaAudioSpeed": Self.whole(running.stream.announcedAudioBitsPerSecond),
+                "MetaVideoSpeed": Self.whole(running.stream.announcedVideoBitsPerSecond),
+                "MetaFps": Self.whole(running.stream.announcedFramesPerSecond),
             ]
         }
         return TencentAnswer.page(page, total: all.count, "DataInfoList", entries)

@@ -17,11 +17,15 @@ export const kinds = {
   'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
   'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
   'queue.changed': 'Queue changed', 'ticket.opened': 'Asked for something', 'ticket.approved': 'Request approved', 'ticket.rejected': 'Request rejected', 'ticket.expired': 'Request not answered',
+  'member.role': 'Another role', 'assistant.transferred': 'Another assistant', 'device.changed': 'Camera or microphone switched', 'display.changed': 'The class sees something else',
+  'board.created': 'Whiteboard made', 'board.deleted': 'Whiteboard deleted', 'board.turned': 'Whiteboard turned',
+  'turn.offered': 'Turn offered', 'turn.accepted': 'Turn accepted', 'turn.declined': 'Turn declined', 'turn.expired': 'Turn not answered',
+  'game.started': 'Game began', 'game.dropped': 'Claw dropped', 'game.result': 'Result of a game', 'game.ended': 'Game over',
   'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
 };
 
 // What the words say already, or what only programs need.
-const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs']);
+const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs', 'uuid', 'boardId']);
 
 /** Names of what an event tells. */
 const details = {
@@ -29,6 +33,7 @@ const details = {
   expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
   recordingId: 'recording number', renewedUntil: 'until', sessionId: 'session', snapshotId: 'picture', target: 'target', taskId: 'link', title: 'title', transport: 'protocol', userId: 'user', adoptsAt: 'follows at', byMs: 'by', takenAt: 'taken',
   startedAt: 'begun', endedAt: 'ended', ticketId: 'request', kind: 'kind', key: 'member', value: 'value', to: 'to', action: 'action',
+  role: 'role', device: 'device', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because',
 };
 
 function detail([name, value]) {

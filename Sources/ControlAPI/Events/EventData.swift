@@ -189,7 +189,7 @@ enum EventData {
         "DeviceChangedData", Self.room(),
         [
             .always("userId", .text, "The member."), .always("device", .words(["camera", "microphone"]), "The device."),
-            .always("isOn", .bool, "Whether it is on."),
+            .always("isOn", .flag, "Whether it is on."),
         ])
 
     static let displayChanged = Self.form(
@@ -210,15 +210,15 @@ enum EventData {
     static let turn = Self.form("TurnData", Self.room(), Self.turnParts)
 
     static let gameDropped = Self.form(
-        "GameDroppedData", Self.room(), Self.turnParts, [.always("byClock", .bool, "Whether the time was over.")])
+        "GameDroppedData", Self.room(), Self.turnParts, [.always("byClock", .flag, "Whether the time was over.")])
 
-    static let gameResult = Self.form("GameResultData", Self.room(), Self.turnParts, [.always("won", .bool, "Whether the player has won.")])
+    static let gameResult = Self.form("GameResultData", Self.room(), Self.turnParts, [.always("won", .flag, "Whether the player has won.")])
 
     static let gameEnded = Self.form(
         "GameEndedData", Self.room(), Self.turnParts,
         [
             .always(
-                "reason", .words(["result", "noResult", "playerLeft", "deviceGone", "serverRestart", "ended"]), "Why the game is over.")
+                "endReason", .words(["result", "noResult", "playerLeft", "deviceGone", "serverRestart", "ended"]), "Why the game is over.")
         ])
 
     static let sessionKicked = Self.form(
@@ -370,6 +370,7 @@ extension Schema {
     fileprivate static let text = OutputType<String>.text.schema
     fileprivate static let instant = OutputType<Int64>.instant.schema
     fileprivate static let count = OutputType<Int64>.count.schema
+    fileprivate static let flag = OutputType<Bool>.flag.schema
     fileprivate static let integer = Schema.keywords("integer")
     /// From 1.
     fileprivate static let natural = Schema.keywords("integer", ("minimum", 1))

@@ -1,3 +1,4 @@
+import Access
 import Delivery
 import HTTPServer
 import HTTPTypes
@@ -34,7 +35,7 @@ extension APIRoute {
         APIRoute(
             .post, "/events/ticket", "makeEventTicket", .events, .app,
             "Make a ticket that opens the WebSocket /events once, within a minute, for clients that cannot send a token.",
-            body: [Self.ticketRoom.erased], answers: EventTickets.Ticket.outputType, failures: [.notFound], effect: .nothing
+            body: [Self.ticketRoom.erased], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
             // Fails now rather than when the ticket is used.
@@ -42,9 +43,9 @@ extension APIRoute {
                 let room = try await call.rooms.room(id)
                 guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(id) }
             }
-            let holder = EventTickets.Holder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom], scope: token.scope)
+            let holder = EventHolder(tokenID: token.id, role: token.role, room: call[Self.ticketRoom], scope: token.scope)
             guard let ticket = call.services.tickets.issue(to: holder) else {
-                throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerToken))
+                throw APIError(RegistryError.tooMany(what: "unused tickets", limit: EventTickets.limitPerOwner))
             }
             return ticket
         },
@@ -118,8 +119,8 @@ extension EventForm.Scope {
     }
 }
 
-extension EventTickets.Ticket {
-    static let outputType = OutputType<EventTickets.Ticket>.object(
+extension OneTimeTicket {
+    static let outputType = OutputType<OneTimeTicket>.object(
         "EventTicket",
         [
             .field("ticket", .text, "For /events?ticket=…. Valid for one connection.", \.text),

@@ -80,11 +80,11 @@ package struct EventsEndpoint: HTTPTakeover {
         return .take(WebSocketHandshake.response(to: request.head)) { self.handlers(start, place) }
     }
 
-    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventTickets.Holder {
+    private func holder(_ query: EventsQuery, _ request: HTTPTakeoverRequest) async throws -> EventHolder {
         guard let ticket = query.ticket else {
             let headers = HTTPFields(request.head.headers, splitCookie: false)
             let token = try await self.authentication.token(headers, from: self.services.clients.client(of: request))
-            return EventTickets.Holder(tokenID: token.id, role: token.role, room: nil, scope: token.scope)
+            return EventHolder(tokenID: token.id, role: token.role, room: nil, scope: token.scope)
         }
         guard let holder = self.services.tickets.redeem(ticket) else {
             throw APIError(.unauthorized, .unauthorized, "This ticket is unknown, already used, or older than a minute.")
@@ -92,7 +92,7 @@ package struct EventsEndpoint: HTTPTakeover {
         return holder
     }
 
-    private func start(_ room: String?, after: Int64?, _ holder: EventTickets.Holder) async throws -> EventsStart {
+    private func start(_ room: String?, after: Int64?, _ holder: EventHolder) async throws -> EventsStart {
         let hello = try await self.hello.message(room: room, scope: holder.scope, atLeast: after ?? 0)
         var frames = [hello.frame]
         var position = after ?? hello.lastEventID

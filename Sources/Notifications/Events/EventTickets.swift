@@ -1,115 +1,24 @@
+package import Access
 package import Rooms
-import Support
-import Synchronization
 
-/// Issues one-time tickets for the event feed. They are for clients that cannot send an Authorization header (browsers). Kept in memory: a
-/// restart ends them all. Any thread.
-package final class EventTickets: Sendable {
-    /// The rights that a ticket, or a token itself, grants.
-    package struct Holder: Sendable, Equatable {
-        package let tokenID: Int64
-        package let role: TokenRole
-        /// The only room whose events it covers; nil: all.
-        package let room: String?
-        /// The part of the server that the token sees.
-        package let scope: TokenScope
+/// One-time tickets for the event feed.
+package typealias EventTickets = OneTimeTickets<EventHolder>
 
-        package init(tokenID: Int64, role: TokenRole, room: String?, scope: TokenScope = .all) {
-            self.tokenID = tokenID
-            self.role = role
-            self.room = room
-            self.scope = scope
-        }
+/// The rights that a ticket for the event feed, or a token itself, grants. A value.
+package struct EventHolder: TicketHolder, Equatable {
+    package let tokenID: Int64
+    package let role: TokenRole
+    /// The only room whose events it covers; nil: all.
+    package let room: String?
+    /// The part of the server that the token sees.
+    package let scope: TokenScope
+
+    package init(tokenID: Int64, role: TokenRole, room: String?, scope: TokenScope = .all) {
+        self.tokenID = tokenID
+        self.role = role
+        self.room = room
+        self.scope = scope
     }
 
-    package struct Ticket: Sendable, Equatable {
-        /// Secret.
-        package let text: String
-        /// Milliseconds since 1970.
-        package let expiresAt: Int64
-    }
-
-    private struct Entry {
-        let holder: Holder
-        /// Steady clock.
-        let expiresAt: Int64
-    }
-
-    private struct State {
-        var tickets: [String: Entry] = [:]
-        var perToken: [Int64: Int] = [:]
-        /// In order of issue, which is also the order of expiry.
-        var order: [(text: String, expiresAt: Int64)] = []
-        var next = 0
-    }
-
-    package static let lifetimeMs: Int64 = 60_000
-    /// Unused tickets at a time, of all tokens and of one.
-    package static let limit = 10_000
-    package static let limitPerToken = 1_000
-
-    /// Milliseconds of a steady clock: a ticket's minute lasts a minute whatever the wall clock does.
-    private let steadyMs: @Sendable () -> Int64
-    /// Milliseconds since 1970, for the expiry that clients see.
-    private let wallMs: @Sendable () -> Int64
-    private let state = Mutex(State())
-
-    package convenience init() { self.init(steadyMs: { LoopSweeper.nowMs }, wallMs: { WallClock.ms }) }
-
-    package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
-        self.steadyMs = steadyMs
-        self.wallMs = wallMs
-    }
-
-    /// Returns nil if too many tickets are unused.
-    package func issue(to holder: Holder) -> Ticket? {
-        let now = self.steadyMs()
-        let text = SecretText.random()
-        return self.state.withLock { state in
-            Self.dropExpired(&state, now)
-            guard state.tickets.count < Self.limit, state.perToken[holder.tokenID, default: 0] < Self.limitPerToken else { return nil }
-            let expiresAt = now + Self.lifetimeMs
-            state.tickets[text] = Entry(holder: holder, expiresAt: expiresAt)
-            state.perToken[holder.tokenID, default: 0] += 1
-            state.order.append((text, expiresAt))
-            return Ticket(text: text, expiresAt: self.wallMs() + Self.lifetimeMs)
-        }
-    }
-
-    /// Uses up the ticket and returns its holder. Nil if it is unknown, used or expired.
-    package func redeem(_ text: String) -> Holder? {
-        let now = self.steadyMs()
-        return self.state.withLock { state in
-            guard let entry = Self.remove(text, &state) else { return nil }
-            return now < entry.expiresAt ? entry.holder : nil
-        }
-    }
-
-    /// Tickets that are unused and not expired.
-    package var count: Int {
-        let now = self.steadyMs()
-        return self.state.withLock { state in
-            Self.dropExpired(&state, now)
-            return state.tickets.count
-        }
-    }
-
-    private static func remove(_ text: String, _ state: inout State) -> Entry? {
-        guard let entry = state.tickets.removeValue(forKey: text) else { return nil }
-        let left = state.perToken[entry.holder.tokenID, default: 1] - 1
-        state.perToken[entry.holder.tokenID] = left > 0 ? left : nil
-        return entry
-    }
-
-    private static func dropExpired(_ state: inout State, _ now: Int64) {
-        while state.next < state.order.count, state.order[state.next].expiresAt <= now {
-            _ = self.remove(state.order[state.next].text, &state)
-            state.next += 1
-        }
-        // Used tickets stay in `order` until they expire, so bound its length.
-        if state.next > 1_000 || state.order.count > 2 * self.limit {
-            state.order = state.order[state.next...].filter { state.tickets[$0.text] != nil }
-            state.next = 0
-        }
-    }
+    package var ticketOwner: Int64 { self.tokenID }
 }

@@ -37,19 +37,9 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    private enum Mode: Equatable {
-        case open
-        /// Our close frame is on its way. Waits for the peer's, unless the peer broke the protocol.
-        case closing(untilMs: Int64, listens: Bool)
-        case closed
-    }
-
-    package static let heartbeatSeconds = 15
-    private static let pingMs = Int64(heartbeatSeconds) * 1_000
-    private static let deadMs: Int64 = 45_000
+    package static let heartbeatSeconds = Int(WebSocketLife.pingMs / 1_000)
     /// A socket that accepts nothing for this long is closed.
     private static let stuckMs: Int64 = 60_000
-    private static let closeMs: Int64 = 2_000
     /// Frames per second that a client may send.
     private static let frameLimit = 200
     /// Failed reads of the store in a row, a second apart, that close the feed.
@@ -64,7 +54,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     private let tokens: TokenWatch
     private let clock: RoomClock
 
-    private var mode = Mode.open
+    private var life = WebSocketLife(nowMs: LoopSweeper.nowMs)
     private var context: ChannelHandlerContext?
     private var sweeper: LoopSweeper?
     private var feed: LoopFeed?
@@ -74,8 +64,6 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     private var failures = 0
     private var retryMs: Int64 = 0
     private var isRetryDue = false
-    private var lastFrameMs: Int64 = 0
-    private var lastPingMs: Int64 = 0
     private var stuckSinceMs: Int64?
     /// Start of the window in which frames are counted, and the count at that time.
     private var frameWindow = (startMs: Int64(0), frames: 0)
@@ -110,8 +98,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.context = context
         let sweeper = self.sweepers.of(context.eventLoop)
         self.sweeper = sweeper
-        self.lastFrameMs = self.nowMs
-        self.lastPingMs = self.lastFrameMs
+        self.life = WebSocketLife(nowMs: self.nowMs)
         // The feed also works on systems without this option.
         try? context.channel.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: 64 << 10)
         sweeper.add(self)
@@ -124,13 +111,13 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.leave()
         self.sweeper?.remove(self)
-        self.mode = .closed
+        self.life.end()
         self.context = nil
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
         self.leave()
-        self.mode = .closed
+        self.life.end()
         context.fireChannelInactive()
     }
 
@@ -152,36 +139,31 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
 
     /// Sends code and reason, then waits a moment for the peer's close frame.
     private func close(_ code: UInt16, _ reason: String, listens: Bool = true) {
-        guard case .open = self.mode, let context = self.context else { return }
-        self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: listens)
+        guard let context = self.context, self.life.beginClose(nowMs: self.nowMs, listens: listens) else { return }
         self.leave()
         context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.close(code, reason)), promise: nil)
     }
 
     package func sweep(nowMs: Int64) {
         guard let context = self.context else { return }
-        switch self.mode {
-        case .closed: break
-        case .closing(let untilMs, _):
-            if nowMs >= untilMs { context.close(promise: nil) }
-        case .open:
-            if self.tokens.isRevoked(self.start.tokenID) {
-                self.close(1008, "the token was revoked")
-            } else if !context.channel.isWritable {
-                let since = self.stuckSinceMs ?? nowMs
-                self.stuckSinceMs = since
-                if nowMs - since >= Self.stuckMs { self.close(1013, "too slow; resume with after=") }
-            } else if nowMs - self.lastFrameMs >= Self.deadMs {
-                self.close(1013, "no answer to pings; resume with after=")
-            } else if nowMs - self.lastPingMs >= Self.pingMs {
-                self.lastPingMs = nowMs
-                context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.ping()), promise: nil)
-            }
-            if self.failures > 0, nowMs >= self.retryMs {
-                self.isRetryDue = true
-                self.pump()
+        if self.life.isOpen, self.tokens.isRevoked(self.start.tokenID) {
+            self.close(1008, "the token was revoked")
+        } else if self.life.isOpen, !context.channel.isWritable {
+            // Neither pings nor their answers get through.
+            let since = self.stuckSinceMs ?? nowMs
+            self.stuckSinceMs = since
+            if nowMs - since >= Self.stuckMs { self.close(1013, "too slow; resume with after=") }
+        } else {
+            switch self.life.due(nowMs: nowMs) {
+            case .nothing: break
+            case .ping: context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.ping()), promise: nil)
+            case .dead: self.close(1013, "no answer to pings; resume with after=")
+            case .cut: context.close(promise: nil)
             }
         }
+        guard self.life.isOpen, self.failures > 0, nowMs >= self.retryMs else { return }
+        self.isRetryDue = true
+        self.pump()
     }
 
     // MARK: - Out
@@ -189,8 +171,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     package func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable {
             self.stuckSinceMs = nil
-            // The peer reads again, but its pongs follow everything that it has not read yet. Extend its time.
-            self.lastFrameMs = max(self.lastFrameMs, self.nowMs - Self.pingMs)
+            self.life.extend(nowMs: self.nowMs)
             if let payload = self.owedPong {
                 self.owedPong = nil
                 self.pong(payload)
@@ -201,7 +182,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     }
 
     package func pump() {
-        guard case .open = self.mode, !self.isPumping, let context = self.context, let feed = self.feed else { return }
+        guard self.life.isOpen, !self.isPumping, let context = self.context, let feed = self.feed else { return }
         // A flush may make the channel writable again, which calls this method before the flush returns.
         self.isPumping = true
         defer { self.isPumping = false }
@@ -209,7 +190,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     }
 
     package func notify(_ frame: ByteBuffer, of room: RoomID) {
-        guard case .open = self.mode, let context = self.context, context.channel.isWritable,
+        guard self.life.isOpen, let context = self.context, context.channel.isWritable,
             self.start.room == nil || self.start.room == room, self.sees(room)
         else { return }
         context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
@@ -261,7 +242,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
     }
 
     private func pageCame(_ page: StoredEvents.Page?) {
-        guard case .open = self.mode, let context = self.context else { return }
+        guard self.life.isOpen, let context = self.context else { return }
         guard let page else {
             self.cursor.pageFailed()
             self.failures += 1
@@ -280,11 +261,11 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
-        guard self.isListening else { return }
+        guard self.life.isListening else { return }
         let before = self.reader.frames
         self.reader.append(&bytes)
         do throws(WebSocketError) {
-            while self.isListening, let input = try self.reader.next() {
+            while self.life.isListening, let input = try self.reader.next() {
                 self.take(input, context)
                 guard self.countFrames(since: before) else { return }
             }
@@ -294,16 +275,8 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         }
     }
 
-    private var isListening: Bool {
-        switch self.mode {
-        case .open: true
-        case .closing(_, let listens): listens
-        case .closed: false
-        }
-    }
-
     private func fail(_ error: WebSocketError, _ context: ChannelHandlerContext) {
-        if case .open = self.mode {
+        if self.life.isOpen {
             self.close(error.code, error.reason, listens: false)
         } else {
             context.close(promise: nil)
@@ -315,7 +288,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         let frames = self.reader.frames - before
         guard frames > 0 else { return true }
         let nowMs = self.nowMs
-        self.lastFrameMs = nowMs
+        self.life.heard(nowMs: nowMs)
         if nowMs - self.frameWindow.startMs >= 1_000 { self.frameWindow = (nowMs, before) }
         guard self.reader.frames - self.frameWindow.frames > Self.frameLimit else { return true }
         self.close(1008, "more than \(Self.frameLimit) frames a second", listens: false)
@@ -326,23 +299,20 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         switch input {
         case .ping(let payload): self.pong(payload)
         case .text(let text):
-            guard ClientMessage.isPing(text), case .open = self.mode, context.channel.isWritable else { return }
+            guard ClientMessage.isPing(text), self.life.isOpen, context.channel.isWritable else { return }
             context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.text(EventMessage.pong(at: self.clock.now()))), promise: nil)
         case .binary, .pong: break
         case .close(let code):
-            if case .open = self.mode {
-                // §5.5.1: return the same code; the server then closes first, §7.1.1.
-                self.close(code ?? 1000, "")
+            if self.life.peerCloses(nowMs: self.nowMs) {
+                self.leave()
+                context.writeAndFlush(self.wrapOutboundOut(WebSocketWriter.close(code ?? 1000, "")), promise: nil)
             }
-            self.mode = .closing(untilMs: self.nowMs + Self.closeMs, listens: false)
-            let done = context.eventLoop.makePromise(of: Void.self)
-            done.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
-            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: done)
+            context.closeWhenWritten()
         }
     }
 
     private func pong(_ payload: ByteBuffer) {
-        guard case .open = self.mode, let context = self.context else { return }
+        guard self.life.isOpen, let context = self.context else { return }
         guard context.channel.isWritable else {
             self.owedPong = payload
             return

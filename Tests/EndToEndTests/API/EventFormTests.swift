@@ -200,12 +200,29 @@ private struct StoreWalk {
             .offer(from: "ann", value: "v"), ask, end,
         ]
         for input in inputs {
-            let effects = try gathering.apply(input, nowMs: self.work.now)
+            var effects = try gathering.apply(input, nowMs: self.work.now)
+            if case .offer = input { effects += Self.ofClassesAndMachines }
             let stored = StoredGathering(
                 id: "plain-\(id)", kind: "plain", roomID: RoomID(stored: id), state: gathering.state.text, createdAt: self.work.now)
             try self.work.commit(GatheringChange(stored, effects))
         }
     }
+
+    /// What their own rules say in these forms; those are tested with the rules.
+    private static let ofClassesAndMachines: [Gathering.Effect] = {
+        func data(_ members: (String, JSONValue)...) -> [JSONValue.Member] { members.map { .init(name: $0.0, value: $0.1) } }
+        let board = data(("boardId", "b1"), ("name", "白板1"), ("page", 1))
+        let turn = data(("player", "ann"), ("uuid", "0f"))
+        return [
+            .event(.memberRole, data(("userId", "ann"), ("role", "student"))),
+            .event(.assistantTransferred, data(("from", "ann"), ("to", "olga"))),
+            .event(.deviceChanged, data(("userId", "ann"), ("device", "camera"), ("isOn", false))),
+            .event(.displayChanged, data(("display", ""))), .event(.boardCreated, board), .event(.boardDeleted, board),
+            .event(.boardTurned, board), .event(.turnOffered, turn), .event(.turnAccepted, turn), .event(.turnDeclined, turn),
+            .event(.turnExpired, turn), .event(.gameStarted, turn), .event(.gameDropped, turn + data(("byClock", true))),
+            .event(.gameResult, turn + data(("won", true))), .event(.gameEnded, turn + data(("endReason", "result"))),
+        ]
+    }()
 
     private mutating func create(_ id: String) throws {
         var new = NewRoom(policy: RoomPolicy())

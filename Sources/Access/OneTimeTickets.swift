@@ -1,0 +1,103 @@
+import Support
+import Synchronization
+
+/// What a ticket grants. `ticketOwner`: who may have a limited number of unused ones.
+package protocol TicketHolder: Sendable {
+    associatedtype Owner: Hashable & Sendable
+    var ticketOwner: Owner { get }
+}
+
+package struct OneTimeTicket: Sendable, Equatable {
+    /// Secret.
+    package let text: String
+    /// Milliseconds since 1970.
+    package let expiresAt: Int64
+}
+
+/// Issues tickets that open something once, within a minute. They are for clients that cannot send an Authorization header (browsers' WebSockets),
+/// so that no lasting credential stands in an address. Kept in memory: a restart ends them all. Any thread.
+package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
+    private struct Entry {
+        let holder: Holder
+        /// Steady clock.
+        let expiresAt: Int64
+    }
+
+    private struct State {
+        var tickets: [String: Entry] = [:]
+        var perOwner: [Holder.Owner: Int] = [:]
+        /// In order of issue, which is also the order of expiry.
+        var order: [(text: String, expiresAt: Int64)] = []
+        var next = 0
+    }
+
+    package static var lifetimeMs: Int64 { 60_000 }
+    /// Unused tickets at a time, of all owners and of one.
+    package static var limit: Int { 10_000 }
+    package static var limitPerOwner: Int { 1_000 }
+
+    /// Milliseconds of a steady clock: a ticket's minute lasts a minute whatever the wall clock does.
+    private let steadyMs: @Sendable () -> Int64
+    /// Milliseconds since 1970, for the expiry that clients see.
+    private let wallMs: @Sendable () -> Int64
+    private let state = Mutex(State())
+
+    package convenience init() { self.init(steadyMs: { LoopSweeper.nowMs }, wallMs: { WallClock.ms }) }
+
+    package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
+        self.steadyMs = steadyMs
+        self.wallMs = wallMs
+    }
+
+    /// Returns nil if too many tickets are unused.
+    package func issue(to holder: Holder) -> OneTimeTicket? {
+        let now = self.steadyMs()
+        let text = SecretText.random()
+        return self.state.withLock { state in
+            Self.dropExpired(&state, now)
+            guard state.tickets.count < Self.limit, state.perOwner[holder.ticketOwner, default: 0] < Self.limitPerOwner else { return nil }
+            let expiresAt = now + Self.lifetimeMs
+            state.tickets[text] = Entry(holder: holder, expiresAt: expiresAt)
+            state.perOwner[holder.ticketOwner, default: 0] += 1
+            state.order.append((text, expiresAt))
+            return OneTimeTicket(text: text, expiresAt: self.wallMs() + Self.lifetimeMs)
+        }
+    }
+
+    /// Uses up the ticket and returns its holder. Nil if it is unknown, used or expired.
+    package func redeem(_ text: String) -> Holder? {
+        let now = self.steadyMs()
+        return self.state.withLock { state in
+            guard let entry = Self.remove(text, &state) else { return nil }
+            return now < entry.expiresAt ? entry.holder : nil
+        }
+    }
+
+    /// Tickets that are unused and not expired.
+    package var count: Int {
+        let now = self.steadyMs()
+        return self.state.withLock { state in
+            Self.dropExpired(&state, now)
+            return state.tickets.count
+        }
+    }
+
+    private static func remove(_ text: String, _ state: inout State) -> Entry? {
+        guard let entry = state.tickets.removeValue(forKey: text) else { return nil }
+        let left = state.perOwner[entry.holder.ticketOwner, default: 1] - 1
+        state.perOwner[entry.holder.ticketOwner] = left > 0 ? left : nil
+        return entry
+    }
+
+    private static func dropExpired(_ state: inout State, _ now: Int64) {
+        while state.next < state.order.count, state.order[state.next].expiresAt <= now {
+            _ = self.remove(state.order[state.next].text, &state)
+            state.next += 1
+        }
+        // Used tickets stay in `order` until they expire, so bound its length.
+        if state.next > 1_000 || state.order.count > 2 * self.limit {
+            state.order = state.order[state.next...].filter { state.tickets[$0.text] != nil }
+            state.next = 0
+        }
+    }
+}

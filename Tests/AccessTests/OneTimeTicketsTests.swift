@@ -1,0 +1,84 @@
+import Synchronization
+import Testing
+
+@testable import Access
+
+/// Tickets: good once, for a minute, and not without number.
+@Suite struct OneTimeTicketsTests {
+    struct Visitor: TicketHolder, Equatable {
+        var ticketOwner: Int64
+    }
+
+    private typealias Tickets = OneTimeTickets<Visitor>
+
+    /// A clock that a test moves.
+    final class Clock: Sendable {
+        private let ms = Mutex<Int64>(1_795_255_200_000)
+        fileprivate var office: OneTimeTickets<Visitor> {
+            let now: @Sendable () -> Int64 = { self.ms.withLock { $0 } }
+            return OneTimeTickets<Visitor>(steadyMs: now, wallMs: now)
+        }
+        func advance(_ by: Int64) { self.ms.withLock { $0 += by } }
+    }
+
+    private let clock = Clock()
+    private let holder = Visitor(ticketOwner: 1)
+
+    @Test func aTicketIsGoodOnce() throws {
+        let office = self.clock.office
+        let ticket = try #require(office.issue(to: self.holder))
+        #expect(ticket.expiresAt == 1_795_255_260_000)
+        // At least 128 bits.
+        #expect(ticket.text.utf8.count >= 22)
+        #expect(office.redeem(ticket.text) == self.holder)
+        #expect(office.redeem(ticket.text) == nil)
+        #expect(office.redeem("") == nil)
+    }
+
+    @Test func aTicketIsGoodForAMinute() throws {
+        let office = self.clock.office
+        let first = try #require(office.issue(to: self.holder))
+        self.clock.advance(59_999)
+        let second = try #require(office.issue(to: self.holder))
+        #expect(office.count == 2)
+        self.clock.advance(1)
+        #expect(office.count == 1)
+        #expect(office.redeem(first.text) == nil)
+        #expect(office.redeem(second.text) == self.holder)
+    }
+
+    @Test func theyDiffer() {
+        let office = self.clock.office
+        let texts = (0..<500).compactMap { _ in office.issue(to: self.holder)?.text }
+        #expect(Set(texts).count == 500)
+    }
+
+    @Test func theirNumberIsBounded() throws {
+        let office = self.clock.office
+        var last: OneTimeTicket?
+        for _ in 0..<Tickets.limitPerOwner { last = office.issue(to: self.holder) }
+        #expect(last != nil)
+        #expect(office.issue(to: self.holder) == nil, "one token takes them all")
+        for token in Int64(2)...Int64(Tickets.limit / Tickets.limitPerOwner) {
+            for _ in 0..<Tickets.limitPerOwner { last = office.issue(to: Visitor(ticketOwner: token)) }
+        }
+        #expect(office.count == Tickets.limit)
+        #expect(office.issue(to: Visitor(ticketOwner: 99)) == nil)
+        // A used ticket makes room, and so does time.
+        #expect(office.redeem(try #require(last).text) != nil)
+        #expect(office.issue(to: Visitor(ticketOwner: 99)) != nil)
+        self.clock.advance(Tickets.lifetimeMs)
+        #expect(office.count == 0)
+        #expect(office.issue(to: self.holder) != nil)
+    }
+
+    /// Used tickets leave nothing behind.
+    @Test func manyOneAfterAnother() throws {
+        let office = self.clock.office
+        for _ in 0..<50_000 {
+            let ticket = try #require(office.issue(to: self.holder))
+            #expect(office.redeem(ticket.text) != nil)
+        }
+        #expect(office.count == 0)
+    }
+}
