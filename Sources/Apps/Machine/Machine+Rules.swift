@@ -1,0 +1,117 @@
+import Rooms
+
+extension Machine {
+    package mutating func apply(_ input: Gathering.Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
+        guard !self.gathering.hasEnded else { return try self.gathering.apply(input, nowMs: nowMs) }
+        // Applied to a copy: what is refused half way has changed nothing.
+        var next = self
+        var effects = next.interruption()
+        effects += try next.take(input, nowMs)
+        next.noteReadiness(nowMs)
+        if next.rates.count > next.gathering.members.count {
+            let gathering = next.gathering
+            next.rates = next.rates.filter { gathering.member($0.key) != nil }
+        }
+        self = next
+        return effects
+    }
+
+    private mutating func take(_ input: Gathering.Input, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
+        switch input {
+        case .connect(let id, _, let role, let connection):
+            try self.check(role, of: id)
+            let effects = try self.gathering.apply(input, nowMs: nowMs)
+            guard let turn = self.turn, turn.phase == .offered, turn.player == id else { return effects }
+            // The invitation again: it went to the connection before, or to none.
+            return effects + [self.command(.invite(uuid: turn.uuid), to: [connection])]
+        case .enter(let id, _, let role):
+            try self.check(role, of: id)
+            return try self.gathering.apply(input, nowMs: nowMs)
+        case .disconnect(let connection):
+            let leaves = self.limits.gathering.offlineMs <= 0 ? self.gathering.member(at: connection) : nil
+            return self.departure(of: leaves?.id, nowMs) + (try self.gathering.apply(input, nowMs: nowMs))
+        case .leave(let id), .kick(let id): return self.departure(of: id, nowMs) + (try self.gathering.apply(input, nowMs: nowMs))
+        case .command(let from, let to, let content): return try self.command(from, to, content, nowMs)
+        case .offer(let from, _):
+            guard let member = self.gathering.member(from) else { throw .notMember }
+            guard member.role == Self.player else { throw .notYours }
+            return try self.gathering.apply(input, nowMs: nowMs)
+        case .poll(let from, _): return try self.dequeue(input, from: from, nowMs)
+        case .remove: return try self.dequeue(input, from: nil, nowMs)
+        case .tick: return try self.tick(nowMs)
+        case .end:
+            let ending = self.turn == nil ? [] : self.conclude(.ended)
+            return ending + (try self.gathering.apply(input, nowMs: nowMs))
+        case .say, .direct, .pause, .ask, .answer: return try self.gathering.apply(input, nowMs: nowMs)
+        }
+    }
+
+    /// The device has its own id, and nobody's role changes: who is in the queue is a player.
+    private func check(_ role: String, of id: String) throws(GatheringRefusal) {
+        guard (role == Gathering.host) == (id == self.info.device), self.gathering.member(id).map({ $0.role == role }) ?? true else {
+            throw .dialect(code: "role", message: "\"\(id.prefix(80))\" has another role here.")
+        }
+    }
+
+    /// Ends what a restart has interrupted. A player who was only invited keeps the place, and is invited again.
+    private mutating func interruption() -> [Gathering.Effect] {
+        guard let turn = self.turn, turn.isInterrupted else { return [] }
+        return self.conclude(.serverRestart)
+    }
+
+    /// What it means for the game that this member is about to leave.
+    private mutating func departure(of id: String?, _ nowMs: Int64) -> [Gathering.Effect] {
+        guard let turn = self.turn, let id, self.gathering.member(id) != nil else { return [] }
+        if id == self.info.device { return self.conclude(.deviceGone) }
+        guard id == turn.player, !turn.isLeft else { return [] }
+        return turn.phase == .offered ? self.decline(.turnDeclined) : self.abandon(nowMs)
+    }
+
+    /// A poll or an operator's removal, and what it means for the game.
+    private mutating func dequeue(_ input: Gathering.Input, from id: String?, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect]
+    {
+        let effects = try self.gathering.apply(input, nowMs: nowMs)
+        guard let turn = self.turn, !turn.isLeft, !self.gathering.queue.contains(where: { $0.key == turn.player }) else { return effects }
+        if turn.phase == .offered { return effects + self.decline(.turnDeclined) }
+        // The device gives its player's place up: to it the game is over.
+        return effects + (id == self.info.device ? self.conclude(.noResult) : self.abandon(nowMs))
+    }
+
+    private mutating func tick(_ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
+        var effects: [Gathering.Effect] = []
+        if let turn = self.turn, turn.deadlineMs <= nowMs { effects += self.timeOut(turn, nowMs) }
+        for member in self.gathering.members {
+            guard let since = member.awaySinceMs, since + self.limits.gathering.offlineMs <= nowMs else { continue }
+            effects += self.departure(of: member.id, nowMs)
+        }
+        effects += try self.gathering.apply(.tick, nowMs: nowMs)
+        self.noteReadiness(nowMs)
+        if self.info.mode == .server, let since = self.readySinceMs, since + self.limits.idleMs <= nowMs,
+            let head = self.gathering.queue.first
+        {
+            self.turns &+= 1
+            effects += self.offer(to: head.key, uuid: self.uuid(of: self.turns), nowMs)
+        }
+        return effects
+    }
+
+    private mutating func timeOut(_ turn: Turn, _ nowMs: Int64) -> [Gathering.Effect] {
+        switch turn.phase {
+        case .offered: return self.decline(.turnExpired)
+        case .playing, .settling:
+            guard self.device?.connection != nil else { return self.conclude(.deviceGone) }
+            if turn.phase == .playing { return self.drop(byClock: true, nowMs) }
+            return self.conclude(turn.isLeft ? .playerLeft : .noResult)
+        }
+    }
+
+    /// Whether there is somebody to invite, and since when.
+    mutating func noteReadiness(_ nowMs: Int64) {
+        guard self.turn == nil, self.mayInvite else { return self.readySinceMs = nil }
+        if self.readySinceMs == nil, self.info.mode == .server { self.readySinceMs = nowMs }
+    }
+
+    var mayInvite: Bool {
+        self.info.isOpen && !self.gathering.isPaused && !self.gathering.queue.isEmpty && self.device?.connection != nil
+    }
+}

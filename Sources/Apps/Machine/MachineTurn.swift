@@ -1,0 +1,23 @@
+extension Machine {
+    /// The game that is offered or played. A value; a machine without one is idle.
+    package struct Turn: Sendable, Equatable {
+        package enum Phase: String, Sendable { case offered, playing, settling }
+
+        package internal(set) var phase: Phase
+        /// The member's id.
+        package let player: String
+        /// The turn's id; only its player and the device know it.
+        package let uuid: String
+        /// When the members are told that the phase ends. Milliseconds since 1970.
+        package internal(set) var promisedMs: Int64
+        /// When the server ends it, a little later. Milliseconds since 1970.
+        package internal(set) var deadlineMs: Int64
+        /// Whether the player has left the queue or the room, while the claw is still on its way.
+        package internal(set) var isLeft = false
+        /// Whether the server was restarted since the phase began: the game is over with the next input.
+        package internal(set) var isInterrupted = false
+    }
+
+    /// Why a game is over.
+    package enum Ending: String, Sendable { case result, noResult, playerLeft, deviceGone, serverRestart, ended }
+}
