@@ -8,7 +8,7 @@ extension Machine {
         var effects = next.interruption()
         effects += try next.take(input, nowMs)
         next.noteReadiness(nowMs)
-        if next.rates.count > next.gathering.members.count {
+        if next.gathering.members.count < self.gathering.members.count {
             let gathering = next.gathering
             next.rates = next.rates.filter { gathering.member($0.key) != nil }
         }
