@@ -193,7 +193,7 @@ private struct Life {
         case 16: return .pause(Int.random(in: 0..<4, using: &self.dice) == 0)
         case 17: return .say(from: id, to: nil, object: "chat", content: "hi")
         case 18:
-            return Int.random(in: 0..<80, using: &self.dice) == 0
+            return Int.random(in: 0..<15, using: &self.dice) == 0
                 ? .end(reason: "over") : .enter(id: id, name: id, role: MachineStage.role(id))
         case 19..<26: return .tick
         case 26..<30:
