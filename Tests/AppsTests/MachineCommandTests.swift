@@ -65,7 +65,7 @@ import Testing
                 var copy = stage
                 #expect(
                     copy.command(id, text, to: to, at: 5_000) == [
-                        MachineTests.denied(text).dropLast(1) + "\(connection)"
+                        MachineStage.denied(text).dropLast(1) + "\(connection)"
                     ], "\(id) \(text)")
                 copy.machine.rates = stage.machine.rates
                 #expect(copy.machine == stage.machine, "\(id) \(text)")

@@ -36,7 +36,7 @@ extension Machine {
     private mutating func playerCommand(
         _ command: MachineCommand, _ object: JSONValue, _ sender: Gathering.Member, _ to: String?, _ nowMs: Int64
     ) -> [Gathering.Effect]? {
-        guard let turn = self.turn, turn.player == sender.id, !turn.isLeft, to == nil || to == self.info.device || to == self.info.accid
+        guard let turn = self.turn, turn.player == sender.id, to == nil || to == self.info.device || to == self.info.accid
         else { return nil }
         let signal = Gathering.Signal.commanded(from: sender.id, content: object)
         switch (command.body, turn.phase) {

@@ -63,7 +63,7 @@ extension Machine {
     private mutating func departure(of id: String?, _ nowMs: Int64) -> [Gathering.Effect] {
         guard let turn = self.turn, let id, self.gathering.member(id) != nil else { return [] }
         if id == self.info.device { return self.conclude(.deviceGone) }
-        guard id == turn.player, !turn.isLeft else { return [] }
+        guard id == turn.player else { return [] }
         return turn.phase == .offered ? self.decline(.turnDeclined) : self.abandon(nowMs)
     }
 
