@@ -53,13 +53,14 @@ package enum DollsCatcherAnswer {
     /// Of `host/create`.
     package static func created(roomID: Int64) -> JSONValue { self.success(.integer(roomID)) }
 
-    /// Of `room/list`. `total`: of all public rooms; `entries`: those of this page, each by ``entry(_:first:second:liveStatus:online:queued:)``.
+    /// Of `room/list`. `total`: of all public rooms; `entries`: those of this page, each by
+    /// ``entry(_:first:second:liveStatus:online:queued:)``.
     package static func list(total: Int, _ entries: [JSONValue]) -> JSONValue {
         self.success(["total": .integer(Int64(total)), "list": .array(entries)])
     }
 
-    /// A room in a list. `first`, `second`: its cameras. `liveStatus`: 0 idle, 1 live, 2 disabled, 3 live and recording. `queued` counts who
-    /// plays too.
+    /// A room in a list. `first`, `second`: its cameras. `liveStatus`: 0 idle, 1 live, 2 disabled, 3 live and recording. `queued`
+    /// counts who plays too.
     package static func entry(
         _ room: Room, first: PullURLs, second: PullURLs, liveStatus: Int, online: Int, queued: Int
     ) -> JSONValue {
