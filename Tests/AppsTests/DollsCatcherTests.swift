@@ -69,6 +69,7 @@ import Testing
     @Test func accounts() {
         let account = DollsCatcherAccount(sequence: 12, random: 4_200_703)
         #expect(account.accid == "player1203" && account.nickname == "玩家042007")
+        #expect(DollsCatcherAccount(accid: "player1203", nickname: "玩家042007") == account)
         #expect(DollsCatcherAccount.isAccid(account.accid) && DollsCatcherAccount.isNickname(account.nickname))
         let last = DollsCatcherAccount(sequence: .max, random: .max)
         #expect(last.accid == "player429496729595" && last.nickname == "玩家949672")

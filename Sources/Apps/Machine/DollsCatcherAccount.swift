@@ -5,6 +5,12 @@ package struct DollsCatcherAccount: Sendable, Equatable {
     /// `玩家<6 digits>`.
     package let nickname: String
 
+    /// One that there is already.
+    package init(accid: String, nickname: String) {
+        self.accid = accid
+        self.nickname = nickname
+    }
+
     /// `sequence` is counted by the caller, and makes the account unique; `random` makes the digits.
     package init(sequence: UInt32, random: UInt32) {
         self.accid = "player\(sequence)\(Self.digits(random % 100, 2))"
