@@ -7,18 +7,21 @@ package final class AppRoutes: Sendable {
     private let heartbeat: PushHeartbeat
     private let meshPage: MeshPage
     private let tickets: AppTicketRoute
+    private let dollsCatcher: DollsCatcher
 
     package init(_ services: AppServices) {
         self.tencent = TencentFacade(services)
         self.heartbeat = PushHeartbeat(services)
         self.meshPage = MeshPage(services)
         self.tickets = AppTicketRoute(services: services)
+        self.dollsCatcher = DollsCatcher(services)
     }
 
     /// Nil when the request is not the apps'.
     package func respond(to request: Request, _ context: APIContext) async -> Response? {
         if TencentFacade.claims(request) { return await self.tencent.respond(to: request, context) }
         if let stream = PushHeartbeat.stream(of: request.uri.path) { return await self.heartbeat.respond(stream, request, context) }
+        if DollsCatcher.claims(request) { return await self.dollsCatcher.respond(to: request, context) }
         if AppTicketRoute.claims(request) { return await self.tickets.respond(to: request, context) }
         return self.meshPage.respond(to: request)
     }

@@ -41,9 +41,7 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config)
-        var limits = GatheringLimits(members: config.apps.members, offlineMs: config.apps.offlineMs)
-        limits.valueBytes = min(limits.valueBytes, config.apps.messageBytes)
-        self.gatherings = Gatherings(rooms, limits: limits, most: config.apps.gatherings, log: connections.log)
+        self.gatherings = Gatherings(rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log)
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
 

@@ -267,6 +267,20 @@ extension ConfigSetting {
         .make(
             "apps.tencent.domains", \.apps.tencentDomains, .hostNames,
             "The push domains that DomainName may name in that API; empty: any."),
+        .make(
+            "apps.machine.from", \.apps.machineFrom, .networks, "Addresses that may get guest accounts for claw machines, and list these."),
+        .make("apps.machine.hostFrom", \.apps.machineHostFrom, .networks, "Addresses that may create and manage claw machines."),
+        .make("apps.machine.offered", \.apps.machineOfferedMs, .duration(100...day), "How long a player may take to accept a turn."),
+        .make(
+            "apps.machine.playing", \.apps.machinePlayingMs, .duration(100...day), "How long a game lasts before the claw drops by itself."),
+        .make("apps.machine.settling", \.apps.machineSettlingMs, .duration(100...day), "How long the machine may take to tell the result."),
+        .make("apps.classroom.from", \.apps.classroomFrom, .networks, "Addresses that may open and join classes."),
+        .make("apps.classroom.ticket", \.apps.classroomTicketMs, .duration(100...day), "How long a request of a class may be answered."),
+        .make("apps.classroom.lifetime", \.apps.classroomLifetimeMs, .duration(1_000...(30 * day)), "How long a class lasts."),
+        .make(
+            "apps.classroom.offline", \.apps.classroomOfflineMs, .duration(100...day),
+            "How long a class's member may be away before it has left."),
+        .make("apps.demo", \.apps.demo, .onOff, "Whether /demo/ shows pages for trying classes and claw machines."),
         .make("apps.message", \.apps.messageBytes, .size(1_024...(1 << 20)), "Largest message of a channel or mesh connection."),
         .make(
             "apps.messageRate", \.apps.messageRate, .count(1...10_000),

@@ -302,6 +302,22 @@ package struct ServerConfig: Sendable, Equatable {
         package var tencentFrom = CIDR.loopback
         /// The names that DomainName may have; empty: any.
         package var tencentDomains: [String] = []
+        /// Addresses that may call the machines' API as guests, who play and watch.
+        package var machineFrom = CIDR.loopback
+        /// Addresses that may create and manage machines by that API.
+        package var machineHostFrom = CIDR.loopback
+        /// How long a player may wait to accept, to play, and for the result.
+        package var machineOfferedMs: Int64 = 10_000
+        package var machinePlayingMs: Int64 = 30_000
+        package var machineSettlingMs: Int64 = 20_000
+        /// Addresses that may call the classes' API.
+        package var classroomFrom = CIDR.loopback
+        /// How long a request of a class is open.
+        package var classroomTicketMs: Int64 = 30_000
+        package var classroomLifetimeMs: Int64 = 7_200_000
+        package var classroomOfflineMs: Int64 = 300_000
+        /// Whether `/demo/` shows pages for trying classes and machines.
+        package var demo = false
         /// Bytes of a message.
         package var messageBytes = 64 << 10
         /// Messages a second of one connection; the burst is four times that.

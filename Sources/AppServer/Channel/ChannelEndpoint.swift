@@ -42,14 +42,14 @@ package struct ChannelEndpoint: HTTPTakeover {
                 .forbidden, .forbidden,
                 "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
         }
-        guard let token = try self.services.credential(QueryParameters(String(request.head.query ?? ""))) else {
+        let query = QueryParameters(String(request.head.query ?? ""))
+        guard let token = try self.services.credential(query) else {
             throw APIError(.unauthorized, .unauthorized, "A channel needs a token or a ticket: /channel?token=….")
         }
-        guard Gatherings.kinds.contains(token.kind) else {
-            throw APIError(FieldError("token", "", "its kind is \(token.kind); expected \(Gatherings.kinds.joined(separator: " or "))"))
+        guard GatheringKinds.all.contains(token.kind) else {
+            throw APIError(FieldError("token", "", "its kind is \(token.kind); expected \(GatheringKinds.all.joined(separator: " or "))"))
         }
-        let room: RoomID
-        do { room = try RoomID(checking: token.room) } catch { throw APIError(error) }
+        let room = try self.room(token, query)
         guard GatheringLimits.isName(token.name) else {
             throw APIError(
                 FieldError(
@@ -63,6 +63,20 @@ package struct ChannelEndpoint: HTTPTakeover {
                     ChannelSession(services.gatherings, token, room), limits: services.socketLimits, sweepers: services.sweepers,
                     counters: services.counters)
             ]
+        }
+    }
+
+    /// The token's room; for a guest of all machines the one that it asks for.
+    private func room(_ token: ChannelToken, _ query: QueryParameters) throws(APIError) -> RoomID {
+        do throws(FieldError) {
+            guard token.room == MachineRooms.every else { return try RoomID(checking: token.room) }
+            let asked = query.all("room")
+            guard asked.count == 1, let id = asked.first, id.hasPrefix(MachineRooms.prefix) else {
+                throw FieldError("room", asked.first ?? "", "expected one, a machine's, such as \(MachineRooms.prefix)1")
+            }
+            return try RoomID(checking: id)
+        } catch {
+            throw APIError(error)
         }
     }
 }
@@ -100,6 +114,10 @@ final class ChannelSession: AppSession {
                 return
             }
             over = runner
+        }
+        guard !GatheringKinds.ownsRoom(self.token.kind) else {
+            Self.tell(peer, ChannelWriter.error(nil, code: "no_such_room", "There is no \(self.token.kind) in room \(self.room)."))
+            return peer.close(4003, "no such room")
         }
         Self.tell(peer, ChannelWriter.error(nil, code: "unavailable", "The server has as many gatherings as it takes."))
         peer.close(1013, "too many gatherings")

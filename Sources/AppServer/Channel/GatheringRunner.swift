@@ -21,6 +21,8 @@ final class GatheringRunner: Sendable {
     /// A change, and who is to hear of its outcome.
     struct Command: Sendable {
         let change: Change
+        /// Whether the state is stored even if the effects would not need it.
+        var isKept = false
         /// Is forgotten if the change is refused.
         var connects: ConnectionID?
         /// Is forgotten afterwards.
@@ -37,6 +39,7 @@ final class GatheringRunner: Sendable {
                 { (gathering, nowMs) throws(GatheringRefusal) in try gathering.apply(input, nowMs: nowMs) }, done: done)
             if case .connect(_, _, _, let connection) = input { self.connects = connection }
             if case .disconnect(let connection) = input { self.disconnects = connection }
+            if case .pause = input { self.isKept = true }
         }
     }
 
@@ -56,6 +59,7 @@ final class GatheringRunner: Sendable {
     private let rooms: RoomRegistry
     private let state: Mutex<State>
     private let commands: AsyncStream<Command>.Continuation
+    private let deadlineMs: Atomic<Int64>
     private let whenOver: @Sendable (GatheringRunner) -> Void
 
     private static let keptMessages = 100
@@ -71,6 +75,7 @@ final class GatheringRunner: Sendable {
         self.room = room
         self.rooms = rooms
         self.whenOver = whenOver
+        self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
         let (stream, continuation) = AsyncStream<Command>.makeStream(bufferingPolicy: .bufferingOldest(Self.mostCommands))
         self.commands = continuation
@@ -87,7 +92,8 @@ final class GatheringRunner: Sendable {
     var dialect: any GatheringDialect { self.state.withLock { $0.gathering } }
     var gathering: Gathering { self.dialect.gathering }
     var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
-    var nextDeadlineMs: Int64? { self.state.withLock { $0.gathering.nextDeadlineMs } }
+    /// Whether a tick has something to do. Cheap: asked many times a second.
+    func isDue(_ nowMs: Int64) -> Bool { self.deadlineMs.load(ordering: .relaxed) <= nowMs }
 
     /// Queues a command. False when the gathering is over: it is then not carried out, and its `done` is not called.
     @discardableResult
@@ -130,7 +136,8 @@ final class GatheringRunner: Sendable {
             self.forget(command.connects)
             return command.done(.failure(.refused(error)))
         }
-        if Gathering.isKept(effects) {
+        let isKept = command.isKept || Gathering.isKept(effects)
+        if isKept {
             do throws(RegistryError) {
                 try await self.rooms.commit(GatheringChange(self.stored(next), effects))
             } catch {
@@ -141,9 +148,10 @@ final class GatheringRunner: Sendable {
         let result = next
         self.state.withLock { state in
             state.gathering = result
-            if Gathering.isKept(effects) { state.isStored = true }
+            if isKept { state.isStored = true }
             self.perform(effects, &state)
         }
+        self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
         command.done(.success(result))
     }

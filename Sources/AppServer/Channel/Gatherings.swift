@@ -11,30 +11,32 @@ import Synchronization
 /// The gatherings that the store keeps: one for each kind and room in use. Any thread.
 package final class Gatherings: Sendable {
     private let rooms: RoomRegistry
-    private let limits: GatheringLimits
+    private let kinds: GatheringKinds
     private let most: Int
     private let log: Logger
     private let running = Mutex<[String: GatheringRunner]>([:])
 
-    /// The kinds that a channel token may name.
-    package static let kinds = ["plain"]
-    private static let tick = Duration.milliseconds(250)
+    /// How late a deadline may be noticed.
+    private static let tick = Duration.milliseconds(40)
 
-    package init(_ rooms: RoomRegistry, limits: GatheringLimits, most: Int, log: Logger) {
+    package init(_ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger) {
         self.rooms = rooms
-        self.limits = limits
+        self.kinds = kinds
         self.most = most
         self.log = log
     }
 
-    package static func id(kind: String, room: String) -> String { "\(kind)-\(room)" }
+    /// Classes and machines have rooms of their own, whose ids say the kind.
+    package static func id(kind: String, room: String) -> String {
+        GatheringKinds.ownsRoom(kind) ? room : "\(kind)-\(room)"
+    }
 
     /// Takes up what the store has. Everybody in it is away. Call before the ports open.
     package func start() async throws {
         let nowMs = self.rooms.now
         for stored in try await self.rooms.gatherings() {
             do {
-                let gathering = try Gathering(state: stored.state, limits: self.limits, nowMs: nowMs)
+                let gathering = try self.kinds.read(stored.kind, stored.state, nowMs: nowMs)
                 let runner = self.runner(stored.id, stored.kind, stored.roomID, gathering, isStored: true, createdAtMs: stored.createdAt)
                 self.running.withLock { $0[stored.id] = runner }
             } catch {
@@ -54,17 +56,30 @@ package final class Gatherings: Sendable {
         }
     }
 
-    /// The room's gathering of this kind, a new one if there is none or only `over`; nil when there are too many.
-    func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {
+    /// The room's gathering of this kind, or the one that `make` makes if there is none or only `over`; nil when there are too many, or nothing
+    /// was made.
+    func open(
+        _ kind: String, _ room: RoomID, after over: GatheringRunner? = nil, _ make: () -> (any GatheringDialect)?
+    ) -> GatheringRunner? {
         let id = Self.id(kind: kind, room: room.rawValue)
         return self.running.withLock { running in
             if let known = running[id], known !== over { return known }
-            guard running.count < self.most else { return nil }
-            let made = self.runner(id, kind, room, Gathering(limits: self.limits), isStored: false, createdAtMs: self.rooms.now)
+            guard running.count < self.most, let new = make() else { return nil }
+            let made = self.runner(id, kind, room, new, isStored: false, createdAtMs: self.rooms.now)
             running[id] = made
             return made
         }
     }
+
+    /// For a member who connects: only a plain gathering begins by that.
+    func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {
+        self.open(kind, room, after: over) { kind == GatheringKinds.plain ? Gathering(limits: self.kinds.limits) : nil }
+    }
+
+    /// The gatherings of a kind.
+    func of(_ kind: String) -> [GatheringRunner] { self.running.withLock { $0.values.filter { $0.kind == kind } } }
+
+    var machineLimits: MachineLimits { self.kinds.machine }
 
     func find(_ id: String) -> GatheringRunner? { self.running.withLock { $0[id] } }
 
@@ -123,7 +138,10 @@ package final class Gatherings: Sendable {
     package func handle(_ events: [RoomEvent]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID else { continue }
-            for runner in self.of(room) { runner.submit(.init(input: .end(reason: event.kind.rawValue))) }
+            for runner in self.of(room) where event.kind != .roomExpired || runner.kind != GatheringKinds.machine {
+                // A machine that has not pushed for a day is still there: its next push opens the room again.
+                runner.submit(.init(input: .end(reason: event.kind.rawValue)))
+            }
         }
     }
 
@@ -136,9 +154,7 @@ package final class Gatherings: Sendable {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
             let nowMs = self.rooms.now
-            for runner in self.running.withLock({ Array($0.values) }) {
-                if let deadline = runner.nextDeadlineMs, deadline <= nowMs { runner.submit(.init(input: .tick)) }
-            }
+            for runner in self.running.withLock({ $0.values.filter { $0.isDue(nowMs) } }) { runner.submit(.init(input: .tick)) }
         }
     }
 }

@@ -26,12 +26,10 @@ import Synchronization
 /// expired is good here for as long as a push of its stream runs.
 final class PushHeartbeat: Sendable {
     private let services: AppServices
-    private let paces = Mutex<[String: TokenBucket]>([:])
+    /// Reports of a stream: one a second, a few at once.
+    private let paces = Mutex(PaceTable(rate: 1, burst: 3))
 
     private static let bodyBytes = 4 << 10
-    private static let mostPaces = 10_000
-    /// Reports of a stream: one a second, a few at once.
-    private static let burst = 3.0
 
     init(_ services: AppServices) { self.services = services }
 
@@ -136,15 +134,7 @@ final class PushHeartbeat: Sendable {
     }
 
     private func checkPace(_ path: String) throws(APIError) {
-        let nowNs = NIODeadline.now().uptimeNanoseconds
-        let outcome = self.paces.withLock { paces in
-            if paces.count >= Self.mostPaces, paces[path] == nil {
-                for (known, var bucket) in paces where bucket.isFull(nowNs: nowNs) { paces[known] = nil }
-                if paces.count >= Self.mostPaces { paces.removeAll() }
-            }
-            return paces[path, default: TokenBucket(rate: 1, burst: Self.burst, nowNs: nowNs)].take(nowNs: nowNs)
-        }
-        guard !outcome.isAllowed else { return }
+        guard !self.paces.withLock({ $0.take(path, nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed else { return }
         var error = APIError(.tooManyRequests, .rateLimited, "More than one heartbeat a second for this stream.")
         error.headers[.retryAfter] = "1"
         throw error

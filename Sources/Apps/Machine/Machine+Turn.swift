@@ -85,7 +85,7 @@ extension Machine {
             if ending != .result || self.info.mode == .server { effects += self.poll(turn) }
         }
         self.turn = nil
-        effects.append(self.event(.gameEnded, turn, .init(name: "reason", value: .string(ending.rawValue))))
+        effects.append(self.event(.gameEnded, turn, .init(name: "endReason", value: .string(ending.rawValue))))
         return effects + self.told()
     }
 

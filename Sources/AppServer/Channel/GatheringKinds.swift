@@ -1,0 +1,42 @@
+import Apps
+package import ServerConfiguration
+import Support
+
+/// The kinds of gatherings that the store keeps, and how each is read from it. A value.
+package struct GatheringKinds: Sendable {
+    package static let plain = "plain"
+    package static let machine = "machine"
+
+    /// The kinds that a channel's token may name.
+    static let all = [Self.plain, Self.machine]
+
+    /// Whether gatherings of this kind have rooms that exist for them alone.
+    static func ownsRoom(_ kind: String) -> Bool { kind == self.machine }
+
+    let limits: GatheringLimits
+    let machine: MachineLimits
+
+    package init(_ config: ServerConfig.Apps) {
+        self.limits = Self.bounded(GatheringLimits(members: config.members, offlineMs: config.offlineMs), config)
+        var machine = MachineLimits(members: config.members)
+        machine.gathering = Self.bounded(machine.gathering, config)
+        machine.offeredMs = config.machineOfferedMs
+        machine.playingMs = config.machinePlayingMs
+        machine.settlingMs = config.machineSettlingMs
+        self.machine = machine
+    }
+
+    private static func bounded(_ limits: GatheringLimits, _ config: ServerConfig.Apps) -> GatheringLimits {
+        var limits = limits
+        limits.valueBytes = min(limits.valueBytes, config.messageBytes)
+        return limits
+    }
+
+    func read(_ kind: String, _ state: String, nowMs: Int64) throws -> any GatheringDialect {
+        switch kind {
+        case Self.machine: try Machine(state: state, limits: self.machine, nowMs: nowMs)
+        case Self.plain: try Gathering(state: state, limits: self.limits, nowMs: nowMs)
+        default: throw FieldError("kind", kind, "expected \(Self.all.joined(separator: " or "))")
+        }
+    }
+}

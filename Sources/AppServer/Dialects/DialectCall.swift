@@ -1,0 +1,84 @@
+import Access
+import Apps
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import Listening
+import NIOCore
+import Playback
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// What the HTTP APIs of classes and machines have in common: who may call, pages of other origins, bodies, and the pace of an address. Their
+/// answers have status 200, refusals too. Any thread.
+final class DialectCall: Sendable {
+    /// A request that may go on. A value.
+    struct Caller: Sendable {
+        let address: SocketAddress
+        /// ``HostKey``.
+        let host: String
+        let headers: HTTPFields
+    }
+
+    private let services: AppServices
+    private let paces: Mutex<PaceTable>
+    private let longestBody: Int
+
+    /// `perTenSeconds`: requests of an address.
+    init(_ services: AppServices, perTenSeconds: Int, longestBody: Int) {
+        self.services = services
+        self.longestBody = longestBody
+        self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
+    }
+
+    /// Headers that let the page behind a request read the answer: of this server's own origin, or the one that `http.allowOrigin` names. Nil
+    /// for pages of other origins, which may not call at all.
+    func crossOrigin(_ request: Request, _ context: APIContext) -> HTTPFields? {
+        guard self.services.pages.letsSocket(PageRequest(request, context.channel)) else { return nil }
+        guard let origin = request.headers[.origin] else { return [:] }
+        return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
+    }
+
+    /// The answer to a preflight; nil when the request is none.
+    func preflight(_ request: Request, _ context: APIContext) -> Response? {
+        guard request.method == .options else { return nil }
+        guard var headers = self.crossOrigin(request, context) else { return Response(status: .forbidden) }
+        headers[.accessControlAllowMethods] = "GET, POST, OPTIONS"
+        headers[.accessControlAllowHeaders] = "content-type, authorization"
+        headers[.accessControlMaxAge] = "86400"
+        return Response(status: .noContent, headers: headers)
+    }
+
+    /// Nil when the client's address is unknown.
+    func client(_ request: Request, _ context: APIContext) -> SocketAddress? {
+        let clients = self.services.connections.clients
+        return clients.client(peer: clients.peer(of: context.channel), request.headers)
+    }
+
+    func mayGoOn(_ client: SocketAddress) -> Bool {
+        self.paces.withLock { $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }.isAllowed
+    }
+
+    /// The body as text. Throws ``APIError`` when it is too long or cannot be read.
+    func body(_ request: Request, _ context: APIContext) async throws -> String {
+        let bytes = try await BodyReader(request, context, self.services.memory.ledger, atMost: self.longestBody).collect()
+        return String(buffer: bytes)
+    }
+
+    /// The server's addresses as this client calls them. Nil while the server starts.
+    func urls(_ request: Request) -> StreamURLs? {
+        guard let addresses = self.services.connections.addresses else { return nil }
+        return StreamURLs(
+            address: PublicAddress(config: self.services.config, addresses: addresses, requestHost: request.head.authority),
+            keys: self.services.keys, hash: self.services.config.credentials.hash)
+    }
+
+    static func answer(_ value: JSONValue, _ headers: HTTPFields, to request: Request) -> Response {
+        var answer = APIAnswer(.ok, value)
+        answer.headers.append(contentsOf: headers)
+        answer.headers[.cacheControl] = "no-store"
+        return answer.response(to: request)
+    }
+}

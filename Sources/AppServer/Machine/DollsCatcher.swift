@@ -1,0 +1,150 @@
+import Access
+import Apps
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+
+/// `POST /dollsCatcher/…`: guests' accounts, the list of claw machines, and what their hosts do (``DollsCatcherCall``). Any thread.
+///
+/// Guests come from `apps.machine.from`, hosts from `apps.machine.hostFrom`. Answers have status 200 and a code.
+final class DollsCatcher: Sendable {
+    private let services: AppServices
+    private let call: DialectCall
+    private let machines: MachineRooms
+    private let tourists = TouristAccounts()
+
+    private static let longestBody = 64 << 10
+    private static let requestsInTenSeconds = 2_000
+    /// How long a host's token and a guest's addresses are good, in seconds.
+    private static let hostSeconds: Int64 = 30 * 86_400
+    private static let guestSeconds = TouristAccounts.lifetimeMs / 1_000
+
+    init(_ services: AppServices) {
+        self.services = services
+        self.call = DialectCall(services, perTenSeconds: Self.requestsInTenSeconds, longestBody: Self.longestBody)
+        self.machines = MachineRooms(services)
+    }
+
+    static func claims(_ request: Request) -> Bool { request.uri.path.hasPrefix(DollsCatcherCall.prefix) }
+
+    func respond(to request: Request, _ context: APIContext) async -> Response {
+        if let preflight = self.call.preflight(request, context) { return preflight }
+        let headers = self.call.crossOrigin(request, context)
+        let value: JSONValue
+        do {
+            guard headers != nil else {
+                throw DollsCatcherError(
+                    code: 403, message: "Pages of this origin may not call this; the server's setting is http.allowOrigin.")
+            }
+            value = try await self.answer(request, context)
+        } catch let error as DollsCatcherError {
+            value = DollsCatcherAnswer.failure(error)
+        } catch {
+            value = DollsCatcherAnswer.failure(Self.failure(error))
+        }
+        return DialectCall.answer(value, headers ?? [:], to: request)
+    }
+
+    /// Anything that is not a refusal of the API's own.
+    private static func failure(_ error: any Error) -> DollsCatcherError {
+        switch error {
+        case let error as APIError: DollsCatcherError(code: error.kind == .tooLarge ? 400 : 800, message: error.message)
+        case let error as GatheringFailure: DollsCatcherError(code: 800, message: error.message)
+        case RegistryError.diskFull: DollsCatcherError(code: 800, message: "The server's disk is almost full, so nothing new is stored.")
+        case RegistryError.tooMany(let what, let limit):
+            DollsCatcherError(code: 800, message: "There are \(limit) \(what) already, the limit.")
+        default: DollsCatcherError(code: 800, message: "The server failed to carry this out; nothing has changed. Try again.")
+        }
+    }
+
+    private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
+        guard let client = self.call.client(request, context), self.call.mayGoOn(client) else { throw DollsCatcherError.tooManyRequests }
+        guard request.method == .post else { throw DollsCatcherError.invalid("the method is \(request.method); expected POST") }
+        // A form's spaces are plus signs; in a query they may be.
+        let form = try await self.call.body(request, context).replacing("+", with: "%20")
+        let pairs = QueryParameters(form).pairs + QueryParameters(request.uri.query ?? "").pairs
+        guard
+            let call = try DollsCatcherCall.read(
+                path: request.uri.path, parameters: pairs.map { (name: $0.name, value: $0.value ?? "") })
+        else { throw DollsCatcherError(code: 404, message: "There is no such call.") }
+        try self.check(call, from: client)
+        guard let urls = self.call.urls(request) else { throw APIError.unavailable("The server is starting.") }
+        return try await self.carryOut(call, HostKey.of(client), urls)
+    }
+
+    private func check(_ call: DollsCatcherCall, from client: SocketAddress) throws(DollsCatcherError) {
+        let (allowed, setting) =
+            switch call {
+            case .tourist, .roomList: (self.services.config.apps.machineFrom, "apps.machine.from")
+            case .hostCreate, .hostManage, .hostQuery: (self.services.config.apps.machineHostFrom, "apps.machine.hostFrom")
+            }
+        guard !allowed.contains(address: client) else { return }
+        self.services.noteRefusal("A call on machines was refused", ["remote": "\(client.ipAddress ?? "unknown")", "setting": setting])
+        throw DollsCatcherError(
+            code: 403, message: "This address may not call this; the server's setting \(setting) lists the addresses that may.")
+    }
+
+    private func carryOut(_ call: DollsCatcherCall, _ host: String, _ urls: StreamURLs) async throws -> JSONValue {
+        switch call {
+        case .tourist(let sid):
+            let account = try self.tourists.account(sid, from: host, nowMs: WallClock.ms)
+            let token = ChannelToken(
+                user: account.accid, name: account.nickname, room: MachineRooms.every, kind: GatheringKinds.machine, role: Machine.player,
+                expires: WallClock.seconds + Self.guestSeconds)
+            return DollsCatcherAnswer.tourist(account, imToken: try token.signed(with: self.services.keys))
+        case .roomList(let sid, let limit, let offset):
+            guard self.tourists.isKnown(sid, nowMs: WallClock.ms) else { throw DollsCatcherError.unknownAccount }
+            let all = self.machines.all.filter(\.machine.info.isPublic)
+            var entries: [JSONValue] = []
+            for entry in all.dropFirst(offset).prefix(limit) { if let shown = try await self.entry(entry, urls) { entries.append(shown) } }
+            return DollsCatcherAnswer.list(total: all.count, entries)
+        case .hostCreate(let accid, let nickname, _, let name):
+            return DollsCatcherAnswer.created(roomID: try await self.machines.create(accid: accid, nickname: nickname, name: name))
+        case .hostManage(let number, let isOpen, let isPublic):
+            try await self.machines.manage(number, isOpen: isOpen, isPublic: isPublic)
+            return DollsCatcherAnswer.success()
+        case .hostQuery(let number): return try await self.query(number, urls)
+        }
+    }
+
+    /// Nil when the room was deleted just now.
+    private func entry(_ entry: MachineRooms.Entry, _ urls: StreamURLs) async throws -> JSONValue? {
+        guard let room = try await self.room(entry) else { return nil }
+        let signing = StreamURLs.Signing(scheme: .txSecret, lifetimeSeconds: Self.guestSeconds)
+        let pulls = try room.slots.map { slot in
+            let play = try urls.play(slot.path, signing, nowMs: WallClock.ms)
+            return DollsCatcherAnswer.PullURLs(rtmp: play.rtmp, http: play.flv, hls: play.hls)
+        }
+        guard let first = pulls.first, let second = pulls.last else { return nil }
+        let status = room.state == .forbidden ? 2 : room.state == .live ? 1 : 0
+        return DollsCatcherAnswer.entry(
+            entry.room, first: first, second: second, liveStatus: status, online: entry.online,
+            queued: entry.machine.gathering.queue.count)
+    }
+
+    private func room(_ entry: MachineRooms.Entry) async throws(RegistryError) -> Room? {
+        do throws(RegistryError) {
+            return try await self.services.rooms.room(entry.runner.room.rawValue)
+        } catch {
+            guard case .noSuchRoom = error else { throw error }
+            return nil
+        }
+    }
+
+    private func query(_ number: Int64, _ urls: StreamURLs) async throws -> JSONValue {
+        guard let entry = self.machines.entry(number), let room = try await self.room(entry) else { throw DollsCatcherError.noSuchRoom }
+        let token = ChannelToken(
+            user: entry.machine.info.device, name: entry.machine.info.accid, room: entry.runner.room.rawValue,
+            kind: GatheringKinds.machine, role: Gathering.host, expires: WallClock.seconds + Self.hostSeconds)
+        let signing = StreamURLs.Signing(scheme: .txSecret, lifetimeSeconds: Self.hostSeconds)
+        let pushes = try room.slots.map { try urls.push($0.path, signing, nowMs: WallClock.ms).rtmp }
+        guard let first = pushes.first, let second = pushes.last else { throw DollsCatcherError.noSuchRoom }
+        return DollsCatcherAnswer.host(entry.room, token: try token.signed(with: self.services.keys), pushURLs: first, second)
+    }
+}

@@ -1,0 +1,22 @@
+/// Token buckets by key, such as a client's address or a stream; bounded. A value.
+package struct PaceTable: Sendable {
+    private let rate: Double
+    private let burst: Double
+    private let most: Int
+    private var buckets: [String: TokenBucket] = [:]
+
+    /// `rate`: per second. `most`: keys at a time; those whose bucket is full are forgotten first, then all.
+    package init(rate: Double, burst: Double, most: Int = 10_000) {
+        self.rate = rate
+        self.burst = burst
+        self.most = most
+    }
+
+    package mutating func take(_ key: String, nowNs: UInt64) -> TokenBucket.Outcome {
+        if self.buckets.count >= self.most, self.buckets[key] == nil {
+            for (known, var bucket) in self.buckets where bucket.isFull(nowNs: nowNs) { self.buckets[known] = nil }
+            if self.buckets.count >= self.most { self.buckets.removeAll() }
+        }
+        return self.buckets[key, default: TokenBucket(rate: self.rate, burst: self.burst, nowNs: nowNs)].take(nowNs: nowNs)
+    }
+}
