@@ -1,0 +1,47 @@
+package import Support
+
+/// What the store keeps of a class: the core's members and tickets, and their devices, the display, the whiteboards.
+extension Classroom {
+    package var state: JSONValue {
+        [
+            "gathering": self.gathering.state, "createdAt": .integer(self.createdAtMs), "boardsMade": .integer(self.boardsMade),
+            "display": self.display.map {
+                ["type": .integer($0.kind.rawValue), "userId": .string($0.userID), "uri": .string($0.uri)]
+            } ?? JSONValue.null,
+            "boards": .array(
+                self.boards.map {
+                    ["id": .string($0.id), "name": .string($0.name), "page": .integer($0.page), "creator": .string($0.creator)]
+                }),
+            // In the members' order: the same class always writes the same text.
+            "devices": .array(
+                self.gathering.members.map {
+                    let devices = self.devices(of: $0.id)
+                    return ["id": .string($0.id), "camera": .bool(devices.camera), "microphone": .bool(devices.microphone)]
+                }),
+        ]
+    }
+
+    /// Reads what ``state`` wrote. Everybody is away, since `nowMs` unless since longer. Throws for text that it did not write.
+    package init(state text: String, limits: ClassroomLimits = ClassroomLimits(), nowMs: Int64) throws {
+        let value = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer)
+        self.init(limits: limits, createdAtMs: try value.number("createdAt"))
+        self.gathering = try Gathering(state: value["gathering"] ?? JSONValue.null, limits: limits.gathering, nowMs: nowMs)
+        for member in self.gathering.members where ClassroomRole(rawValue: member.role) == nil {
+            throw FieldError("role", member.role, "expected assistant, teacher, student or audience")
+        }
+        self.boardsMade = try value.number("boardsMade")
+        if let display = value["display"], display != .null {
+            guard let kind = ClassroomDisplay.Kind(rawValue: try display.number("type")) else {
+                throw FieldError("display", display.text, "expected a type from 0 to 3")
+            }
+            self.display = ClassroomDisplay(kind: kind, userID: try display.text("userId"), uri: try display.text("uri"))
+        }
+        self.boards = try value.entries("boards").map {
+            Board(id: try $0.text("id"), name: try $0.text("name"), page: try $0.number("page"), creator: try $0.text("creator"))
+        }
+        for entry in try value.entries("devices") {
+            self.devices[try entry.text("id")] = Devices(
+                camera: entry["camera"] == .bool(true), microphone: entry["microphone"] == .bool(true))
+        }
+    }
+}

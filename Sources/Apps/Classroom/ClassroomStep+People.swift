@@ -1,0 +1,144 @@
+import Rooms
+import Support
+
+/// Joining, leaving and roles.
+extension ClassroomStep {
+    mutating func join(_ id: String, _ name: String, _ isAudience: Bool, _ disableCamera: Bool) throws(GatheringRefusal) {
+        let role: ClassroomRole
+        if let known = self.room.role(of: id) {
+            role = known
+            self.rejoin(id, camera: !disableCamera)
+        } else {
+            role = try self.newRole(isAudience)
+            guard GatheringLimits.isName(name) else {
+                throw ClassroomCode.parameter.refusal(
+                    "userName: expected 1 to \(GatheringLimits.nameBytes) bytes without control characters")
+            }
+            self.take(try self.room.gathering.apply(.enter(id: id, name: name, role: role.rawValue), nowMs: self.nowMs))
+            self.room.devices[id] = Classroom.Devices(camera: !disableCamera, microphone: true)
+        }
+        self.tellOf(try self.member(id), action: 1, from: id, to: self.others(than: id))
+        switch role {
+        case .teacher: self.show(ClassroomDisplay(kind: .teacher, userID: id, uri: ""), from: id, to: self.others(than: id))
+        case .assistant where self.room.display == nil:
+            self.show(ClassroomDisplay(kind: .assistant, userID: id, uri: ""), from: id, to: self.others(than: id))
+        case .assistant, .student, .audience: break
+        }
+    }
+
+    private func newRole(_ isAudience: Bool) throws(GatheringRefusal) -> ClassroomRole {
+        let (room, people) = (self.room, self.room.gathering.members.count)
+        if isAudience {
+            guard people - room.seated < room.limits.members - room.limits.seats else { throw ClassroomCode.full.refusal() }
+            return .audience
+        }
+        guard !room.isFull else { throw ClassroomCode.full.refusal() }
+        guard room.member(as: .assistant) != nil else { return .assistant }
+        return room.seated == 1 ? .teacher : .student
+    }
+
+    /// A member that joins again has its time to connect from now.
+    private mutating func rejoin(_ id: String, camera: Bool) {
+        if let index = self.room.gathering.members.firstIndex(where: { $0.id == id }),
+            self.room.gathering.members[index].awaySinceMs != nil
+        {
+            self.room.gathering.members[index].awaySinceMs = self.nowMs
+        }
+        self.setDevice(id, .camera, camera)
+    }
+
+    /// SC:RMCMsg; `action`: 1 join, 2 leave, 3 kick.
+    private mutating func tellOf(_ member: Gathering.Member, action: Int64, from: String, to receivers: [ConnectionID]) {
+        let devices = self.room.devices(of: member.id)
+        self.tell(
+            "SC:RMCMsg",
+            [
+                "action": .integer(action), "userId": .string(member.id), "userName": .string(member.name),
+                "role": .integer(ClassroomRole(rawValue: member.role)?.number ?? 0), "camera": .bool(devices.camera),
+                "microphone": .bool(devices.microphone), "timestamp": .integer(self.nowMs),
+            ], from: from, to: receivers)
+    }
+
+    /// A member goes by itself or was away too long. The last one ends the class.
+    mutating func depart(_ member: Gathering.Member, _ departure: Gathering.Departure) {
+        if self.shows(member.id) { self.show(nil, from: member.id, to: self.others(than: member.id)) }
+        self.take(self.room.gathering.remove(member, departure))
+        if let connection = member.connection { self.add(.close(connection, .ended(reason: "left"))) }
+        self.tellOf(member, action: 2, from: member.id, to: self.all)
+        self.forget(member)
+    }
+
+    /// All hear of it, and last of all the kicked one, before it is gone.
+    mutating func kick(_ member: Gathering.Member, by: String) {
+        self.tellOf(member, action: 3, from: by, to: self.all)
+        if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
+        self.take(self.room.gathering.remove(member, .kicked))
+        self.forget(member)
+    }
+
+    private mutating func forget(_ member: Gathering.Member) {
+        self.room.devices[member.id] = nil
+        if self.room.gathering.members.isEmpty { self.end(Classroom.emptyReason) }
+    }
+
+    // MARK: - Roles
+
+    mutating func setRole(_ id: String, _ role: ClassroomRole) {
+        guard let index = self.room.gathering.members.firstIndex(where: { $0.id == id }) else { return }
+        self.room.gathering.members[index].role = role.rawValue
+        self.event(.memberRole, ["userId": .string(id), "role": .string(role.rawValue)])
+    }
+
+    /// SC:RCMsg: the members whose roles have changed, with their roles now.
+    mutating func tellRoles(_ ids: [String], by: String) {
+        let users = ids.map { id -> JSONValue in
+            ["userId": .string(id), "userName": self.name(id), "role": .integer(self.room.role(of: id)?.number ?? 0)]
+        }
+        self.tell("SC:RCMsg", ["opUserId": .string(by), "users": .array(users)], from: by, to: self.all)
+    }
+
+    mutating func downgrade(_ by: String, _ users: [Classroom.RoleChange]) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        guard !users.isEmpty else { throw ClassroomCode.parameter.refusal("users: expected one at least") }
+        var changed: [String] = []
+        for user in users {
+            let member = try self.other(user.userID, than: by)
+            guard user.role == .audience, self.room.role(of: member.id) != .audience else { continue }
+            self.setRole(member.id, .audience)
+            if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
+            changed.append(member.id)
+        }
+        if !changed.isEmpty { self.tellRoles(changed, by: by) }
+    }
+
+    /// Makes a student the teacher; the former one is a student then.
+    mutating func changeRole(_ by: String, _ id: String, _ role: ClassroomRole) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        guard role == .teacher else { throw ClassroomCode.parameter.refusal("role: expected 2") }
+        let member = try self.other(id, than: by)
+        guard self.room.role(of: member.id) == .student else { throw ClassroomCode.notStudent.refusal() }
+        let former = self.replaceTeacher()
+        self.setRole(id, .teacher)
+        self.tellRoles(former + [id], by: by)
+        self.show(ClassroomDisplay(kind: .teacher, userID: id, uri: ""), from: by, to: self.all)
+    }
+
+    /// The former teacher, now a student; nobody when there was none.
+    mutating func replaceTeacher() -> [String] {
+        guard let former = self.room.member(as: .teacher) else { return [] }
+        self.setRole(former.id, .student)
+        return [former.id]
+    }
+
+    mutating func transfer(_ by: String, _ id: String) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        let member = try self.other(id, than: by)
+        // Audience that becomes the assistant takes one more seat.
+        guard self.room.role(of: member.id) != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
+        if self.shows(by) || self.shows(id) { self.show(nil, from: by, to: self.all) }
+        self.setRole(by, .student)
+        self.setRole(id, .assistant)
+        self.event(.assistantTransferred, ["from": .string(by), "to": .string(id)])
+        self.tell("SC:ATMsg", ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
+    }
+}

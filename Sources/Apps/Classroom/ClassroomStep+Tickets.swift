@@ -1,0 +1,162 @@
+import Support
+
+/// Applications to speak, invitations to another role, and invitations to switch a device on.
+///
+/// | ticket's kind | from | to | payload |
+/// |---|---|---|---|
+/// | `speech` | audience | assistant | null |
+/// | `invite` | assistant | the one asked | `{"role": 3}` |
+/// | `camera`, `microphone` | assistant | the one asked | `{"device": "camera"}` |
+///
+/// A ticket is good for one answer, by the member whom it asks. Devices have a kind each, as one ticket of a kind can wait between two.
+extension ClassroomStep {
+    private static let speech = "speech"
+    private static let invite = "invite"
+
+    /// Opens a ticket, or finds the one that waits.
+    private mutating func ask(
+        _ kind: String, from by: String, to id: String, _ payload: JSONValue, _ newID: String
+    ) throws(GatheringRefusal) -> Gathering.Ticket {
+        self.take(
+            try self.room.gathering.apply(.ask(from: by, to: id, kind: kind, payload: payload, newID: newID), nowMs: self.nowMs))
+        guard let ticket = self.pending(kind, from: by, to: id) else { throw ClassroomCode.other.refusal() }
+        return ticket
+    }
+
+    private func pending(_ kind: String, from by: String, to id: String) -> Gathering.Ticket? {
+        self.room.gathering.tickets.first { $0.kind == kind && $0.from == by && $0.to == id }
+    }
+
+    /// The ticket that this member may answer now.
+    private func ticket(_ id: String, _ kinds: [String], to by: String) throws(GatheringRefusal) -> Gathering.Ticket {
+        guard let ticket = self.room.gathering.tickets.first(where: { $0.id == id }),
+            kinds.contains(ticket.kind), ticket.to == by, ticket.expiresAtMs > self.nowMs
+        else { throw ClassroomCode.ticket.refusal() }
+        return ticket
+    }
+
+    private mutating func close(_ ticket: Gathering.Ticket, isApproved: Bool) {
+        self.take(self.room.gathering.close(ticket, isApproved ? .approved : .rejected))
+    }
+
+    // MARK: - Speech
+
+    mutating func speechApply(_ by: String, _ newID: String) throws(GatheringRefusal) {
+        try self.doer(by, .audience)
+        guard let assistant = self.room.member(as: .assistant) else { throw ClassroomCode.noAssistant.refusal() }
+        let ticket = try self.ask(Self.speech, from: by, to: assistant.id, .null, newID)
+        self.tell(
+            "SC:RSMsg", ["reqUserId": .string(by), "reqUserName": self.name(by), "ticket": .string(ticket.id)],
+            from: by, to: self.connections(of: assistant.id))
+    }
+
+    mutating func speechAnswer(_ by: String, _ id: String, isApproved: Bool) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        let ticket = try self.ticket(id, [Self.speech], to: by)
+        if isApproved {
+            // Who has got another role in the meantime asks for nothing any more.
+            guard self.room.role(of: ticket.from) == .audience else { throw ClassroomCode.ticket.refusal() }
+            guard !self.room.isFull else { throw ClassroomCode.full.refusal() }
+        }
+        self.close(ticket, isApproved: isApproved)
+        if isApproved { self.setRole(ticket.from, .student) }
+        self.tell(
+            "SC:SRMsg",
+            [
+                "action": isApproved ? 1 : 2, "opUserId": .string(by), "opUserName": self.name(by), "reqUserId": .string(ticket.from),
+                "reqUserName": self.name(ticket.from), "role": .integer(ClassroomRole.student.number),
+            ], from: by, to: self.connections(of: ticket.from))
+        if isApproved { self.tellRoles([ticket.from], by: by) }
+    }
+
+    // MARK: - Invitations
+
+    mutating func upgradeInvite(_ by: String, _ id: String, _ role: ClassroomRole, _ newID: String) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        let member = try self.other(id, than: by)
+        let now = self.room.role(of: member.id) ?? .audience
+        guard now == .audience || role.number <= now.number else { throw ClassroomCode.lowerRole.refusal() }
+        // A second assistant would be one too many, and audience is nothing to be invited to.
+        guard role == .teacher || role == .student else { throw ClassroomCode.parameter.refusal("role: expected 2 or 3") }
+        guard now != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
+        let payload: JSONValue = ["role": .integer(role.number)]
+        // Another role is another question; the one that waits could only be answered wrongly now.
+        if let former = self.pending(Self.invite, from: by, to: id), former.payload != payload {
+            self.take(self.room.gathering.close(former, .expired))
+        }
+        let ticket = try self.ask(Self.invite, from: by, to: id, payload, newID)
+        self.tellInvitation(ticket, role, action: 1, by: by, to: id)
+    }
+
+    mutating func upgradeApprove(_ by: String, _ id: String) throws(GatheringRefusal) {
+        try self.doer(by, .audience)
+        let ticket = try self.ticket(id, [Self.invite], to: by)
+        guard let role = self.role(of: ticket) else { throw ClassroomCode.ticket.refusal() }
+        guard !self.room.isFull else { throw ClassroomCode.full.refusal() }
+        self.close(ticket, isApproved: true)
+        let former = role == .teacher ? self.replaceTeacher() : []
+        self.setRole(by, role)
+        self.tellInvitation(ticket, role, action: 3, by: by, to: ticket.from)
+        if former.contains(where: self.shows) { self.show(nil, from: by, to: self.all) }
+        self.tellRoles(former + [by], by: by)
+    }
+
+    mutating func upgradeReject(_ by: String, _ id: String) throws(GatheringRefusal) {
+        try self.doer(by, .audience, .student)
+        let ticket = try self.ticket(id, [Self.invite], to: by)
+        guard let role = self.role(of: ticket) else { throw ClassroomCode.ticket.refusal() }
+        self.close(ticket, isApproved: false)
+        self.tellInvitation(ticket, role, action: 2, by: by, to: ticket.from)
+    }
+
+    private func role(of ticket: Gathering.Ticket) -> ClassroomRole? {
+        guard case .integer(let number)? = ticket.payload["role"] else { return nil }
+        return ClassroomRole(number: number)
+    }
+
+    /// SC:IURMsg; `action`: 1 invite, 2 reject, 3 approve.
+    private mutating func tellInvitation(
+        _ ticket: Gathering.Ticket, _ role: ClassroomRole, action: Int64, by: String, to id: String
+    ) {
+        self.tell(
+            "SC:IURMsg",
+            [
+                "action": .integer(action), "ticket": .string(ticket.id), "role": .integer(role.number), "opUserId": .string(by),
+                "opUserName": self.name(by),
+            ], from: by, to: self.connections(of: id))
+    }
+
+    // MARK: - Devices
+
+    mutating func deviceControl(
+        _ by: String, _ id: String, _ device: ClassroomDevice, _ isOn: Bool, _ newID: String
+    ) throws(GatheringRefusal) {
+        try self.doer(by, .assistant)
+        guard isOn else { return self.setDevice(try self.member(id), device, false, by: by) }
+        // Nobody can answer his own question.
+        let member = try self.other(id, than: by)
+        let ticket = try self.ask(device.rawValue, from: by, to: member.id, ["device": .string(device.rawValue)], newID)
+        self.tellDevice(ticket, device, action: 1, by: by, to: id)
+    }
+
+    mutating func deviceAnswer(_ by: String, _ id: String, isApproved: Bool) throws(GatheringRefusal) {
+        let member = try self.doer(by, .teacher, .student)
+        let ticket = try self.ticket(id, ClassroomDevice.allCases.map(\.rawValue), to: by)
+        guard let device = ClassroomDevice(rawValue: ticket.kind) else { throw ClassroomCode.ticket.refusal() }
+        self.close(ticket, isApproved: isApproved)
+        self.tellDevice(ticket, device, action: isApproved ? 3 : 2, by: by, to: ticket.from)
+        if isApproved { self.setDevice(member, device, true, by: by) }
+    }
+
+    /// SC:CDNMsg; `action`: 1 invite, 2 reject, 3 approve.
+    private mutating func tellDevice(
+        _ ticket: Gathering.Ticket, _ device: ClassroomDevice, action: Int64, by: String, to id: String
+    ) {
+        self.tell(
+            "SC:CDNMsg",
+            [
+                "action": .integer(action), "type": .integer(device.number), "ticket": .string(ticket.id), "opUserId": .string(by),
+                "opUserName": self.name(by),
+            ], from: by, to: self.connections(of: id))
+    }
+}

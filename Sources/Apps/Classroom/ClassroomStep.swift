@@ -1,0 +1,101 @@
+import Rooms
+import Support
+
+/// One input at work on a copy of a class: the copy, and what follows. Lives for one `apply`; a refusal throws it away.
+struct ClassroomStep {
+    var room: Classroom
+    let nowMs: Int64
+    private(set) var effects: [Gathering.Effect] = []
+
+    init(_ room: Classroom, nowMs: Int64) {
+        self.room = room
+        self.nowMs = nowMs
+    }
+
+    // MARK: - Who
+
+    /// Who acts, which must be a member in one of these roles; in any, when none is named.
+    @discardableResult
+    func doer(_ id: String, _ roles: ClassroomRole...) throws(GatheringRefusal) -> Gathering.Member {
+        guard let member = self.room.gathering.member(id), let role = self.room.role(of: id) else {
+            throw ClassroomCode.authorization.refusal()
+        }
+        guard roles.isEmpty || roles.contains(role) else { throw ClassroomCode.role.refusal("This is not for the role \(role.rawValue).") }
+        return member
+    }
+
+    func member(_ id: String) throws(GatheringRefusal) -> Gathering.Member {
+        guard let member = self.room.gathering.member(id) else { throw ClassroomCode.noSuchMember.refusal() }
+        return member
+    }
+
+    /// A member that is not who acts.
+    func other(_ id: String, than by: String) throws(GatheringRefusal) -> Gathering.Member {
+        guard id != by else { throw ClassroomCode.oneself.refusal() }
+        return try self.member(id)
+    }
+
+    func name(_ id: String) -> JSONValue { .string(self.room.gathering.member(id)?.name ?? "") }
+
+    // MARK: - Receivers
+
+    var all: [ConnectionID] { self.room.gathering.all }
+
+    func others(than id: String) -> [ConnectionID] { self.room.gathering.others(than: id) }
+
+    func connections(of id: String) -> [ConnectionID] { self.room.gathering.connections(of: id) }
+
+    // MARK: - Effects
+
+    mutating func add(_ effect: Gathering.Effect) { self.effects.append(effect) }
+
+    /// Nothing when nobody is there to hear it.
+    mutating func tell(_ object: String, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
+        guard !receivers.isEmpty else { return }
+        self.add(.send(.notified(from: id, object: object, content: content, atMs: self.nowMs), to: receivers))
+    }
+
+    mutating func event(_ kind: RoomEvent.Kind, _ data: KeyValuePairs<String, JSONValue>) {
+        self.add(.event(kind, data.map { .init(name: $0.key, value: $0.value) }))
+    }
+
+    /// Effects of the core. Its signals about people and tickets are left out: members of a class hear its own messages.
+    mutating func take(_ effects: [Gathering.Effect]) {
+        for effect in effects {
+            guard case .send(let signal, let receivers) = effect else {
+                self.add(effect)
+                continue
+            }
+            switch signal {
+            case .hello, .said, .directed, .closed: self.add(effect)
+            case .ticket(.expired, let ticket):
+                self.tell(
+                    "SC:TEMsg",
+                    ["ticket": .string(ticket.id), "fromUserId": .string(ticket.from), "toUserId": .string(ticket.to)],
+                    from: ticket.to, to: receivers)
+            case .arrived, .away, .back, .departed, .notified, .commanded, .turn, .queue, .ticket: break
+            }
+        }
+    }
+
+    // MARK: - Time and end
+
+    mutating func tick() {
+        let room = self.room
+        guard room.createdAtMs + room.limits.lifetimeMs > self.nowMs else { return self.end(Classroom.timeReason) }
+        for ticket in room.gathering.tickets where ticket.expiresAtMs <= self.nowMs {
+            self.take(self.room.gathering.close(ticket, .expired))
+        }
+        for member in room.gathering.members {
+            guard let since = member.awaySinceMs, since + room.gathering.limits.offlineMs <= self.nowMs else { continue }
+            self.depart(member, .offline)
+        }
+    }
+
+    mutating func end(_ reason: String) {
+        self.take(self.room.gathering.end(reason))
+        self.room.devices = [:]
+        self.room.display = nil
+        self.room.boards = []
+    }
+}
