@@ -24,12 +24,12 @@ extension Classroom {
     /// Reads what ``state`` wrote. Everybody is away, since `nowMs` unless since longer. Throws for text that it did not write.
     package init(state text: String, limits: ClassroomLimits = ClassroomLimits(), nowMs: Int64) throws {
         let value = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer)
-        self.init(limits: limits, createdAtMs: try value.number("createdAt"))
+        self.init(limits: limits, createdAtMs: try Self.number("createdAt", value))
         self.gathering = try Gathering(state: value["gathering"] ?? JSONValue.null, limits: limits.gathering, nowMs: nowMs)
         for member in self.gathering.members where ClassroomRole(rawValue: member.role) == nil {
             throw FieldError("role", member.role, "expected assistant, teacher, student or audience")
         }
-        self.boardsMade = try value.number("boardsMade")
+        self.boardsMade = try Self.number("boardsMade", value)
         if let display = value["display"], display != .null {
             guard let kind = ClassroomDisplay.Kind(rawValue: try display.number("type")) else {
                 throw FieldError("display", display.text, "expected a type from 0 to 3")
@@ -37,11 +37,17 @@ extension Classroom {
             self.display = ClassroomDisplay(kind: kind, userID: try display.text("userId"), uri: try display.text("uri"))
         }
         self.boards = try value.entries("boards").map {
-            Board(id: try $0.text("id"), name: try $0.text("name"), page: try $0.number("page"), creator: try $0.text("creator"))
+            Board(id: try $0.text("id"), name: try $0.text("name"), page: try Self.number("page", $0), creator: try $0.text("creator"))
         }
         for entry in try value.entries("devices") {
             self.devices[try entry.text("id")] = Devices(
                 camera: entry["camera"] == .bool(true), microphone: entry["microphone"] == .bool(true))
         }
+    }
+    /// From 0, and so small that sums do not overflow.
+    private static func number(_ name: String, _ value: JSONValue) throws(FieldError) -> Int64 {
+        let number = try value.number(name)
+        guard (0...1 << 53).contains(number) else { throw FieldError(name, "\(number)", "expected 0 to 2^53") }
+        return number
     }
 }

@@ -124,6 +124,6 @@ package struct RongCloudWebhook: Sendable, Equatable {
         // RongCloud writes seconds in some places and milliseconds in others.
         guard self.timestamp.utf8.count <= 14, let time = Int64(self.timestamp) else { return false }
         let ms = self.timestamp.utf8.count > 11 ? time : time * 1_000
-        return (nowMs - ms).magnitude <= UInt64(skewSeconds * 1_000)
+        return abs(nowMs - ms) <= skewSeconds * 1_000
     }
 }
