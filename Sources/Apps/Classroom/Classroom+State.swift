@@ -44,6 +44,7 @@ extension Classroom {
                 camera: entry["camera"] == .bool(true), microphone: entry["microphone"] == .bool(true))
         }
     }
+
     /// From 0, and so small that sums do not overflow.
     private static func number(_ name: String, _ value: JSONValue) throws(FieldError) -> Int64 {
         let number = try value.number(name)
