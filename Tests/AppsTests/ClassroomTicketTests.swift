@@ -156,7 +156,6 @@ import Testing
         let turned = #"SC:WBTPMsg a {"whiteboardId":"w1","userId":"a","curPg":4} >2,3,4"#
         #expect(lab.act(.boardTurn(by: "a", boardID: "w1", page: 4)) == [board("turned", 5), turned])
         #expect(lab.act(.boardTurn(by: "a", boardID: "w1", page: 4)) == [turned])
-        // Who made it goes; it stays and is shown on.
         _ = lab.act(.changeRole(by: "a", userID: "s", role: .teacher))
         #expect(
             lab.act(.display(by: "s", kind: .board, userID: "s", uri: "w1")).last
@@ -173,5 +172,15 @@ import Testing
             lab.act(.boardDelete(by: "s", boardID: "w2")).last
                 == #"SC:WBMsg s {"action":2,"whiteboardId":"w2","whiteboardName":"白板2"} >1,2,3,4"#)
         #expect(lab.room.display?.text == "display://type=0?userId=a?uri=", "another one was deleted")
+    }
+
+    /// A whiteboard is shown on when its creator goes, and when another one is deleted.
+    @Test func boardsStay() {
+        var lab = Lab.full()
+        for id in ["w1", "w2"] { _ = lab.act(.boardCreate(by: "t", boardID: id)) }
+        let shown = "display://type=2?userId=t?uri=w2"
+        #expect(lab.act(.boardDelete(by: "a", boardID: "w1")).count == 2 && lab.room.display?.text == shown)
+        #expect(lab.act(.downgrade(by: "a", users: [.init(userID: "t", role: .audience)])).count == 2)
+        #expect(lab.act(.kick(by: "a", userID: "t")).count == 3 && lab.room.display?.text == shown)
     }
 }
