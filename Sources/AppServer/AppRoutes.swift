@@ -1,18 +1,18 @@
 package import HTTPServer
 package import Hummingbird
 
-/// The apps' ordinary requests: the cloud's API, the push heartbeat, tickets, the mesh's page. Any thread.
+/// The apps' ordinary requests: the cloud's API, the push heartbeat, tickets, pages. Any thread.
 package final class AppRoutes: Sendable {
     private let tencent: TencentFacade
     private let heartbeat: PushHeartbeat
-    private let meshPage: MeshPage
+    private let pages: AppPages
     private let tickets: AppTicketRoute
     private let dollsCatcher: DollsCatcher
 
     package init(_ services: AppServices) {
         self.tencent = TencentFacade(services)
         self.heartbeat = PushHeartbeat(services)
-        self.meshPage = MeshPage(services)
+        self.pages = AppPages(services)
         self.tickets = AppTicketRoute(services: services)
         self.dollsCatcher = DollsCatcher(services)
     }
@@ -23,6 +23,6 @@ package final class AppRoutes: Sendable {
         if let stream = PushHeartbeat.stream(of: request.uri.path) { return await self.heartbeat.respond(stream, request, context) }
         if DollsCatcher.claims(request) { return await self.dollsCatcher.respond(to: request, context) }
         if AppTicketRoute.claims(request) { return await self.tickets.respond(to: request, context) }
-        return self.meshPage.respond(to: request)
+        return self.pages.respond(to: request)
     }
 }

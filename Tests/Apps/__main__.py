@@ -9,7 +9,10 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Console"))
 
-import cases  # noqa: E402
+import cases  # noqa: E402, F401: each registers its cases.
+import cases_class  # noqa: E402, F401
+import cases_machine  # noqa: E402, F401
+from registry import CASES  # noqa: E402
 from server import Server  # noqa: E402
 
 
@@ -19,12 +22,12 @@ def main():
     parser.add_argument("--keep", metavar="FOLDER", help="write screenshots there")
     parser.add_argument("names", nargs="*", help="only these cases")
     options = parser.parse_args()
-    known = [case.__name__ for case in cases.CASES]
+    known = [case.__name__ for case in CASES]
     unknown = set(options.names) - set(known)
     if unknown:
         parser.error(f"there is no case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     failed = []
-    for case in cases.CASES:
+    for case in CASES:
         if options.names and case.__name__ not in options.names:
             continue
         start = time.monotonic()

@@ -10,15 +10,8 @@ import guide
 import tools
 from browser import Browser
 from proxy import Nginx
+from registry import case
 from server import wait_for
-
-CASES = []
-
-
-def case(function):
-    CASES.append(function)
-    return function
-
 
 def key(server, name, role):
     """The file of a new key."""

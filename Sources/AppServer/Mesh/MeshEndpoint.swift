@@ -33,7 +33,7 @@ package struct MeshEndpoint: HTTPTakeover {
     static func isMesh(_ path: some StringProtocol) -> Bool { path == "/mesh" || path.hasPrefix("/mesh/") }
 
     package func claims(_ head: HTTPRequestHead) -> Bool {
-        head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !MeshPage.has(head.path))
+        head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path))
     }
 
     package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {

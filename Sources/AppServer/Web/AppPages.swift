@@ -1,0 +1,92 @@
+import CAppAssets
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServerConfiguration
+
+/// The apps' pages and the scripts for their clients: plain files that are part of the program; no request to anywhere else. Any thread.
+///
+/// | path | |
+/// |---|---|
+/// | `/mesh`, `/mesh/`, `/mesh/…` | the page for trying the mesh; `apps.mesh.page` |
+/// | `/demo/class`, `/demo/machine`, `/demo/…` | the pages for trying classes and machines; `apps.demo` |
+/// | `/board/{id}` | a class's whiteboard |
+/// | `/sdk/rong.js`, `/sdk/nim.js` | in place of the vendors' scripts |
+final class AppPages: Sendable {
+    private enum Group { case mesh, demo, board, sdk }
+
+    private struct File {
+        let type: String
+        let bytes: ByteBuffer
+    }
+
+    private let config: ServerConfig.Apps
+
+    init(_ services: AppServices) { self.config = services.config.apps }
+
+    private static let assets: [String: File] = {
+        var files: [String: File] = [:]
+        for index in 0..<app_asset_count() {
+            let asset = app_asset(index)
+            guard let name = asset.name, let start = asset.bytes else { continue }
+            let file = String(cString: name)
+            let type =
+                file.hasSuffix(".html")
+                ? "text/html; charset=utf-8" : file.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8"
+            files[file] = File(type: type, bytes: ByteBuffer(bytes: UnsafeRawBufferPointer(start: start, count: asset.length)))
+        }
+        return files
+    }()
+
+    /// The file at a path, and whose it is. Each group has files of its own, but for those that all pages use.
+    private static func file(_ path: String) -> (group: Group, file: File)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        guard let folder = parts.first, parts.count <= 2 else { return nil }
+        let name = parts.count == 2 ? parts[1] : ""
+        let (group, asset): (Group, String) =
+            switch folder {
+            case "mesh": (.mesh, name.isEmpty ? "mesh.html" : name)
+            case "demo": (.demo, name == "class" || name == "machine" ? "\(name).html" : name)
+            case "board": (.board, name.contains(".") ? name : "board.html")
+            case "sdk": (.sdk, name)
+            default: (.sdk, "")
+            }
+        guard self.isOf(group, asset), let file = self.assets[asset] else { return nil }
+        return (group, file)
+    }
+
+    private static func isOf(_ group: Group, _ asset: String) -> Bool {
+        switch group {
+        case .mesh: asset.hasPrefix("mesh.")
+        case .sdk: asset == "rong.js" || asset == "nim.js"
+        case .board: asset.hasPrefix("board.")
+        case .demo: !asset.hasPrefix("mesh.") && !asset.hasPrefix("board.") && asset != "rong.js" && asset != "nim.js"
+        }
+    }
+
+    /// Whether a GET of this path under `/mesh` is the page's.
+    static func hasMeshFile(_ path: some StringProtocol) -> Bool { self.file(String(path))?.group == .mesh }
+
+    /// Nil when the path is none of the pages', or they are switched off.
+    func respond(to request: Request) -> Response? {
+        guard request.method == .get || request.method == .head, let (group, file) = Self.file(request.uri.path) else { return nil }
+        guard group != .mesh || self.config.meshPage, group != .demo || self.config.demo else { return nil }
+        var headers: HTTPFields = [.contentType: file.type, .contentSecurityPolicy: Self.policy(group)]
+        for (name, value) in [
+            ("Referrer-Policy", "no-referrer"), ("Permissions-Policy", "camera=(self), microphone=(self)"),
+            // Whoever may call this server may load its scripts.
+            ("Cross-Origin-Resource-Policy", group == .sdk ? "cross-origin" : "same-origin"),
+        ] {
+            if let name = HTTPField.Name(name) { headers[name] = value }
+        }
+        return Response(status: .ok, headers: headers, body: .init(byteBuffer: request.method == .head ? ByteBuffer() : file.bytes))
+    }
+
+    /// Class pages show whiteboards in a frame; no other page shows one of these in a frame.
+    private static func policy(_ group: Group) -> String {
+        let frames = group == .board ? "frame-ancestors 'self'" : "frame-ancestors 'none'"
+        return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self';"
+            + " media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'; \(frames)"
+    }
+}

@@ -1,0 +1,1 @@
+"""Classes by their clients: cases as in cases.py."""

@@ -1,0 +1,1 @@
+"""Claw machines by their clients: cases as in cases.py."""

@@ -1,0 +1,7 @@
+"""The apps' cases, in the order in which they run."""
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
