@@ -8,6 +8,7 @@ package final class AppRoutes: Sendable {
     private let pages: AppPages
     private let tickets: AppTicketRoute
     private let dollsCatcher: DollsCatcher
+    private let classroom: ClassroomAPI
 
     package init(_ services: AppServices) {
         self.tencent = TencentFacade(services)
@@ -15,6 +16,7 @@ package final class AppRoutes: Sendable {
         self.pages = AppPages(services)
         self.tickets = AppTicketRoute(services: services)
         self.dollsCatcher = DollsCatcher(services)
+        self.classroom = ClassroomAPI(services)
     }
 
     /// Nil when the request is not the apps'.
@@ -22,6 +24,7 @@ package final class AppRoutes: Sendable {
         if TencentFacade.claims(request) { return await self.tencent.respond(to: request, context) }
         if let stream = PushHeartbeat.stream(of: request.uri.path) { return await self.heartbeat.respond(stream, request, context) }
         if DollsCatcher.claims(request) { return await self.dollsCatcher.respond(to: request, context) }
+        if ClassroomAPI.claims(request) { return await self.classroom.respond(to: request, context) }
         if AppTicketRoute.claims(request) { return await self.tickets.respond(to: request, context) }
         return self.pages.respond(to: request)
     }

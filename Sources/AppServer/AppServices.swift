@@ -5,6 +5,7 @@ import Listening
 import Logging
 import Playback
 package import RoomStore
+package import Rooms
 package import ServerConfiguration
 package import Support
 
@@ -29,7 +30,8 @@ package final class AppServices: Sendable {
 
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
-        connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers
+        connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
+        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void
     ) {
         self.config = config
         self.keys = keys
@@ -41,7 +43,8 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config)
-        self.gatherings = Gatherings(rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log)
+        self.gatherings = Gatherings(
+            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute)
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
 

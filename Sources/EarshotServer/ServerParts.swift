@@ -78,7 +78,8 @@ package final class ServerParts: Sendable {
         self.statistics = Self.statistics(config, rooms, log)
         self.apps = AppServices(
             config, keys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
-            sweepers: sweepers)
+            sweepers: sweepers,
+            mute: { [talk = self.talk] room, user, isMuted in try? await talk.mute(user, in: room, isMuted) })
         self.api = APIServices(
             config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,

@@ -87,6 +87,14 @@ package final class Talkback: Sendable {
         _ = channel.kick(id, by: actor)
     }
 
+    /// Takes a user out of all mixes of the room's channel, or back in: stored, then applied in that order. Nothing to do for who cannot talk.
+    package func mute(_ user: String, in roomID: RoomID, _ isMuted: Bool) async throws(RegistryError) {
+        guard let id = try? ParticipantID(user) else { return }
+        _ = try await self.rooms.changeTalkMember(user, of: roomID, { $0.isMuted = isMuted }) { [weak self] setting in
+            self?.find(roomID)?.set(setting, of: id, by: nil)
+        }
+    }
+
     /// Number of channels that tick.
     var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
 

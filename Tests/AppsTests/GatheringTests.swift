@@ -103,14 +103,14 @@ import Testing
     @Test func words() throws {
         var room = try self.room("a", "b", "c")
         #expect(self.act(&room, .say(from: "a", to: nil, object: "chat", content: "hi")) == [#"said a chat "hi">2,3"#])
-        #expect(self.act(&room, .say(from: "a", to: "c", object: "chat", content: "hi")) == [#"said a chat "hi">3"#])
+        #expect(self.act(&room, .say(from: "a", to: "c", object: "chat", content: "hi")) == [#"notified a chat "hi">3"#])
         #expect(self.act(&room, .command(from: "b", to: nil, content: 5)) == ["command b 5>1,3"])
         #expect(self.act(&room, .direct(from: "b", to: "a", name: "offer", data: [])) == ["offer b>1"])
         #expect(self.act(&room, .say(from: "x", to: nil, object: "chat", content: "hi")) == ["not_member"])
         #expect(self.act(&room, .say(from: "a", to: "x", object: "chat", content: "hi")) == ["no_such_member"])
         // Nothing is kept for who is away.
         _ = self.act(&room, .disconnect(ConnectionID(3)))
-        #expect(self.act(&room, .say(from: "a", to: "c", object: "chat", content: "hi")) == [#"said a chat "hi">"#])
+        #expect(self.act(&room, .say(from: "a", to: "c", object: "chat", content: "hi")) == [#"notified a chat "hi">"#])
     }
 
     @Test func theQueue() throws {

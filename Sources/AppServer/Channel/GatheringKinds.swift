@@ -6,15 +6,17 @@ import Support
 package struct GatheringKinds: Sendable {
     package static let plain = "plain"
     package static let machine = "machine"
+    package static let classroom = "class"
 
     /// The kinds that a channel's token may name.
-    static let all = [Self.plain, Self.machine]
+    static let all = [Self.plain, Self.machine, Self.classroom]
 
     /// Whether gatherings of this kind have rooms that exist for them alone.
-    static func ownsRoom(_ kind: String) -> Bool { kind == self.machine }
+    static func ownsRoom(_ kind: String) -> Bool { kind == self.machine || kind == self.classroom }
 
     let limits: GatheringLimits
     let machine: MachineLimits
+    let classroom: ClassroomLimits
 
     package init(_ config: ServerConfig.Apps) {
         self.limits = Self.bounded(GatheringLimits(members: config.members, offlineMs: config.offlineMs), config)
@@ -24,6 +26,12 @@ package struct GatheringKinds: Sendable {
         machine.playingMs = config.machinePlayingMs
         machine.settlingMs = config.machineSettlingMs
         self.machine = machine
+        var classroom = ClassroomLimits()
+        classroom.members = max(config.members, classroom.seats)
+        classroom.ticketMs = config.classroomTicketMs
+        classroom.lifetimeMs = config.classroomLifetimeMs
+        classroom.offlineMs = config.classroomOfflineMs
+        self.classroom = classroom
     }
 
     private static func bounded(_ limits: GatheringLimits, _ config: ServerConfig.Apps) -> GatheringLimits {
@@ -35,6 +43,7 @@ package struct GatheringKinds: Sendable {
     func read(_ kind: String, _ state: String, nowMs: Int64) throws -> any GatheringDialect {
         switch kind {
         case Self.machine: try Machine(state: state, limits: self.machine, nowMs: nowMs)
+        case Self.classroom: try Classroom(state: state, limits: self.classroom, nowMs: nowMs)
         case Self.plain: try Gathering(state: state, limits: self.limits, nowMs: nowMs)
         default: throw FieldError("kind", kind, "expected \(Self.all.joined(separator: " or "))")
         }

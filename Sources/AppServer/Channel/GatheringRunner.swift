@@ -57,6 +57,7 @@ final class GatheringRunner: Sendable {
     }
 
     private let rooms: RoomRegistry
+    private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let state: Mutex<State>
     private let commands: AsyncStream<Command>.Continuation
     private let deadlineMs: Atomic<Int64>
@@ -68,12 +69,14 @@ final class GatheringRunner: Sendable {
 
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
-        rooms: RoomRegistry, whenOver: @escaping @Sendable (GatheringRunner) -> Void
+        rooms: RoomRegistry, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void,
+        whenOver: @escaping @Sendable (GatheringRunner) -> Void
     ) {
         self.id = id
         self.kind = kind
         self.room = room
         self.rooms = rooms
+        self.mute = mute
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
@@ -154,6 +157,8 @@ final class GatheringRunner: Sendable {
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
         command.done(.success(result))
+        // In the order in which they were decided; the answer need not wait for it.
+        for effect in effects { if case .mute(let user, let isMuted) = effect { await self.mute(self.room, user, isMuted) } }
     }
 
     private func forget(_ connection: ConnectionID?) {

@@ -14,12 +14,17 @@ package final class Gatherings: Sendable {
     private let kinds: GatheringKinds
     private let most: Int
     private let log: Logger
+    /// Takes a member's voice out of its room's talk, or back in.
+    private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let running = Mutex<[String: GatheringRunner]>([:])
 
     /// How late a deadline may be noticed.
     private static let tick = Duration.milliseconds(40)
 
-    package init(_ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger) {
+    package init(
+        _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void
+    ) {
+        self.mute = mute
         self.rooms = rooms
         self.kinds = kinds
         self.most = most
@@ -49,10 +54,13 @@ package final class Gatherings: Sendable {
     private func runner(
         _ id: String, _ kind: String, _ room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64
     ) -> GatheringRunner {
-        GatheringRunner(id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms) {
+        GatheringRunner(
+            id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute
+        ) {
             [weak self] over in
             over.stop()
             self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
+            self?.release(over)
         }
     }
 
@@ -80,8 +88,16 @@ package final class Gatherings: Sendable {
     func of(_ kind: String) -> [GatheringRunner] { self.running.withLock { $0.values.filter { $0.kind == kind } } }
 
     var machineLimits: MachineLimits { self.kinds.machine }
+    var classroomLimits: ClassroomLimits { self.kinds.classroom }
 
     func find(_ id: String) -> GatheringRunner? { self.running.withLock { $0[id] } }
+
+    /// A class's room is there for the class alone. It ends by itself as well, should the server not come to this.
+    private func release(_ over: GatheringRunner) {
+        guard over.kind == GatheringKinds.classroom, over.gathering.hasEnded else { return }
+        let (rooms, room) = (self.rooms, over.room.rawValue)
+        Task { _ = try? await rooms.apply(.expire, to: room, action: "expire", by: Actor("classes")) }
+    }
 
     // MARK: - For the API
 

@@ -68,11 +68,16 @@ final class DialectCall: Sendable {
     }
 
     /// The server's addresses as this client calls them. Nil while the server starts.
+    func publicAddress(_ request: Request) -> PublicAddress? {
+        self.services.connections.addresses.map {
+            PublicAddress(config: self.services.config, addresses: $0, requestHost: request.head.authority)
+        }
+    }
+
     func urls(_ request: Request) -> StreamURLs? {
-        guard let addresses = self.services.connections.addresses else { return nil }
-        return StreamURLs(
-            address: PublicAddress(config: self.services.config, addresses: addresses, requestHost: request.head.authority),
-            keys: self.services.keys, hash: self.services.config.credentials.hash)
+        self.publicAddress(request).map {
+            StreamURLs(address: $0, keys: self.services.keys, hash: self.services.config.credentials.hash)
+        }
     }
 
     static func answer(_ value: JSONValue, _ headers: HTTPFields, to request: Request) -> Response {

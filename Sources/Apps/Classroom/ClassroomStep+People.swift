@@ -77,6 +77,8 @@ extension ClassroomStep {
     }
 
     private mutating func forget(_ member: Gathering.Member) {
+        // Whoever comes back begins with the microphone on.
+        if !self.room.devices(of: member.id).microphone { self.add(.mute(member.id, false)) }
         self.room.devices[member.id] = nil
         if self.room.gathering.members.isEmpty { self.end(Classroom.emptyReason) }
     }

@@ -67,13 +67,13 @@ struct ClassroomStep {
                 continue
             }
             switch signal {
-            case .hello, .said, .directed, .closed: self.add(effect)
+            case .hello, .said, .notified, .directed, .closed: self.add(effect)
             case .ticket(.expired, let ticket):
                 self.tell(
                     "SC:TEMsg",
                     ["ticket": .string(ticket.id), "fromUserId": .string(ticket.from), "toUserId": .string(ticket.to)],
                     from: ticket.to, to: receivers)
-            case .arrived, .away, .back, .departed, .notified, .commanded, .turn, .queue, .ticket: break
+            case .arrived, .away, .back, .departed, .commanded, .turn, .queue, .ticket: break
             }
         }
     }

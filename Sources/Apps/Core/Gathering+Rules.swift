@@ -23,7 +23,10 @@ extension Gathering {
             return self.remove(member, .kicked)
         case .say(let from, let to, let object, let content):
             let sender = try self.sender(from)
-            return [.send(.said(from: sender, object: object, content: content, atMs: nowMs), to: try self.receivers(of: to, from: sender))]
+            let receivers = try self.receivers(of: to, from: sender)
+            // What is for one is shown to nobody who comes later.
+            guard to == nil else { return [.send(.notified(from: from, object: object, content: content, atMs: nowMs), to: receivers)] }
+            return [.send(.said(from: sender, object: object, content: content, atMs: nowMs), to: receivers)]
         case .command(let from, let to, let content):
             let sender = try self.sender(from)
             return [.send(.commanded(from: sender.id, content: content), to: try self.receivers(of: to, from: sender))]

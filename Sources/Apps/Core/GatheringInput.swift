@@ -70,7 +70,7 @@ extension Gathering {
         case back(Member)
         case departed(Member, Departure)
         case said(from: Member, object: String, content: JSONValue, atMs: Int64)
-        /// A dialect's word of what has changed. Of `said` the last ones are kept for who comes later, of these none.
+        /// A dialect's word of what has changed, or what is said to one alone. Of `said` the last ones are kept for who comes later, of these none.
         case notified(from: String, object: String, content: JSONValue, atMs: Int64)
         case commanded(from: String, content: JSONValue)
         /// Where the game of a machine is. `deadlineMs`: when the phase ends, in milliseconds since 1970.

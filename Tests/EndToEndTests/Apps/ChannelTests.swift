@@ -67,7 +67,9 @@ import Testing
             #expect(try await bob.socket.message("command")["content"][0].int == 1)
             try await ann.say(#"{"type":"send","ref":3,"to":"nobody","content":1}"#)
             #expect(try await ann.answer(3)["code"].string == "no_such_member")
-            // Who comes later gets the last messages, and no commands.
+            try await ann.say(#"{"type":"send","ref":4,"to":"bob","content":"for you alone"}"#)
+            #expect(try await bob.socket.message("message")["content"].string == "for you alone")
+            // Who comes later gets the last messages, no commands and nothing that was for one.
             let cat = try await Member.open(server, "cat")
             #expect(try await cat.hello()["state"]["messages"].list.map { $0["from"].string } == ["bob"])
             // They are the room's members, for lists and kicks.

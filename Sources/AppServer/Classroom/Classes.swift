@@ -1,0 +1,115 @@
+import Access
+import Apps
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+
+/// Classes and their rooms, `class-<id>`: three streams for teacher, assistant and screen, and the gathering of the members. Any thread.
+struct Classes: Sendable {
+    static let prefix = "class-"
+    private static let slots = 3
+    private static let tries = 5
+
+    let services: AppServices
+
+    init(_ services: AppServices) { self.services = services }
+
+    /// 128 random bits in hex.
+    static func newID() -> String { SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) }) }
+
+    /// Throws code 20 when there is no such class.
+    func find(_ room: String) throws(GatheringRefusal) -> (runner: GatheringRunner, classroom: Classroom) {
+        guard let runner = self.services.gatherings.find(room), let classroom = runner.dialect as? Classroom, !classroom.gathering.hasEnded
+        else { throw ClassroomCode.noSuchClass.refusal() }
+        return (runner, classroom)
+    }
+
+    /// Good for as long as the class may last.
+    func token(_ user: String, _ name: String, _ room: String, _ classroom: Classroom) throws -> String {
+        let left = classroom.createdAtMs + classroom.limits.lifetimeMs - self.services.rooms.now
+        return try ChannelToken(
+            user: user, name: name, room: room, kind: GatheringKinds.classroom, role: "",
+            expires: WallClock.seconds + max(0, left) / 1_000 + 60
+        ).signed(with: self.services.keys)
+    }
+
+    func apply(_ input: Classroom.Input, _ runner: GatheringRunner) async throws -> Classroom {
+        let outcome = await runner.outcome(
+            of: .init { (gathering, nowMs) throws(GatheringRefusal) in
+                guard var room = gathering as? Classroom else { throw .ended }
+                let effects = try room.apply(input, nowMs: nowMs)
+                gathering = room
+                return effects
+            })
+        guard let room = try outcome.get() as? Classroom else { throw ClassroomCode.noSuchClass.refusal() }
+        return room
+    }
+
+    /// Joins a class, the first one by opening it.
+    func join(
+        _ id: String, name: String, isAudience: Bool, disableCamera: Bool, token: ChannelToken?
+    ) async throws -> JSONValue {
+        let room = "\(Self.prefix)\(id)"
+        let isSame = token?.room == room && token?.name == name
+        let user = isSame ? token?.user ?? Self.newID() : Self.newID()
+        var over: GatheringRunner?
+        // One that is just ending takes nobody; the next is new.
+        for _ in 0..<Self.tries {
+            let runner = try await self.runner(room, after: over)
+            let classroom: Classroom
+            do {
+                classroom = try await self.apply(.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera), runner)
+            } catch GatheringFailure.refused(let refusal) where ClassroomCode(refusal) == .noSuchClass {
+                over = runner
+                continue
+            } catch GatheringFailure.notStored(.noSuchRoom), GatheringFailure.notStored(.wrongState) {
+                over = runner
+                continue
+            }
+            guard let member = classroom.gathering.member(user) else { throw ClassroomCode.joinRoom.refusal() }
+            let text = try self.token(user, member.name, room, classroom)
+            return ClassroomAnswer.join(classroom, roomID: id, member: member, imToken: text, authorization: text)
+        }
+        throw ClassroomCode.joinRoom.refusal("The class is just ending. Try again.")
+    }
+
+    private func runner(_ room: String, after over: GatheringRunner?) async throws -> GatheringRunner {
+        if let known = self.services.gatherings.find(room), known !== over { return known }
+        let id = try await self.open(room)
+        let limits = self.services.gatherings.classroomLimits
+        let nowMs = self.services.rooms.now
+        guard
+            let runner = self.services.gatherings.open(
+                GatheringKinds.classroom, id, after: over, { Classroom(limits: limits, createdAtMs: nowMs) })
+        else { throw RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings) }
+        return runner
+    }
+
+    /// The class's room: lives for as long as a class may, with or without media, and is forgotten at its end.
+    private func open(_ room: String) async throws(RegistryError) -> RoomID {
+        var new = NewRoom(policy: self.services.config.rooms.policy)
+        new.id = RoomID(stored: room)
+        new.slots = Self.slots
+        new.isPublic = false
+        let lifetimeMs = self.services.config.apps.classroomLifetimeMs
+        for (name, value) in [
+            ("neverStarted", lifetimeMs), ("grace", lifetimeMs), ("cleanStop", lifetimeMs), ("idleGrace", lifetimeMs),
+            ("pauseGrace", lifetimeMs), ("maxDuration", lifetimeMs), ("retention", 0),
+        ] {
+            guard let field = RoomPolicy.fields.first(where: { $0.name == name }) else { continue }
+            field.set(&new.policy, max(field.range.lowerBound, min(value, field.range.upperBound)))
+        }
+        for _ in 0..<Self.tries {
+            do throws(RegistryError) {
+                return try await self.services.rooms.create(new, by: Actor("classes")).id
+            } catch {
+                guard case .idTaken(let id, let state, _) = error else { throw error }
+                guard state.isTerminal else { return id }
+                // The last class of this name, whose retention is just over.
+                try? await self.services.rooms.delete(room, by: Actor("classes"))
+            }
+        }
+        throw .tooMany(what: "classes of this name", limit: 1)
+    }
+}

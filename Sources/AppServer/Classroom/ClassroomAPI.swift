@@ -1,0 +1,125 @@
+import Access
+import Apps
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import RoomStore
+import Rooms
+import ServerConfiguration
+import Support
+
+/// The classes' REST API at `/classroom/api/v1` (``ClassroomCall``): SealClass's, with its envelope and status 200. Any thread.
+///
+/// `Authorization` is a ``ChannelToken`` of the kind `class`, with or without `Bearer`; joining needs none. It opens the class's channel as well.
+final class ClassroomAPI: Sendable {
+    private let services: AppServices
+    private let call: DialectCall
+    private let classes: Classes
+
+    static let base = "/classroom/api/v1"
+    private static let longestBody = 256 << 10
+    private static let requestsInTenSeconds = 2_000
+
+    init(_ services: AppServices) {
+        self.services = services
+        self.call = DialectCall(services, perTenSeconds: Self.requestsInTenSeconds, longestBody: Self.longestBody)
+        self.classes = Classes(services)
+    }
+
+    static func claims(_ request: Request) -> Bool { request.uri.path.hasPrefix("\(self.base)/") }
+
+    func respond(to request: Request, _ context: APIContext) async -> Response {
+        if let preflight = self.call.preflight(request, context) { return preflight }
+        let headers = self.call.crossOrigin(request, context)
+        let value: JSONValue
+        do {
+            guard headers != nil else {
+                throw ClassroomCode.authorization.refusal(
+                    "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
+            }
+            value = ClassroomAnswer.result(try await self.answer(request, context))
+        } catch {
+            value = ClassroomAnswer.refusal(Self.refusal(error))
+        }
+        return DialectCall.answer(value, headers ?? [:], to: request)
+    }
+
+    private static func refusal(_ error: any Error) -> GatheringRefusal {
+        switch error {
+        case let error as GatheringRefusal: error
+        case GatheringFailure.refused(let refusal): refusal
+        case let error as GatheringFailure: ClassroomCode.other.refusal(error.message)
+        case let error as APIError: (error.kind == .tooLarge ? ClassroomCode.parameter : .other).refusal(error.message)
+        case RegistryError.diskFull: ClassroomCode.createRoom.refusal("The server's disk is almost full, so nothing new is stored.")
+        case RegistryError.tooMany(let what, let limit): ClassroomCode.createRoom.refusal("There are \(limit) \(what) already, the limit.")
+        default: ClassroomCode.other.refusal("The server failed to carry this out; nothing has changed. Try again.")
+        }
+    }
+
+    // MARK: - Calls
+
+    private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
+        guard let client = self.call.client(request, context), self.services.config.apps.classroomFrom.contains(address: client) else {
+            self.services.noteRefusal("A call on classes was refused", ["setting": "apps.classroom.from"])
+            throw ClassroomCode.authorization.refusal(
+                "This address may not call this; the server's setting apps.classroom.from lists the addresses that may.")
+        }
+        guard self.call.mayGoOn(client) else { throw ClassroomCode.other.refusal("There are too many requests from this address.") }
+        let query = QueryParameters(request.uri.query ?? "").pairs.map { (name: $0.name, value: $0.value ?? "") }
+        let read = try ClassroomCall.read(
+            method: request.method.rawValue, path: String(request.uri.path.dropFirst(Self.base.count)), query: query,
+            body: try await self.call.body(request, context))
+        guard let read else { throw ClassroomCode.parameter.refusal("There is no such call.") }
+        let token = self.token(request)
+        switch read.action {
+        case .join(let name, let isAudience, let disableCamera):
+            return try await self.classes.join(
+                read.roomID ?? "", name: name, isAudience: isAudience, disableCamera: disableCamera, token: try? token.get())
+        case .onlineStatus: throw ClassroomCode.authorization.refusal("No cloud of RongCloud's is configured here.")
+        case .refreshToken: return try await self.refresh(try token.get())
+        default:
+            let token = try token.get()
+            guard let room = read.roomID, token.room == "\(Classes.prefix)\(room)" else {
+                throw ClassroomCode.role.refusal("The token is for another class.")
+            }
+            return try await self.carryOut(read, token, request)
+        }
+    }
+
+    /// The caller's token, checked.
+    private func token(_ request: Request) -> Result<ChannelToken, GatheringRefusal> {
+        var text = request.headers[.authorization] ?? ""
+        if text.lowercased().hasPrefix("bearer ") { text = String(text.dropFirst(7)) }
+        guard !text.isEmpty, let token = try? self.services.verified(text), token.kind == GatheringKinds.classroom else {
+            return .failure(ClassroomCode.authorization.refusal())
+        }
+        return .success(token)
+    }
+
+    private func refresh(_ token: ChannelToken) async throws -> JSONValue {
+        let room = try self.classes.find(token.room).classroom
+        guard room.role(of: token.user) != nil else { throw ClassroomCode.authorization.refusal() }
+        let text = try self.classes.token(token.user, token.name, token.room, room)
+        return ["authorization": .string(text), "imToken": .string(text)]
+    }
+
+    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ request: Request) async throws -> JSONValue {
+        let (runner, room) = try self.classes.find(token.room)
+        switch read.action {
+        case .members, .boards:
+            guard room.role(of: token.user) != nil else { throw ClassroomCode.authorization.refusal() }
+            return read.action == .members ? ClassroomAnswer.members(room) : ClassroomAnswer.boards(room)
+        case .boardCreate:
+            guard let urls = self.call.publicAddress(request) else { throw APIError.unavailable("The server is starting.") }
+            let id = "\(urls.http)/board/\(Classes.newID())?k=1"
+            _ = try await self.classes.apply(.boardCreate(by: token.user, boardID: id), runner)
+            return .string(id)
+        default:
+            guard let input = read.input(by: token.user, newID: Classes.newID()) else { throw ClassroomCode.parameter.refusal() }
+            _ = try await self.classes.apply(input, runner)
+            return true
+        }
+    }
+}
