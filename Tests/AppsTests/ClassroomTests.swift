@@ -162,7 +162,7 @@ import Testing
     @Test func words() {
         var lab = Lab.full()
         #expect(lab.act(.say(from: "v", to: nil, object: "RC:TxtMsg", content: "hi")) == [#"said v RC:TxtMsg "hi" >1,2,3"#])
-        #expect(lab.act(.say(from: "v", to: "s", object: "RC:TxtMsg", content: "hi")) == [#"said v RC:TxtMsg "hi" >3"#])
+        #expect(lab.act(.say(from: "v", to: "s", object: "RC:TxtMsg", content: "hi")) == ["RC:TxtMsg v \"hi\" >3"])
         #expect(lab.act(.direct(from: "s", to: "t", name: "offer", data: [])) == ["offer s >2"])
         // Nobody speaks as the server.
         #expect(lab.act(.say(from: "v", to: nil, object: "SC:RCMsg", content: [:])) == ["invalid"])
