@@ -136,7 +136,7 @@ def gatherings(server, browser, keep):
     server.api("rooms", {"roomId": "walk"})
     page = opened(server, browser)
     visit(page, "#/apps")
-    page.wait("document.body.innerText.includes('Nobody is in a channel')", "that nobody is there")
+    page.wait("document.body.innerText.includes('No channel, mesh room, class or machine')", "that nobody is there")
     tokens = {user: server.api("rooms/walk/channel-token", {"userId": user, "name": name})["url"] for user, name in (("ann", "<i>Ann</i> 安"), ("bob", "Bob"))}
     page.run(f"""Promise.all(Object.entries({json.dumps(tokens)}).map(([user, url]) => new Promise((done) => {{
         const socket = (window.sockets ??= {{}})[user] = new WebSocket(url);
@@ -158,6 +158,6 @@ def gatherings(server, browser, keep):
     wait_for("one member less", lambda: server.api("gatherings/plain-walk")["members"] == 1)
     page.wait("Object.values(window.sockets).some((socket) => socket.readyState === 3)", "its connection to be closed")
     ask(page, "End")
-    page.wait("location.hash === '#/apps' && document.body.innerText.includes('Nobody is in a channel')", "its end")
+    page.wait("location.hash === '#/apps' && document.body.innerText.includes('No channel, mesh room, class or machine')", "its end")
     acts = [line["operation"] for line in server.api("audit?limit=50")["list"]]
     assert {"pauseQueue", "removeFromQueue", "kickFromGathering", "endGathering"} <= set(acts), acts

@@ -32,7 +32,7 @@ final class ClassroomAPI: Sendable {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.crossOrigin(request, context)
+        let headers = self.call.crossOrigin(request, context, showsCredential: request.headers[.authorization] != nil)
         let value: JSONValue
         do {
             guard headers != nil else {

@@ -33,10 +33,13 @@ final class DialectCall: Sendable {
         self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
     }
 
-    /// Headers that let the page behind a request read the answer: of this server's own origin, or the one that `http.allowOrigin` names. Nil
-    /// for pages of other origins, which may not call at all.
-    func crossOrigin(_ request: Request, _ context: APIContext) -> HTTPFields? {
-        guard self.services.pages.letsSocket(PageRequest(request, context.channel)) else { return nil }
+    /// Headers that let the page behind a request read the answer. Nil for pages that may not call at all: those of other origins than this
+    /// server's own or the one that `http.allowOrigin` names. Its `*` counts only with a credential: without one, any page that somebody with
+    /// an allowed address looks at could call.
+    func crossOrigin(_ request: Request, _ context: APIContext, showsCredential: Bool) -> HTTPFields? {
+        let page = PageRequest(request, context.channel)
+        guard showsCredential ? self.services.pages.letsSocket(page) : (try? self.services.pages.check(page, showsCredential: false)) != nil
+        else { return nil }
         guard let origin = request.headers[.origin] else { return [:] }
         return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
     }
@@ -44,7 +47,7 @@ final class DialectCall: Sendable {
     /// The answer to a preflight; nil when the request is none.
     func preflight(_ request: Request, _ context: APIContext) -> Response? {
         guard request.method == .options else { return nil }
-        guard var headers = self.crossOrigin(request, context) else { return Response(status: .forbidden) }
+        guard var headers = self.crossOrigin(request, context, showsCredential: true) else { return Response(status: .forbidden) }
         headers[.accessControlAllowMethods] = "GET, POST, OPTIONS"
         headers[.accessControlAllowHeaders] = "content-type, authorization"
         headers[.accessControlMaxAge] = "86400"

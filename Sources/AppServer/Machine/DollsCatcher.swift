@@ -35,7 +35,7 @@ final class DollsCatcher: Sendable {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.crossOrigin(request, context)
+        let headers = self.call.crossOrigin(request, context, showsCredential: false)
         let value: JSONValue
         do {
             guard headers != nil else {

@@ -1,4 +1,4 @@
-// Channels and mesh rooms of apps: who is there, who waits, and what an operator may do.
+// Channels, mesh rooms, classes and machines of apps: who is there, who waits, and what an operator may do.
 import { get, may, post } from './api.js';
 import { h, show } from './dom.js';
 import { none, time } from './format.js';
@@ -8,7 +8,7 @@ import { ask, button, every, facts, table } from './ui.js';
 
 const address = (id) => `/gatherings/${encodeURIComponent(id)}`;
 const link = (id) => h('a', { href: `#/apps/${encodeURIComponent(id)}` }, id);
-const kinds = { plain: 'channel', mesh: 'mesh room' };
+const kinds = { plain: 'channel', mesh: 'mesh room', class: 'class', machine: 'claw machine' };
 
 /** All of them, or the one with this id. */
 export function gatheringsPage(id) { return id ? onePage(id) : listPage(); }
@@ -20,7 +20,7 @@ function listPage() {
     const page = await get('/gatherings');
     show(list, page.list.length ? table('', [t('Name'), t('Kind'), t('Room'), { name: t('Members'), isNumber: true }, { name: t('In the queue'), isNumber: true }, t('Since')],
       page.list.map((each) => [link(each.gatheringId), t(kinds[each.kind] ?? each.kind), each.roomId, each.members, each.queued, each.createdAt ? time(each.createdAt) : none]))
-      : h('p', { class: 'dim' }, t('Nobody is in a channel or a mesh room.')),
+      : h('p', { class: 'dim' }, t('No channel, mesh room, class or machine is in use.')),
     page.total > page.list.length && h('p', { class: 'dim' }, t('{count} more', { count: page.total - page.list.length })));
   }
   return { element, title: t('Apps'), stop: every(5000, load) };

@@ -10,12 +10,15 @@ import Support
 
 /// Inputs of the calls on gatherings.
 enum GatheringInputs {
-    static let id = Input("gatheringId", .sought(length: 1...300), "The gathering's id: its kind and its room, as in plain-cam1.").required
+    static let id = Input(
+        "gatheringId", .sought(length: 1...300),
+        "The gathering's id: its kind and its room, as in plain-cam1; the room's id of a class or a machine."
+    ).required
     static let user = Input("userId", .id, "The member.").required
     static let key = Input("key", .id, "The member whose place it is.").required
     static let kind = Input("kind", .choice() as InputType<GatheringKind>, "Only gatherings of this kind.")
     static let tokenKind = Input(
-        "kind", .choice() as InputType<GatheringKind>, "plain: chat, presence and a queue at /channel; mesh: a room at /mesh.",
+        "kind", .choice() as InputType<ChannelKind>, "plain: chat, presence and a queue at /channel; mesh: a room at /mesh.",
         fallback: .plain)
     static let name = Input(
         "name", .text(length: 0...GatheringLimits.nameBytes), "The name that others see; the userId if omitted.", fallback: "")
@@ -27,7 +30,14 @@ enum GatheringInputs {
 }
 
 /// The kinds of gatherings.
-enum GatheringKind: String, Sendable, CaseIterable { case plain, mesh }
+enum GatheringKind: String, Sendable, CaseIterable {
+    case plain, mesh
+    case classroom = "class"
+    case machine
+}
+
+/// The kinds for which the API makes tokens. Classes and machines make their own.
+enum ChannelKind: String, Sendable, CaseIterable { case plain, mesh }
 
 /// What a channel token lets its holder do.
 enum GatheringRole: String, Sendable, CaseIterable { case member, host }
@@ -37,13 +47,14 @@ extension APIRoute {
     static let gatherings: [APIRoute] = [
         APIRoute(
             .get, "/gatherings", "listGatherings", .gatherings, .app,
-            "List the gatherings in use, by id: channels and mesh rooms.", query: [GatheringInputs.kind.erased],
+            "List the gatherings in use, by id: channels, mesh rooms, classes and claw machines.", query: [GatheringInputs.kind.erased],
             answers: GatheringListAnswer.outputType
         ) { call in
             let kind = call[GatheringInputs.kind]
             let apps = call.services.apps
             var all = kind == .mesh ? [] : apps.gatherings.all
-            if kind != .plain { all += apps.mesh.snapshots }
+            if let kind { all.removeAll { $0.kind != kind.rawValue } }
+            if kind == nil || kind == .mesh { all += apps.mesh.snapshots }
             if call.scope.isLimited {
                 var visible: [Gatherings.Snapshot] = []
                 for gathering in all { if try await call.sees(gathering) { visible.append(gathering) } }
@@ -60,7 +71,7 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/end", "endGathering", .gatherings, .ops,
-            "End a gathering: its connections are closed, its queue and tickets are gone. The next who comes begins a new one.",
+            "End a gathering: its connections are closed, its queue and tickets are gone. The next who comes to a channel, mesh room or class begins a new one; a machine is gone.",
             in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let found = try await call.gathering()
@@ -212,7 +223,7 @@ struct ChannelTokenAnswer: Sendable {
 extension Gatherings.Snapshot {
     private static let head: [Field<Gatherings.Snapshot>] = [
         .field("gatheringId", .text, "The kind and the room.", \.id),
-        .field("kind", .text, "plain: a channel; mesh: a mesh room, which is in memory only.", \.kind),
+        .field("kind", .text, "plain: a channel; mesh: a mesh room, which is in memory only; class; machine.", \.kind),
         .field("roomId", .text, "The room; of a mesh room, the name that its members have agreed on.", \.room),
         .field("members", .count, "How many are in it, those who are away included.", \.gathering.members.count),
         .field("queued", .count, "How many wait in its queue.", \.gathering.queue.count),

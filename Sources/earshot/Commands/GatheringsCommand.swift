@@ -1,10 +1,10 @@
 import ArgumentParser
 
-/// `earshot gatherings`: the apps' channels and mesh rooms of a running server.
+/// `earshot gatherings`: the apps' channels, mesh rooms, classes and machines of a running server.
 struct GatheringsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gatherings",
-        abstract: "List, show and end channels and mesh rooms.",
+        abstract: "List, show and end channels, mesh rooms, classes and machines.",
         discussion: """
             EXAMPLES
               earshot gatherings list --kind mesh
@@ -18,7 +18,7 @@ struct GatheringsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List the gatherings in use, by id.")
-        @Option(help: ArgumentHelp("Only those of this kind: plain, mesh.", valueName: "KIND")) var kind: String?
+        @Option(help: ArgumentHelp("Only those of this kind: plain, mesh, class, machine.", valueName: "KIND")) var kind: String?
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
