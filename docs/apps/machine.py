@@ -7,12 +7,12 @@ import argparse
 import asyncio
 import json
 import random
-import urllib.parse
 import urllib.request
 
 import websockets
 
-WORDS = {"up": "back", "down": "front", "left": "left", "right": "right"}
+WAYS = {"up": "back", "down": "front"}
+PHASES = {"idle": "the machine is free", "offered": "{} is called", "playing": "{} plays", "settling": "waiting for the claw"}
 # Closed for good: another machine has connected in this place, this one was removed, was not let in, or its room has ended.
 FINAL = {4001: "another machine has taken this place", 4002: "removed from the room", 4003: "not let in", 4004: "the room has ended"}
 
@@ -23,8 +23,7 @@ def say(text):
 
 def token(http, room):
     """The machine's own token, from the server's API for hosts."""
-    form = urllib.parse.urlencode({"roomId": room}).encode()
-    with urllib.request.urlopen(f"{http}/dollsCatcher/host/query", form, timeout=10) as answer:
+    with urllib.request.urlopen(f"{http}/dollsCatcher/host/query", f"roomId={room}".encode(), timeout=10) as answer:
         found = json.load(answer)
     if found["code"] != 200:
         raise SystemExit(f"machine: the server refused: {found['msg']} ({found['code']})")
@@ -33,93 +32,86 @@ def token(http, room):
 
 
 class Machine:
-    def __init__(self, chance):
-        self.chance, self.names, self.dropping = chance, {}, None
+    """One connection of it."""
 
-    async def run(self, socket):
-        async for text in socket:
+    def __init__(self, socket, chance):
+        self.socket, self.chance, self.names, self.dropping = socket, chance, {}, None
+
+    async def run(self):
+        async for text in self.socket:
             frame = json.loads(text)
-            kind = frame["type"]
-            if kind == "hello":
+            if frame["type"] == "hello":
                 self.names = {member["id"]: member["name"] for member in frame["members"]}
                 say(f"connected; in the queue: {len(frame['state']['queue'])}")
                 turn = frame["state"]["machine"]["turn"]
                 if turn["phase"] == "settling":
-                    # The connection was lost between drop and result.
-                    self.drop(socket, turn["player"])
-            elif kind == "presence":
+                    # The connection was lost between the drop and its result.
+                    self.drop(turn["player"])
+            elif frame["type"] == "presence":
                 self.names[frame["member"]["id"]] = frame["member"]["name"]
-            elif kind == "turn":
-                self.turn(frame)
-            elif kind == "command":
-                await self.command(socket, frame["from"], frame["content"])
-            elif kind == "error":
+            elif frame["type"] == "turn":
+                say(PHASES.get(frame["phase"], frame["phase"]).format(self.name(frame["player"])))
+                if frame["phase"] == "idle":
+                    # A result would be for nobody.
+                    self.stop()
+            elif frame["type"] == "command":
+                await self.command(frame["from"], frame["content"])
+            elif frame["type"] == "error":
                 say(f"the server refused: {frame['message']}")
 
     def name(self, player):
         return self.names.get(player, player)
 
-    def turn(self, frame):
-        phase, player = frame["phase"], self.name(frame["player"])
-        if phase == "idle":
-            # Its result would be for nobody.
-            if self.dropping:
-                self.dropping.cancel()
-            self.dropping = None
-        say({"idle": "the machine is free", "offered": f"{player} is called", "playing": f"{player} plays", "settling": "waiting for the claw"}.get(phase, phase))
-
-    async def command(self, socket, player, content):
-        # Clients of the vendor's send the text of the object.
+    async def command(self, player, content):
+        # Clients of the vendor's SDK send the object's text.
         command = json.loads(content) if isinstance(content, str) else content
-        number, data = command.get("command"), command.get("data")
+        number, data = command["command"], command.get("data")
         if number == 1:
-            say("the claw stops" if data == "stop" else f"the claw goes {WORDS.get(data, data)}")
+            say("the claw stops" if data == "stop" else f"the claw goes {WAYS.get(data, data)}")
         elif number == 2:
             say("the claw drops")
-            self.drop(socket, player)
+            self.drop(player)
         elif number == 3:
             say(f"{self.name(player)} looks through camera {data}")
-        else:
-            return
-        answer = {"command": 5, "data": {key: command[key] for key in ("command", "data") if key in command}, "code": 200}
-        if "serial" in command:
-            answer["serial"] = command["serial"]
-        await self.send(socket, player, answer)
+        answer = {**command, "command": 5, "data": {key: command[key] for key in ("command", "data") if key in command}, "code": 200}
+        await self.send(player, answer)
 
-    def drop(self, socket, player):
-        if self.dropping is None:
-            self.dropping = asyncio.ensure_future(self.result(socket, player))
+    def drop(self, player):
+        self.dropping = self.dropping or asyncio.ensure_future(self.result(player))
 
-    async def result(self, socket, player):
+    async def result(self, player):
         await asyncio.sleep(2)
         has_won = random.random() < self.chance
         self.dropping = None
         say(f"{self.name(player)} has {'won' if has_won else 'lost'}")
-        await self.send(socket, player, {"command": 4, "data": "true" if has_won else "false"})
+        await self.send(player, {"command": 4, "data": "true" if has_won else "false"})
 
-    @staticmethod
-    async def send(socket, player, content):
-        await socket.send(json.dumps({"type": "command", "to": player, "content": content}))
+    def stop(self):
+        if self.dropping:
+            self.dropping.cancel()
+        self.dropping = None
+
+    async def send(self, player, content):
+        await self.socket.send(json.dumps({"type": "command", "to": player, "content": content}))
 
 
 async def main(http, room, chance):
-    address = f"{http.replace('http', 'ws', 1)}/channel?{urllib.parse.urlencode({'token': token(http, room)})}"
+    address = f"{http.replace('http', 'ws', 1)}/channel?token={token(http, room)}"
     wait = 0.5
     while True:
-        machine = Machine(chance)
         try:
             async with websockets.connect(address) as socket:
-                wait = 0.5
-                await machine.run(socket)
-                if socket.close_code in FINAL:
-                    raise SystemExit(f"machine: {FINAL[socket.close_code]}")
+                wait, machine = 0.5, Machine(socket, chance)
+                try:
+                    await machine.run()
+                finally:
+                    machine.stop()
+                code = socket.close_code
         except (OSError, websockets.WebSocketException) as error:
-            if getattr(getattr(error, "rcvd", None), "code", 0) in FINAL:
-                raise SystemExit(f"machine: {FINAL[error.rcvd.code]}") from None
+            code = getattr(getattr(error, "rcvd", None), "code", None)
             say(f"no connection: {error}")
-        finally:
-            if machine.dropping:
-                machine.dropping.cancel()
+        if code in FINAL:
+            raise SystemExit(f"machine: {FINAL[code]}")
         say(f"trying again in {wait:.1f} s")
         await asyncio.sleep(wait)
         wait = min(2 * wait, 15)
