@@ -27,7 +27,7 @@ def token(http, room):
         found = json.load(answer)
     if found["code"] != 200:
         raise SystemExit(f"machine: the server refused: {found['msg']} ({found['code']})")
-    say(f"this is {found['data']['name']}, {'open' if found['data']['roomStatus'] else 'closed'}")
+    say(f"this is {found['data']['name']}")
     return found["data"]["creatorToken"]
 
 
@@ -43,24 +43,18 @@ class Machine:
             if frame["type"] == "hello":
                 self.names = {member["id"]: member["name"] for member in frame["members"]}
                 say(f"connected; in the queue: {len(frame['state']['queue'])}")
-                turn = frame["state"]["machine"]["turn"]
-                if turn["phase"] == "settling":
-                    # The connection was lost between the drop and its result.
-                    self.drop(turn["player"])
+                if frame["state"]["machine"]["turn"]["phase"] == "settling":  # The connection was lost between the drop and its result.
+                    self.drop(frame["state"]["machine"]["turn"]["player"])
             elif frame["type"] == "presence":
                 self.names[frame["member"]["id"]] = frame["member"]["name"]
             elif frame["type"] == "turn":
-                say(PHASES.get(frame["phase"], frame["phase"]).format(self.name(frame["player"])))
-                if frame["phase"] == "idle":
-                    # A result would be for nobody.
+                say(PHASES.get(frame["phase"], frame["phase"]).format(self.names.get(frame["player"], "")))
+                if frame["phase"] == "idle":  # A result would be for nobody.
                     self.stop()
             elif frame["type"] == "command":
                 await self.command(frame["from"], frame["content"])
             elif frame["type"] == "error":
                 say(f"the server refused: {frame['message']}")
-
-    def name(self, player):
-        return self.names.get(player, player)
 
     async def command(self, player, content):
         # Clients of the vendor's SDK send the object's text.
@@ -72,9 +66,9 @@ class Machine:
             say("the claw drops")
             self.drop(player)
         elif number == 3:
-            say(f"{self.name(player)} looks through camera {data}")
-        answer = {**command, "command": 5, "data": {key: command[key] for key in ("command", "data") if key in command}, "code": 200}
-        await self.send(player, answer)
+            say(f"{self.names.get(player, player)} looks through camera {data}")
+        done = {key: command[key] for key in ("command", "data") if key in command}
+        await self.send(player, {**command, "command": 5, "data": done, "code": 200})
 
     def drop(self, player):
         self.dropping = self.dropping or asyncio.ensure_future(self.result(player))
@@ -83,7 +77,7 @@ class Machine:
         await asyncio.sleep(2)
         has_won = random.random() < self.chance
         self.dropping = None
-        say(f"{self.name(player)} has {'won' if has_won else 'lost'}")
+        say(f"{self.names.get(player, player)} has {'won' if has_won else 'lost'}")
         await self.send(player, {"command": 4, "data": "true" if has_won else "false"})
 
     def stop(self):
@@ -95,13 +89,13 @@ class Machine:
         await self.socket.send(json.dumps({"type": "command", "to": player, "content": content}))
 
 
-async def main(http, room, chance):
+async def main(http, room, win):
     address = f"{http.replace('http', 'ws', 1)}/channel?token={token(http, room)}"
     wait = 0.5
     while True:
         try:
             async with websockets.connect(address) as socket:
-                wait, machine = 0.5, Machine(socket, chance)
+                wait, machine = 0.5, Machine(socket, win)
                 try:
                     await machine.run()
                 finally:
@@ -122,8 +116,4 @@ if __name__ == "__main__":
     parser.add_argument("--http", default="http://127.0.0.1:8080", help="the server")
     parser.add_argument("--room", required=True, help="the machine's number, from host/create")
     parser.add_argument("--win", type=float, default=0.5, help="the chance to win, 0 to 1")
-    options = parser.parse_args()
-    try:
-        asyncio.run(main(options.http.rstrip("/"), options.room, options.win))
-    except KeyboardInterrupt:
-        pass
+    asyncio.run(main(**vars(parser.parse_args())))

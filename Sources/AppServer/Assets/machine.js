@@ -24,6 +24,7 @@ const word = speak({
   settling: ['The claw is on its way. Wait for the result…', '爪子已下，请等待结果…'],
   won: ['You won!', '恭喜，抓到了！'], lost: ['Nothing caught this time.', '很遗憾，没有抓到。'],
   declined: ['You have given your turn up.', '你放弃了这次机会。'], missed: ['You did not answer in time, and have lost your place.', '你没有及时回应，已退出队列。'],
+  interrupted: ['You are out of the queue: the connection was away for too long, or your game was cut short.', '你已不在队列中：断线太久，或游戏被中断。'],
   left: ['You have left the queue.', '你已退出队列。'], removed: ['You were taken out of the queue.', '你被移出了队列。'],
   closed: ['This machine is closed. Nobody is called until it opens.', '机器暂停开放，开放前不会叫号。'],
   noDevice: ['The machine itself is not connected. Nobody is called until it is back.', '机器未连接，恢复前不会叫号。'],
@@ -262,12 +263,16 @@ const frames = {
     room.waits.reset();
     room.members = new Map();
     for (const member of [...frame.members, frame.you]) know(member);
+    const stood = room.queue.some((entry) => entry.key === me());
     room.queue = state.queue;
     room.state = { isPaused: state.isPaused, ...state.machine };
     setTurn(state.machine.turn);
     $('lines').replaceChildren();
     for (const message of state.messages) chat(message);
-    if (room.queue.some((entry) => entry.key === me())) room.outcome = null;
+    const stands = room.queue.some((entry) => entry.key === me());
+    if (stands) room.outcome = null;
+    else if (stood) room.outcome = { key: 'interrupted' };
+    room.isDeclining = room.isLeaving = false;
     say(word('connected', { name: frame.you.name }));
   },
   presence({ action, member }) {
@@ -340,7 +345,7 @@ function setTurn(turn) {
   room.turn = turn;
   stopClock();
   $('clock').hidden = !turn.deadline || turn.phase === 'offered';
-  if (!turn.deadline) return;
+  if (!turn.deadline) return closeInvite();
   const ends = performance.now() + Date.parse(turn.deadline) - Date.now() - clockMs;
   stopClock = countDown($('clock'), ends);
   const isMine = turn.player === me();
@@ -602,6 +607,8 @@ async function showRoom(id) {
 
 function leaveRoom() {
   const here = room;
+  // At once, so that nobody waits for who has gone.
+  if (here && isOpen() && here.queue.some((entry) => entry.key === me())) here.socket.send('{"type":"queue.poll"}');
   room = null;
   clearTimeout(here?.timer);
   clearInterval(here?.ping);
