@@ -209,7 +209,9 @@
     hello(frame) {
       const isBack = this.isGreeted;
       const former = this.queue;
+      const wasPlaying = this.isPlaying;
       this.isGreeted = true;
+      this.noteTurn(frame.state.machine?.turn);
       this.queue = frame.state.queue.map(({ key, value }) => ({ key, value }));
       for (const member of [...frame.members, frame.you]) this.know(member);
       const { id, name } = frame.you;
@@ -217,6 +219,8 @@
         chatroom: { id: String(this.options.chatroomId), name: frame.state.machine?.name || '' }, member: { account: id, nick: name, type: 'guest' },
       });
       if (!isBack) return;
+      // The game ended meanwhile, as by a restart of the server. Clients wait for a result before they leave their game.
+      if (wasPlaying && !this.isPlaying) this.command({ from: this.host?.id ?? 'host', content: { command: 4, data: 'false' } });
       // What has changed meanwhile is not known in detail: first who is gone, then everybody who is there.
       const gone = former.filter((entry) => !this.queue.some(({ key }) => key === entry.key));
       this.show([...gone.map((entry) => this.change('POLL', entry)), ...this.queue.map((entry) => this.change('OFFER', entry))]);
@@ -226,6 +230,7 @@
       const { type, action, key, value, member } = frame;
       if (type === 'command') return this.command(frame);
       if (type === 'message') return this.message(frame);
+      if (type === 'turn') return this.noteTurn(frame);
       if (type === 'presence') {
         this.know(member);
         // Who is only away comes back or leaves soon.
@@ -241,6 +246,8 @@
         this.show([this.change(action === 'DROP' && key === this.account ? 'POLL' : action, { key, value })]);
       }
     }
+
+    noteTurn(turn) { this.isPlaying = turn?.player === this.account && (turn.phase === 'playing' || turn.phase === 'settling'); }
 
     lost(retryCount, duration) {
       // Before the first hello a page waits for one or the other.
