@@ -82,7 +82,7 @@ def machine_page(server):
         assert not problems, problems
 
 
-machine_page.settings = {"EARSHOT_APPS_DEMO": "on"}
+machine_page.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFFERED": "20s", "EARSHOT_APPS_MACHINE_PLAYING": "50s"}
 
 
 @case
@@ -116,9 +116,11 @@ def machine_turns(server):
         two.sees("This machine is closed")
         data(server, "host/manage", roomId=number, roomStatus="true")
         two.sees("Queue up to play")
+        page = browser.page(f"http://{server.http}/demo/machine#{number}")
+        page.wait("document.querySelector('#turn')?.textContent.includes('This room is full')", "the word that the room is full")
 
 
-machine_turns.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFFERED": "3s", "EARSHOT_APPS_MACHINE_PLAYING": "2s"}
+machine_turns.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFFERED": "4s", "EARSHOT_APPS_MACHINE_PLAYING": "4s", "EARSHOT_APPS_MEMBERS": "3"}
 
 
 @case
@@ -184,6 +186,55 @@ def machine_kill(server):
 
 
 machine_kill.settings = {"EARSHOT_APPS_DEMO": "on"}
+
+
+@case
+def machine_words(server):
+    """What the page says when somebody cannot play: no machine, paused, the account elsewhere, removed, gone; and how a machine is made."""
+    with Browser(server.folder) as browser:
+        host = browser.page(f"http://{server.http}/demo/machine?host=1")
+        host.wait("document.querySelector('#status')?.textContent === 'There is no machine at the moment.'", "the word that there is none")
+        host.run("document.querySelector('#hostName').value = 'Bears'")
+        host.click("Make it")
+        script = host.wait("document.querySelector('#made').offsetParent && document.querySelector('#script').textContent", "the commands")
+        number = script.split()[-1]
+        known = data(server, "host/query", roomId=number)
+        assert f"'{known['pushUrl1']}'" in host.run("document.querySelector('#camera1').textContent")
+        assert f"'{known['pushUrl2']}'" in host.run("document.querySelector('#camera2').textContent")
+        host.wait("document.querySelector('#machines')?.textContent.includes('Bears')", "it in the list")
+        host.open(f"http://{server.http}/demo/machine#1")
+        host.wait("document.querySelector('#status.bad')?.textContent.includes('not in the list')", "the word that there is no such machine")
+        one = Player(browser, server, number)
+        one.sees("machine itself is not connected")
+        one.sees("No picture at the moment", "#picture")
+        with Claw(server, number, 1):
+            one.sees("Queue up to play")
+            server.api(f"gatherings/m-{number}/queue/pause", {})
+            one.press("#queue")
+            one.sees("The queue is paused", "#status")
+            late = Player(browser, server, number, can_queue=False)
+            late.sees("The queue is paused")
+            server.api(f"gatherings/m-{number}/queue/resume", {})
+            # The same account in another tab, as when a tab is doubled.
+            late.page.run(f"(sessionStorage.setItem('sid', {json.dumps(one.accid)}), location.reload())")
+            one.sees("another window")
+            one.press("#here")
+            one.sees("Queue up to play")
+            late.sees("another window")
+            server.api(f"gatherings/m-{number}/kick", {"userId": one.accid})
+            one.sees("You were removed from this room")
+            assert one.page.run("document.querySelector('#queue').offsetParent === null"), "who was removed cannot queue"
+            other = Player(browser, server, number, language="zh-CN", width=390, height=844, is_phone=True)
+            other.sees("排队即可开始游戏")
+            other.press("#queue")
+            other.is_invited()
+            other.keep("machine-invited-chinese")
+            server.api(f"gatherings/m-{number}/end", {})
+            other.sees("这台机器已不存在")
+            assert not other.page.run("document.querySelector('#invite').open")
+
+
+machine_words.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFFERED": "40s"}
 
 # A page's side of the vendor's API: what happens is written into `log`, and the promises are for its callbacks.
 SDK_PAGE = """(async (account, token, number) => {

@@ -82,11 +82,12 @@ class Camera(Device):
 class Player:
     """A person at the page /demo/machine, in a browser context of its own."""
 
-    def __init__(self, browser, server, number, **looks):
+    def __init__(self, browser, server, number, can_queue=True, **looks):
         self.server, self.number = server, number
         self.page = browser.page(**looks)
         self.page.open(f"http://{server.http}/demo/machine#{number}")
-        self.page.wait("document.querySelector('#queue')?.offsetParent && !document.querySelector('#queue').disabled", "the room with its queue")
+        self.page.wait(f"Boolean(document.querySelector('#queue')?.offsetParent) && document.querySelector('#queue').disabled === {json.dumps(not can_queue)}",
+                       "the room with its queue")
         self.name = self.page.run("document.querySelector('#status').textContent").split("You are ")[-1].rstrip(".")
         self.accid = self.page.run("sessionStorage.getItem('sid')")
 

@@ -101,13 +101,14 @@ async function logIn() {
   sessionStorage.setItem('sid', account.accid);
 }
 
-async function rooms(limit, offset) {
+/** Who is in a room keeps the account there, even when the server has forgotten it: `mayRenew` false. */
+async function rooms(limit, offset, mayRenew = true) {
   if (!account) await logIn();
   try {
     return await call('room/list', { sid: account.accid, limit, offset });
   } catch (error) {
     // The server has forgotten the account, as after a restart.
-    if (error.code !== 401) throw error;
+    if (error.code !== 401 || !mayRenew) throw error;
     await logIn();
     return call('room/list', { sid: account.accid, limit, offset });
   }
@@ -121,11 +122,10 @@ let listTimer = 0;
 let view = 0;
 
 function card(machine) {
-  const isLive = machine.liveStatus === 1 || machine.liveStatus === 3;
   return make('li', {}, make('a', { class: 'panel', href: `#${machine.roomId}`, data: { room: machine.roomId } },
     make('h2', {}, machine.name),
     make('p', { class: machine.roomStatus ? 'good' : 'bad' }, word(machine.roomStatus ? 'openShort' : 'closedShort')),
-    make('p', { class: isLive ? '' : 'quiet' }, word(`live${machine.liveStatus}`)),
+    make('p', { class: hasPicture(machine) ? '' : 'quiet' }, word(`live${machine.liveStatus}`)),
     make('p', { class: 'quiet' }, `${word('people', { count: machine.onlineUserCount })} · ${word('waiting', { count: machine.queueCount })}`)));
 }
 
@@ -156,9 +156,9 @@ async function showList() {
 }
 
 /** The room's entry in the list, which names its pictures. Undefined: it is not there. */
-async function find(id) {
+async function find(id, mayRenew = true) {
   for (let offset = 0; ; offset += 100) {
-    const page = await rooms(100, offset);
+    const page = await rooms(100, offset, mayRenew);
     const found = page.list.find((machine) => String(machine.roomId) === id);
     if (found || page.list.length === 0 || offset + 100 >= page.total) return found;
   }
@@ -172,7 +172,7 @@ let stopInvite = () => {};
 
 function newRoom(machine) {
   return {
-    machine, camera: 1, player: null, socket: null, timer: 0, ping: 0, waits: new Waits(), fails: 0, heardMs: 0, ref: 0, asked: new Map(),
+    machine, camera: 1, player: null, pictures: 0, pictureTimer: 0, socket: null, timer: 0, ping: 0, waits: new Waits(), fails: 0, heardMs: 0, ref: 0, asked: new Map(),
     // What the server says: none before its hello.
     state: null, turn: { phase: 'idle' }, members: new Map(), names: new Map(), queue: [],
     // What has become of our own turn: {key, isGood}. `answered`: the invitation that we have answered.
@@ -183,6 +183,8 @@ function newRoom(machine) {
 function open() {
   const here = room;
   clearTimeout(here.timer);
+  // A picture that is still waited for would keep this connection waiting; it starts again with the hello.
+  if (here.player && here.player.socket?.readyState !== WebSocket.OPEN) stopPicture(here);
   const socket = new WebSocket(socketAddress('/channel', { token: account.imToken, room: `m-${here.machine.roomId}` }));
   here.socket = socket;
   let wasOpen = false, refusal = null;
@@ -217,7 +219,10 @@ function open() {
       const text = refusal?.code === 'full' ? word('full') : refusal?.code === 'no_such_room' ? word('ended')
         : word(final, { why: refusal?.message || event.reason });
       here.over = { key: final, text };
-      if (final === 'ended' || final === 'kicked') here.player?.stop();
+      if (final !== 'replaced') {
+        stopPicture(here);
+        sayOfPicture('');
+      }
       return render();
     }
     here.fails = wasOpen ? 0 : here.fails + 1;
@@ -274,6 +279,7 @@ const frames = {
     else if (stood) room.outcome = { key: 'interrupted' };
     room.isDeclining = room.isLeaving = false;
     say(word('connected', { name: frame.you.name }));
+    if (!room.player) showPicture();
   },
   presence({ action, member }) {
     if (action === 'leave') room.members.delete(member.id); else know(member);
@@ -455,21 +461,51 @@ function render() {
 
 // MARK: The picture
 
-function showPicture() {
-  room.player?.stop();
-  const { machine, camera } = room;
+const hasPicture = (machine) => machine.liveStatus === 1 || machine.liveStatus === 3;
+
+function sayOfPicture(key) {
+  const text = key ? word(key) : '';
+  if ($('picture').textContent !== text) $('picture').textContent = text;
+}
+
+/** Waits until there is a picture, and plays it. The server lets a player without a device wait, and meanwhile browsers open no other
+    WebSocket to it: that would hold this page and its neighbours up. */
+async function showPicture() {
+  const here = room;
+  const { camera, machine } = here;
+  stopPicture(here);
+  const mine = here.pictures;
+  const isCurrent = () => here === room && here.pictures === mine;
+  $('video').setAttribute('aria-label', `${word('picture')}, ${word('camera', { number: camera })}`);
+  while (!hasPicture(machine)) {
+    sayOfPicture('noPicture');
+    await new Promise((resolve) => setTimeout(resolve, listEveryMs));
+    if (!isCurrent()) return;
+    // A list that cannot be had does not say that there is no picture.
+    try { machine.liveStatus = (await find(String(machine.roomId), false))?.liveStatus ?? 0; } catch { break; }
+    if (!isCurrent()) return;
+  }
   const pull = new URL(machine[`httpPullUrl${camera}`], location.href);
   // Over this page's own address, which may be a proxy's: the page may connect to no other.
   const url = socketAddress(pull.pathname.replace(/\.flv$/, '.mp4'), pull.searchParams);
-  const here = room;
-  room.player = new LivePlayer($('video'), url, (text) => {
-    if (here !== room || here.camera !== camera) return;
-    const key = text === 'Connecting…' ? 'pictureComes' : text === 'Click to play.' ? 'clickToPlay' : /cannot play|no MediaSource/.test(text) ? 'cannotPlay' : 'noPicture';
-    const shownText = text ? word(key) : '';
-    if ($('picture').textContent !== shownText) $('picture').textContent = shownText;
+  here.player = new LivePlayer($('video'), url, (text) => {
+    if (!isCurrent()) return;
+    clearTimeout(here.pictureTimer);
+    if (text === 'Connecting…') {
+      sayOfPicture('pictureComes');
+      here.pictureTimer = setTimeout(() => { if (isCurrent()) sayOfPicture('noPicture'); }, 4000);
+    } else {
+      sayOfPicture(text && (text === 'Click to play.' ? 'clickToPlay' : /cannot play|no MediaSource/.test(text) ? 'cannotPlay' : 'noPicture'));
+    }
   });
-  $('video').setAttribute('aria-label', `${word('picture')}, ${word('camera', { number: camera })}`);
-  room.player.start();
+  here.player.start();
+}
+
+function stopPicture(here) {
+  here.pictures += 1;
+  clearTimeout(here.pictureTimer);
+  here.player?.stop();
+  here.player = null;
 }
 
 $('camera').addEventListener('click', () => {
@@ -600,9 +636,9 @@ async function showRoom(id) {
   $('title').textContent = machine.name;
   $('lines').replaceChildren();
   $('room').hidden = false;
+  sayOfPicture('pictureComes');
   render();
   open();
-  showPicture();
 }
 
 function leaveRoom() {
@@ -614,7 +650,7 @@ function leaveRoom() {
   clearInterval(here?.ping);
   stopClock();
   closeInvite();
-  here?.player?.stop();
+  if (here) stopPicture(here);
   here?.socket?.close(1000);
 }
 
