@@ -308,7 +308,11 @@ const frames = {
     }
     // 11, the invitation, comes with a `turn` that also says until when it is good.
   },
-  message(frame) { chat(frame); },
+  message(frame) {
+    // The owner has opened or closed the machine. From anybody else it would be made up.
+    if (frame.object === 'machine' && frame.from === 'host') Object.assign(room.state, frame.content);
+    else chat(frame);
+  },
   closed() {},
   ack({ ref }) { settle(ref, (asked) => asked.resolve()); },
   error({ ref, code, message }) { settle(ref, (asked) => asked.reject(new Refusal(code, message))); },
@@ -327,13 +331,9 @@ function hear(frame) {
   render();
 }
 
-function chat({ from, object, content, at }) {
-  if (object === 'machine') {
-    // The owner has opened or closed it.
-    Object.assign(room.state, content);
-  } else if (typeof content === 'string' && (object === chatObject || object === 'chat')) {
-    addLine($('lines'), from === 'host' ? word('machineName') : nameOf(from), content.slice(0, 500));
-  }
+function chat({ from, object, content }) {
+  if (typeof content !== 'string' || (object !== chatObject && object !== 'chat')) return;
+  addLine($('lines'), from === 'host' ? word('machineName') : nameOf(from), content.slice(0, 500));
 }
 
 /** We are not in the queue any more; while a game runs its result says why. */
