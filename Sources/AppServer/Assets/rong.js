@@ -424,8 +424,11 @@
             break;
           }
           if (content.isReply) break;
-          // Both have called at once: the greater link stays.
-          if (peer && peer.isCaller && !peer.isAnswered && peer.link > content.link) break;
+          // Both have called at once: the greater link stays. Said again, as the other side may never have heard of it.
+          if (peer && peer.isCaller && !peer.isAnswered && peer.link > content.link) {
+            peer.signal('here', { streams: this.streams() });
+            break;
+          }
           if (peer) this.drop(peer);
           this.answer(from, content);
           break;
