@@ -258,7 +258,8 @@ function greeted(frame) {
     else if (to === room.id) askMe(ticketId, kind === 'invite' ? { role: payload.role } : { device: kind }, nameOf(from));
     else if (from === room.id && kind === 'speech') room.isHandUp = true;
   }
-  for (const message of messages) chatted(message);
+  // One's own stand there already, but for a page that was loaded anew.
+  for (const message of messages) if (room.isFirst || message.from !== room.id) chatted(message);
   $('join').hidden = true;
   $('class').hidden = false;
   document.body.classList.add('inClass');
@@ -833,6 +834,7 @@ function renderControls() {
 
 function render() {
   if (!room || !room.channel.people.has(room.id)) return;
+  if ($('status').textContent === word('alone') && room.channel.people.size > 1) say(word('inClass'));
   renderControls();
   renderStage();
   renderTiles();
