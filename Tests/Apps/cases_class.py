@@ -292,7 +292,7 @@ class_full.settings = DEMO
 @case
 def class_camera_refused(server):
     """The browser refuses the camera: clear words in the reader's language, and the class goes on without."""
-    with Browser(server.folder, ["--deny-permission-prompts"]) as browser:
+    with Browser(server.folder, [FAKE_DEVICES[0], "--deny-permission-prompts"]) as browser:
         ann = Person(server, browser, "Ann", "german", is_phone=True, language="zh-CN").is_in()
         ann.reads("浏览器拒绝了摄像头或麦克风")
         ann.page.wait("document.querySelector('.tile.self').textContent.includes('麦克风和摄像头已关')", "the word at one's own picture")
@@ -345,6 +345,8 @@ def class_sdk_script(server):
     """Apps written for the vendor's SDK, by the script that stands in for it: messages, history, streams, loss and end."""
     with Browser(server.folder, FAKE_DEVICES) as browser:
         class_sdk.run(server, browser, call)
+        # A refused token and a stopped server are part of it.
+        browser.problems = [problem for problem in browser.problems if "/channel" not in problem]
         check(browser)
 
 

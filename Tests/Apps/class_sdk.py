@@ -49,8 +49,8 @@ HISTORY = """new Promise((resolve, reject) => RongIMLib.RongIMClient.getInstance
 def run(server, browser, call):
     def join(name):
         joined = call(server, "join", {"roomId": "sdk", "userName": name})["data"]["result"]
-        page = browser.page(f"http://{server.http}/sdk/nothing")
-        page.wait("document.readyState === 'complete'", "an empty page of this server")
+        page = browser.page(f"http://{server.http}/sdk/rong.js")
+        page.wait("document.readyState === 'complete' && document.body.innerText.length > 0", "a page of this server")
         page.run(f"new Promise((resolve, reject) => document.documentElement.append(Object.assign(document.createElement('script'), "
                  f"{{ src: 'http://{server.http}/sdk/rong.js', onload: resolve, onerror: reject }})))")
         return page, joined
@@ -104,4 +104,4 @@ def run(server, browser, call):
     third.run("room.leave().then(() => RongIMLib.RongIMClient.getInstance().logout())")
     hears(third, "status 2")
     call(server, "kick", {"roomId": "sdk", "userId": other["userInfo"]["userId"]}, joined["authorization"])
-    hears(ann, "left", "MemberMessage 2 3")
+    hears(ann, "left", "MemberMessage 1 3")
