@@ -311,7 +311,13 @@ const messages = {
   },
   'SC:DRMsg'({ type, enable, userId }, from) {
     if (userId !== room.id) return;
-    if (!enable && from !== room.id) say(word(type === 0 ? 'mutedBy' : 'hiddenBy', { name: nameOf(from) }), true);
+    const key = type === 0 ? 'mutedBy' : 'hiddenBy';
+    if (!enable && from !== room.id) {
+      room.switchedOff = word(key, { name: nameOf(from) });
+      say(room.switchedOff, true);
+    } else if (enable && $('status').textContent === room.switchedOff) {
+      say(word('inClass'));
+    }
     applyDevices();
   },
   'SC:RSMsg'({ reqUserId, reqUserName, ticket }) { room.hands.set(ticket, { id: reqUserId, name: reqUserName }); },

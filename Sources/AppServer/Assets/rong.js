@@ -5,6 +5,8 @@
 (function () {
   'use strict';
 
+  // Pages that name it in place of both of the vendor's scripts load it twice.
+  if (window.Earshot) return;
   const origin = new URL(document.currentScript ? document.currentScript.src : location.href, location.href).origin;
 
   class Emitter {
