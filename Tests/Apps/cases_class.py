@@ -1,1 +1,353 @@
 """Classes by their clients: cases as in cases.py."""
+import json
+import os
+import urllib.request
+
+import class_sdk
+from browser import Browser
+from registry import case
+
+FAKE_DEVICES = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+DEMO = {"EARSHOT_APPS_DEMO": "on"}
+
+# The others' pictures, by name: a number that changes with the picture; null without one.
+PICTURES = """Object.fromEntries([...document.querySelectorAll('.tile:not(.self)')].map((tile) => {
+    const name = tile.querySelector('.who').textContent, video = tile.querySelector('video');
+    if (!video.videoWidth || video.classList.contains('dark')) return [name, null];
+    const canvas = new OffscreenCanvas(32, 24), context = canvas.getContext('2d');
+    context.drawImage(video, 0, 0, 32, 24);
+    return [name, [...context.getImageData(0, 0, 32, 24).data].reduce((sum, value, index) => (sum * 31 + value * (index % 7 + 1)) % 1000003, 7)];
+}))"""
+
+# How loud somebody is in a page at most within a while: the fake microphone beeps once a second.
+LOUDNESS = """(async () => {
+    const tile = [...document.querySelectorAll('.tile')].find((each) => each.querySelector('.who').textContent === NAME);
+    const context = new AudioContext(), analyser = context.createAnalyser();
+    context.createMediaStreamSource(tile.querySelector('video').srcObject).connect(analyser);
+    await context.resume();
+    const samples = new Float32Array(analyser.fftSize), end = performance.now() + 2200;
+    let most = 0;
+    while (performance.now() < end) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        analyser.getFloatTimeDomainData(samples);
+        most = Math.max(most, ...samples.map(Math.abs));
+    }
+    await context.close();
+    return most;
+})()"""
+
+
+def call(server, path, body, authorization=None):
+    """The whole answer of a call of the class's REST API."""
+    headers = {"Content-Type": "application/json", **({"Authorization": authorization} if authorization else {})}
+    request = urllib.request.Request(f"http://{server.http}/classroom/api/v1/room/{path}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+class Person:
+    """Somebody with the class's page open."""
+
+    def __init__(self, server, browser, name, room, is_audience=False, is_phone=False, language=None, camera=True):
+        self.server, self.name = server, name
+        self.page = browser.page(width=390 if is_phone else 1280, height=844 if is_phone else 800, is_phone=is_phone, language=language)
+        extra = ("&as=audience" if is_audience else "") + ("" if camera else "&camera=off")
+        self.page.open(f"http://{server.http}/demo/class?room={room}&name={name}{extra}")
+        self.page.wait("document.querySelector('#name')?.value && document.querySelector('#enter').textContent !== '' && document.documentElement.lang",
+                       f"{name}'s page")
+        self.click("#enter")
+
+    def click(self, selector, patience=30):
+        self.page.wait(f"""(() => {{
+            const found = [...document.querySelectorAll({json.dumps(selector)})].find((each) => !each.disabled && each.offsetParent !== null);
+            found?.click();
+            return Boolean(found);
+        }})()""", f"{selector} on {self.name}'s page", patience)
+
+    def is_in(self):
+        self.page.wait("!document.querySelector('#class').hidden", f"{self.name} to be in the class")
+        return self
+
+    def reads(self, text, selector="#status", patience=30):
+        self.page.wait(f"document.querySelector({json.dumps(selector)})?.textContent.includes({json.dumps(text)})", f"{text!r} on {self.name}'s page", patience)
+
+    def has_role(self, role):
+        self.reads(f"· {role} ·", "#me")
+
+    def shows(self, text):
+        self.reads(text, "#stageCaption" if text else "#stageWords")
+
+    def acts(self, name, action):
+        """Presses a button of the assistant's menu for somebody."""
+        self.page.wait(f"""(() => {{
+            const item = [...document.querySelectorAll('#members li')].find((each) => each.querySelector('.who').textContent === {json.dumps(name)});
+            const details = item?.querySelector('details'), button = item?.querySelector('[data-action={action}]');
+            if (!button) return false;
+            details.open = true;
+            button.click();
+            return true;
+        }})()""", f"{action} for {name} on {self.name}'s page", 30)
+
+    def says(self, text):
+        self.page.run(f"(document.querySelector('#line').value = {json.dumps(text)}, document.querySelector('#chat').requestSubmit())")
+
+    def sees(self, *names):
+        """Until it has a picture of each of them that moves, and of nobody else."""
+        wanted = json.dumps(sorted(names))
+        self.page.wait(f"(() => {{ const now = {PICTURES}; return JSON.stringify(Object.keys(now).filter((name) => now[name] !== null).sort()) === JSON.stringify({wanted}); }})()",
+                       f"{self.name} to see {wanted}", 40)
+        before = json.dumps(self.page.run(PICTURES))
+        self.page.wait(f"(() => {{ const now = {PICTURES}, before = {before}; return {wanted}.every((name) => now[name] !== null && now[name] !== before[name]); }})()",
+                       f"the pictures on {self.name}'s page to move", 30)
+
+    def hears(self, name):
+        return self.page.run(LOUDNESS.replace("NAME", json.dumps(name)))
+
+    def keeps(self, picture):
+        """A screenshot, when they are kept."""
+        if self.server.keep:
+            os.makedirs(self.server.keep, exist_ok=True)
+            with open(os.path.join(self.server.keep, f"class-{picture}.png"), "wb") as file:
+                file.write(self.page.picture())
+        assert self.page.run("document.documentElement.scrollWidth <= innerWidth"), f"{self.name}'s page is wider than its window"
+
+
+def check(browser):
+    problems = [problem for problem in browser.problems if "favicon" not in problem]
+    assert not problems, problems
+
+
+@case
+def class_page(server):
+    """Four people: they see each other; devices, the display, chat, roles and a kick are seen by those whom they concern."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "math").is_in()
+        tim = Person(server, browser, "Tim", "math", is_phone=True).is_in()
+        stu = Person(server, browser, "<i>Stu", "math", is_phone=True).is_in()
+        olga = Person(server, browser, "Olga", "math", is_audience=True).is_in()
+        for person, role in [(ann, "Assistant"), (tim, "Teacher"), (stu, "Student"), (olga, "Audience")]:
+            person.has_role(role)
+        ann.sees("Tim", "<i>Stu")
+        tim.sees("Ann", "<i>Stu")
+        olga.sees("Ann", "Tim", "<i>Stu")
+        for person in [ann, tim, stu, olga]:
+            person.shows("Teacher: Tim")
+        assert stu.page.run("document.querySelector('#stageVideo').videoWidth") > 0
+        for person in [tim, olga]:
+            person.keeps(person.name)
+        stu.says("hello <b>all</b>")
+        for person in [ann, tim, olga]:
+            person.reads("<i>Stu hello <b>all</b>", "#lines")
+
+        # The assistant switches a microphone off: the page says so, the track is silent, and all know.
+        assert ann.hears("<i>Stu") > 0.01
+        ann.acts("<i>Stu", "mute")
+        stu.reads("Ann has switched your microphone off.")
+        assert stu.page.run("document.querySelector('.tile.self video').srcObject.getAudioTracks()[0].enabled") is False
+        olga.page.wait("[...document.querySelectorAll('.tile')].some((tile) => tile.textContent.includes('Stu') && tile.textContent.includes('microphone off'))", "the word at the picture")
+        assert ann.hears("<i>Stu") < 0.001
+        stu.keeps("muted")
+        # On again only if the member wants it.
+        ann.acts("<i>Stu", "askMicrophone")
+        stu.reads("Ann asks you to switch your microphone on.", "#askText")
+        stu.keeps("asked")
+        stu.click("#askYes")
+        ann.reads("<i>Stu said yes.")
+        assert ann.hears("<i>Stu") > 0.01
+        # A camera that is off is off for all, and its picture comes back.
+        tim.click("#camera")
+        ann.sees("<i>Stu")
+        ann.reads("The camera is off.", "#stageWords")
+        tim.click("#camera")
+        ann.sees("Tim", "<i>Stu")
+
+        # What is shown is shown to all.
+        ann.page.click("Assistant")
+        for person in [ann, tim, stu, olga]:
+            person.shows("Assistant: Ann")
+        tim.page.click("Nothing")
+        for person in [ann, tim, stu, olga]:
+            person.reads("Nothing is shown", "#stageWords")
+        tim.page.click("+ New whiteboard")
+        for person, role in [(ann, 1), (tim, 2), (stu, 3), (olga, 4)]:
+            person.shows("Whiteboard 1")
+            person.page.wait(f"/^http:.*[/]board[/][0-9a-f]{{32}}[?]k=1&role={role}&roomId=math&authorization=[^&]+$/.test(document.querySelector('#stageBoard').src)", "the board's address")
+        tim.click("#pageOn")
+        ann.reads("Page 2", "#page")
+        ann.keeps("board")
+        ann.page.click("Delete whiteboard")
+        stu.reads("Nothing is shown", "#stageWords")
+
+        ann.acts("<i>Stu", "makeTeacher")
+        stu.has_role("Teacher")
+        tim.has_role("Student")
+        olga.shows("Teacher: <i>Stu")
+        ann.acts("<i>Stu", "kick")
+        ann.click("#askYes")
+        stu.reads("The assistant has removed you from the class.")
+        stu.page.wait("document.querySelector('#class').hidden && !document.querySelector('#join').hidden", "the way back in")
+        stu.keeps("kicked")
+        tim.sees("Ann")
+        ann.acts("Tim", "handOver")
+        ann.click("#askYes")
+        tim.has_role("Assistant")
+        ann.has_role("Student")
+        ann.click("#leave")
+        ann.reads("You have left the class.")
+        tim.page.wait("document.querySelectorAll('.tile').length === 1", "Ann to go")
+        check(browser)
+
+
+class_page.settings = DEMO
+
+
+@case
+def class_hands(server):
+    """Audience asks to speak: rejected, then approved; and is invited, which it may decline."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "music").is_in()
+        olga = Person(server, browser, "Olga", "music", is_audience=True, is_phone=True).is_in()
+        # With a microphone alone.
+        paul = Person(server, browser, "Paul", "music", is_audience=True).is_in()
+        olga.reads("Raise a hand to speak.")
+        olga.click("#hand")
+        ann.reads("Olga wants to speak.", "#hands")
+        olga.reads("Your hand is raised.")
+        ann.keeps("hand")
+        olga.keeps("waiting")
+        ann.page.click("Not now")
+        olga.reads("cannot let you speak now")
+        olga.click("#hand")
+        ann.page.click("Let speak")
+        olga.has_role("Student")
+        ann.sees("Olga")
+        paul.sees("Ann", "Olga")
+        olga.sees("Ann")
+        assert ann.page.run("document.querySelector('#handsPanel').hidden")
+        ann.acts("Paul", "invite")
+        paul.reads("Ann invites you to speak as Student.", "#askText")
+        paul.click("#askNo")
+        ann.reads("Paul said no.")
+        ann.acts("Paul", "invite")
+        paul.reads("Ann invites you", "#askText")
+        paul.click("#askYes")
+        paul.has_role("Student")
+        olga.sees("Ann", "Paul")
+        ann.acts("Olga", "downgrade")
+        olga.has_role("Audience")
+        olga.reads("moved to the audience")
+        paul.sees("Ann")
+        assert olga.page.run("document.querySelectorAll('.tile.self').length") == 0
+        check(browser)
+
+
+class_hands.settings = DEMO
+
+
+@case
+def class_expiry(server):
+    """An invitation and a raised hand that nobody answers expire on both sides."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "art").is_in()
+        olga = Person(server, browser, "Olga", "art", is_audience=True).is_in()
+        ann.acts("Olga", "invite")
+        olga.reads("Ann invites you", "#askText")
+        olga.reads("An invitation to you has expired.")
+        assert not olga.page.run("document.querySelector('#ask').open")
+        ann.reads("Olga did not answer in time.")
+        olga.click("#hand")
+        ann.reads("Olga wants to speak.", "#hands")
+        olga.reads("Nobody answered your raised hand.")
+        ann.page.wait("document.querySelector('#handsPanel').hidden", "the hand to go")
+        assert olga.page.run("!document.querySelector('#hand').disabled")
+        olga.has_role("Audience")
+        check(browser)
+
+
+class_expiry.settings = {**DEMO, "EARSHOT_APPS_CLASSROOM_TICKET": "3s"}
+
+
+@case
+def class_full(server):
+    """The seventeenth learner reads that the class is full, and joins as audience."""
+    for index in range(16):
+        joined = call(server, "join", {"roomId": "full", "userName": f"Learner {index + 1}", "disableCamera": True})
+        assert joined["errCode"] == 0, joined
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "full", is_phone=True)
+        ann.reads("The class is full")
+        assert ann.page.run("document.querySelector('#class').hidden")
+        ann.keeps("full")
+        ann.click("#asAudience")
+        ann.click("#enter")
+        ann.is_in().has_role("Audience")
+        ann.reads("(17)", "#membersTitle")
+        ann.keeps("full-audience")
+        check(browser)
+
+
+class_full.settings = DEMO
+
+
+@case
+def class_camera_refused(server):
+    """The browser refuses the camera: clear words in the reader's language, and the class goes on without."""
+    with Browser(server.folder, [FAKE_DEVICES[0], "--deny-permission-prompts"]) as browser:
+        ann = Person(server, browser, "Ann", "german", is_phone=True, language="zh-CN").is_in()
+        ann.reads("浏览器拒绝了摄像头或麦克风")
+        ann.page.wait("document.querySelector('.tile.self').textContent.includes('麦克风和摄像头已关')", "the word at one's own picture")
+        ann.keeps("refused")
+        # A camera that the person did not want is not asked for.
+        bob = Person(server, browser, "Bob", "german", camera=False).is_in()
+        bob.has_role("Teacher")
+        ann.says("你好")
+        bob.reads("Ann 你好", "#lines")
+        check(browser)
+
+
+class_camera_refused.settings = DEMO
+
+
+@case
+def class_lost(server):
+    """The server is restarted: pages say that they try again, are in the class again, and keep their pictures. A page that is loaded anew keeps its place."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "law").is_in()
+        tim = Person(server, browser, "Tim", "law").is_in()
+        ann.sees("Tim")
+        tim.sees("Ann")
+        server.stop()
+        for person in [ann, tim]:
+            person.reads("The connection to the server was lost. Trying again")
+        ann.keeps("lost")
+        server.start()
+        for person in [ann, tim]:
+            person.reads("You are in the class.")
+        ann.says("are you there?")
+        tim.reads("Ann are you there?", "#lines")
+        ann.sees("Tim")
+        tim.page.run("location.reload()")
+        tim.page.wait("performance.getEntriesByType('navigation')[0].type === 'reload' && document.querySelector('#name')?.value === 'Tim'", "the page anew")
+        tim.click("#enter")
+        tim.is_in().has_role("Teacher")
+        tim.reads("Ann are you there?", "#lines")
+        tim.sees("Ann")
+        ann.sees("Tim")
+        # The same person twice: the first page says so, and does not fight for the place.
+        ann.reads("(2)", "#membersTitle")
+
+
+class_lost.settings = DEMO
+
+
+@case
+def class_sdk_script(server):
+    """Apps written for the vendor's SDK, by the script that stands in for it: messages, history, streams, loss and end."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        class_sdk.run(server, browser, call)
+        # A refused token and a stopped server are part of it.
+        browser.problems = [problem for problem in browser.problems if "/channel" not in problem]
+        check(browser)
+
+
+class_sdk_script.settings = DEMO
