@@ -51,6 +51,9 @@ package final class AppServices: Sendable {
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
 
+    /// Whiteboards that somebody looks at now.
+    package var boardCount: Int { self.boards.count }
+
     var log: Logger { self.connections.log }
 
     var socketLimits: AppSocketLimits {

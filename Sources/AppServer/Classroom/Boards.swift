@@ -13,6 +13,9 @@ final class Boards: Sendable {
 
     init(_ rooms: RoomRegistry) { self.rooms = rooms }
 
+    /// Boards that somebody looks at now.
+    var count: Int { self.open.withLock { open in open.values.reduce(0) { $0 + $1.count } } }
+
     /// Lets a member's connection look at a board. Nil when the class or the board has just ended.
     func join(_ peer: AppPeer, user: String, board: String, _ gathering: GatheringRunner) -> BoardRunner? {
         var over: BoardRunner?
