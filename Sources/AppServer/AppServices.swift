@@ -24,6 +24,7 @@ package final class AppServices: Sendable {
     package let counters = AppCounters()
     package let mesh: MeshService
     package let gatherings: Gatherings
+    let boards: Boards
     let tickets = OneTimeTickets<ChannelToken>()
     /// Throttles the log lines of what is refused.
     let flood = LogRateLimiter()
@@ -45,8 +46,13 @@ package final class AppServices: Sendable {
         self.pages = PageRules(config)
         self.gatherings = Gatherings(
             rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute)
+        self.boards = Boards(rooms)
+        self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
+
+    /// Whiteboards that somebody looks at now.
+    package var boardCount: Int { self.boards.count }
 
     var log: Logger { self.connections.log }
 

@@ -32,6 +32,9 @@ static const unsigned char machine_js[] = {
 static const unsigned char class_html[] = {
 #embed "../AppServer/Assets/class.html"
 };
+static const unsigned char class_css[] = {
+#embed "../AppServer/Assets/class.css"
+};
 static const unsigned char class_js[] = {
 #embed "../AppServer/Assets/class.js"
 };
@@ -60,6 +63,7 @@ static const struct app_asset assets[] = {
     ASSET(machine_html, "machine.html"),
     ASSET(machine_js, "machine.js"),
     ASSET(class_html, "class.html"),
+    ASSET(class_css, "class.css"),
     ASSET(class_js, "class.js"),
     ASSET(board_html, "board.html"),
     ASSET(board_css, "board.css"),

@@ -78,7 +78,7 @@ package final class Server: Sendable {
             limits: HTTPLimits(config.limits),
             takeovers: [
                 EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
-                ChannelEndpoint(parts.apps), LiveEndpoint(services: playback),
+                ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),
             ],
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)

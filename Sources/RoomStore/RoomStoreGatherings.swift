@@ -38,8 +38,11 @@ extension RoomTransaction {
             for event in change.events { try self.event(event.kind, of: &room, self.data(of: room, by: .server) + event.data) }
             try self.save(from: old, to: room)
         }
+        for board in change.deletedBoards { try self.store.deleteStrokes(of: board, in: id) }
         if change.hasEnded {
             try self.store.deleteGathering(change.gathering.id)
+            // A class has its room's id; other gatherings of the room have no boards.
+            if change.gathering.id == id { try self.store.deleteStrokes(in: id) }
         } else {
             try self.store.put(change.gathering, now: self.now)
         }

@@ -79,7 +79,7 @@ extension StoreAccess {
     }
 
     /// Deletes rows of rooms that no longer exist; earlier versions left them behind.
-    func dropOrphans() throws { try self.runScript(Migrations.orphans) }
+    func dropOrphans() throws { try self.runScript(Migrations.orphans + "\n" + Migrations.orphanedStrokes) }
 
     /// Gives up notices older than the history, so a dead target cannot fill the disk.
     private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {

@@ -209,7 +209,7 @@ extension StoreAccess {
         try self.run("DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)", [room.id.rawValue])
         try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
         // Deleted by hand: foreign keys are off on this connection, as each would add a lookup to media facts.
-        for table in ["members", "talk_settings", "talk_members", "kicks"] {
+        for table in ["members", "talk_settings", "talk_members", "kicks", "board_strokes"] {
             try self.run("DELETE FROM \(table) WHERE room_id = ?", [room.id.rawValue])
         }
         try self.run("DELETE FROM rooms WHERE id = ?", [room.id.rawValue])

@@ -39,11 +39,29 @@ package struct GatheringChange: Sendable, Equatable {
     package var joins: [(user: String, nick: String)] = []
     package var leaves: [(user: String, wasKicked: Bool)] = []
     package var events: [Event] = []
+    /// Whiteboards whose strokes are to be forgotten.
+    package var deletedBoards: [String] = []
 
     package init(_ gathering: StoredGathering) { self.gathering = gathering }
 
     package static func == (left: GatheringChange, right: GatheringChange) -> Bool {
         left.gathering == right.gathering && left.hasEnded == right.hasEnded && left.events == right.events
-            && left.joins.elementsEqual(right.joins, by: ==) && left.leaves.elementsEqual(right.leaves, by: ==)
+            && left.deletedBoards == right.deletedBoards && left.joins.elementsEqual(right.joins, by: ==)
+            && left.leaves.elementsEqual(right.leaves, by: ==)
+    }
+}
+
+/// A stroke on a whiteboard as the store keeps it. A value.
+package struct StoredStroke: Sendable, Equatable {
+    /// Counts on over all pages of the board.
+    package let number: Int64
+    package let page: Int64
+    /// JSON of the app's own, in ASCII.
+    package let text: String
+
+    package init(number: Int64, page: Int64, text: String) {
+        self.number = number
+        self.page = page
+        self.text = text
     }
 }

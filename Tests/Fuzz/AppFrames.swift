@@ -44,6 +44,26 @@ extension FuzzTarget {
         }
     }
 
+    /// Frames of a whiteboard's page. A stroke that is accepted is within its limits, and the store's text of it is read as the same one.
+    static let board = FuzzTarget("board", maxLength: 2_048) { input in
+        do throws(ChannelFrame.Problem) {
+            let frame = try BoardFrame.read(String(decoding: input.rest, as: UTF8.self))
+            switch frame.body {
+            case .draw(let page, let stroke):
+                let text = stroke.value.text
+                expect((0...1_000).contains(page) && text.utf8.allSatisfy { $0 < 0x80 }, "page \(page), \(text)")
+                expect(stroke.points.allSatisfy { (0...10_000).contains($0.x) && (0...10_000).contains($0.y) }, "points off the sheet")
+                expect((try? BoardStroke(parsed(text) ?? .null)) == stroke, "a stroke that the store changes")
+                expect(parsed(BoardWriter.hello("u", .student, page: page, [(page, text)], more: false)) != nil, "a hello that is no JSON")
+            case .clear(let page): expect((0...1_000).contains(page), "page \(page)")
+            case .ping: break
+            }
+        } catch {
+            expect(!error.error.field.isEmpty, "a refusal of nothing")
+            expect(parsed(ChannelWriter.error(error.ref, code: "invalid", "\(error.error)").text) != nil, "an answer that is no JSON")
+        }
+    }
+
     /// Requests of the cloud's API by who has no key: none is let in, and its parameters are within their limits or refused.
     static let tencent = FuzzTarget("tencent", maxLength: 2_048) { input in
         var input = input

@@ -40,6 +40,12 @@ import Testing
             if schema.has.contains("8 kicks") {
                 try db.execute(sql: "INSERT INTO kicks VALUES ('cam1', 'u', 9000000000000), ('gone', 'u', 9000000000000)")
             }
+            if schema.has.contains("11 gatherings") {
+                try db.execute(sql: "INSERT INTO gatherings VALUES ('plain-cam1', 'plain', 'cam1', '{}', 10, 11)")
+            }
+            if schema.has.contains("11 keys") {
+                try db.execute(sql: "INSERT INTO access_keys VALUES ('AKID1', 'shop', 'app', 'secret', 10, NULL)")
+            }
             if schema.has.contains("9 clock") {
                 // This step deletes what gone rooms left behind.
                 for table in ["talk_settings", "talk_members", "kicks"] {

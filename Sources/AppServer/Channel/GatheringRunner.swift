@@ -61,6 +61,8 @@ final class GatheringRunner: Sendable {
     private let state: Mutex<State>
     private let commands: AsyncStream<Command>.Continuation
     private let deadlineMs: Atomic<Int64>
+    /// Called after each change that is stored, before the next command.
+    private let whenChanged: @Sendable (GatheringRunner) -> Void
     private let whenOver: @Sendable (GatheringRunner) -> Void
 
     private static let keptMessages = 100
@@ -70,13 +72,14 @@ final class GatheringRunner: Sendable {
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
         rooms: RoomRegistry, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void,
-        whenOver: @escaping @Sendable (GatheringRunner) -> Void
+        whenChanged: @escaping @Sendable (GatheringRunner) -> Void, whenOver: @escaping @Sendable (GatheringRunner) -> Void
     ) {
         self.id = id
         self.kind = kind
         self.room = room
         self.rooms = rooms
         self.mute = mute
+        self.whenChanged = whenChanged
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
@@ -156,6 +159,7 @@ final class GatheringRunner: Sendable {
         }
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
+        if isKept { self.whenChanged(self) }
         command.done(.success(result))
         // In the order in which they were decided; the answer need not wait for it.
         for effect in effects { if case .mute(let user, let isMuted) = effect { await self.mute(self.room, user, isMuted) } }

@@ -17,6 +17,7 @@ package final class Gatherings: Sendable {
     /// Takes a member's voice out of its room's talk, or back in.
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let running = Mutex<[String: GatheringRunner]>([:])
+    private let observer = Mutex<(@Sendable (GatheringRunner) -> Void)?>(nil)
 
     /// How late a deadline may be noticed.
     private static let tick = Duration.milliseconds(40)
@@ -55,14 +56,17 @@ package final class Gatherings: Sendable {
         _ id: String, _ kind: String, _ room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64
     ) -> GatheringRunner {
         GatheringRunner(
-            id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute
-        ) {
-            [weak self] over in
-            over.stop()
-            self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
-            self?.release(over)
-        }
+            id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute,
+            whenChanged: { [weak self] changed in self?.observer.withLock { $0 }?(changed) },
+            whenOver: { [weak self] over in
+                over.stop()
+                self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
+                self?.release(over)
+            })
     }
+
+    /// Sets who follows the gatherings' stored changes, their ends included. Called in a gathering's turn; must not block.
+    func whenChanged(_ body: @escaping @Sendable (GatheringRunner) -> Void) { self.observer.withLock { $0 = body } }
 
     /// The room's gathering of this kind, or the one that `make` makes if there is none or only `over`; nil when there are too many, or nothing
     /// was made.

@@ -16,6 +16,12 @@ package final class AppPeer: Sendable {
         self.socket.eventLoop.execute { self.socket.value.send(frame) }
     }
 
+    /// Sends a whole frame and calls `written` on the connection's loop: true when the socket has taken it, false when the connection ended
+    /// before. Whoever waits for it keeps no more than one frame in memory, however slowly the peer reads.
+    package func send(_ frame: ByteBuffer, written: @escaping @Sendable (Bool) -> Void) {
+        self.socket.eventLoop.execute { self.socket.value.send(frame, written: written) }
+    }
+
     /// Sends a close frame after what was sent before.
     package func close(_ code: UInt16, _ reason: String) {
         self.socket.eventLoop.execute { self.socket.value.close(code, reason) }

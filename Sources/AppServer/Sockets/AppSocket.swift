@@ -94,19 +94,35 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     // MARK: - Out
 
-    func send(_ frame: ByteBuffer) {
-        guard self.life.isOpen, let context = self.context else { return }
+    func send(_ frame: ByteBuffer, written: (@Sendable (Bool) -> Void)? = nil) {
+        guard self.life.isOpen, let context = self.context else {
+            written?(false)
+            return
+        }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         guard waiting <= self.limits.backlogBytes else {
             self.counters.update { $0.cut[.tooSlow, default: 0] += 1 }
-            return self.close(1013, "reads too slowly: \(waiting) bytes wait")
+            self.close(1013, "reads too slowly: \(waiting) bytes wait")
+            written?(false)
+            return
         }
-        self.write(frame, context)
+        var promise: EventLoopPromise<Void>?
+        if let written {
+            let made = context.eventLoop.makePromise(of: Void.self)
+            made.futureResult.whenComplete { result in
+                switch result {
+                case .success: written(true)
+                case .failure: written(false)
+                }
+            }
+            promise = made
+        }
+        self.write(frame, context, promise)
     }
 
     /// Flushes once for all frames of this turn of the loop.
-    private func write(_ frame: ByteBuffer, _ context: ChannelHandlerContext) {
-        context.write(self.wrapOutboundOut(frame), promise: nil)
+    private func write(_ frame: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
+        context.write(self.wrapOutboundOut(frame), promise: promise)
         guard !self.isFlushDue else { return }
         self.isFlushDue = true
         context.eventLoop.assumeIsolated().execute {

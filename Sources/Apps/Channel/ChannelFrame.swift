@@ -34,6 +34,16 @@ package struct ChannelFrame: Sendable, Equatable {
     ]
 
     package static func read(_ text: String) throws(Problem) -> ChannelFrame {
+        let (value, ref) = try self.open(text)
+        do throws(FieldError) {
+            return ChannelFrame(ref: ref, body: try self.body(value))
+        } catch {
+            throw Problem(ref: ref, error: error)
+        }
+    }
+
+    /// A frame's object, and its ref.
+    static func open(_ text: String) throws(Problem) -> (value: JSONValue, ref: JSONValue?) {
         let value: JSONValue
         do {
             value = try JSONParser.parse(text.utf8)
@@ -43,18 +53,12 @@ package struct ChannelFrame: Sendable, Equatable {
         guard case .object = value else {
             throw Problem(ref: nil, error: FieldError("frame", "", "expected a JSON object, not \(value.kind)"))
         }
-        let ref: JSONValue?
         switch value["ref"] {
-        case nil, .null: ref = Optional.none
-        case .integer(let number)?: ref = .some(.integer(number))
-        case .string(let text)? where text.utf8.count <= self.longestWord: ref = .some(.string(text))
+        case nil, .null: return (value, Optional.none)
+        case .integer(let number)?: return (value, .some(.integer(number)))
+        case .string(let text)? where text.utf8.count <= self.longestWord: return (value, .some(.string(text)))
         default:
             throw Problem(ref: nil, error: FieldError("ref", "", "expected a whole number, or at most \(self.longestWord) bytes of text"))
-        }
-        do throws(FieldError) {
-            return ChannelFrame(ref: ref, body: try self.body(value))
-        } catch {
-            throw Problem(ref: ref, error: error)
         }
     }
 

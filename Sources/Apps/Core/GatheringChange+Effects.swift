@@ -25,7 +25,13 @@ extension GatheringChange {
                             .init(name: "ticketId", value: .string(ticket.id)), .init(name: "kind", value: .string(ticket.kind)),
                             .init(name: "from", value: .string(ticket.from)), .init(name: "to", value: .string(ticket.to)),
                         ]))
-            case .event(let kind, let data): self.events.append(Event(kind, data))
+            case .event(let kind, let data):
+                self.events.append(Event(kind, data))
+                if kind == .boardDeleted, case .string(let url)? = data.first(where: { $0.name == "boardId" })?.value,
+                    let key = Classroom.Board.key(of: url)
+                {
+                    self.deletedBoards.append(key)
+                }
             case .ended: self.hasEnded = true
             case .send, .close, .mute: break
             }

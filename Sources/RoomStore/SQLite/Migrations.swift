@@ -3,7 +3,7 @@ import GRDB
 /// The schema's history: each step is final once released.
 enum Migrations {
     /// The newest schema version: the number at the start of its steps' names.
-    static let version = 11
+    static let version = 12
 
     /// The store's schema version; 0 if it has none yet.
     static func version(_ db: Database) throws -> Int {
@@ -43,8 +43,26 @@ enum Migrations {
         migrator.registerMigration("10 webhooks", foreignKeyChecks: .immediate) { db in try db.execute(sql: webhooks) }
         migrator.registerMigration("11 keys", foreignKeyChecks: .immediate) { db in try db.execute(sql: keys) }
         migrator.registerMigration("11 gatherings", foreignKeyChecks: .immediate) { db in try db.execute(sql: gatherings) }
+        migrator.registerMigration("12 board strokes", foreignKeyChecks: .immediate) { db in try db.execute(sql: boardStrokes) }
         return migrator
     }()
+
+    /// Strokes on whiteboards, by the room of their class. Those of a class that has ended are nobody's.
+    private static let boardStrokes = """
+        CREATE TABLE board_strokes (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            board TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            page INTEGER NOT NULL,
+            stroke TEXT NOT NULL,
+            PRIMARY KEY (room_id, board, number)
+        ) STRICT;
+        """
+
+    /// Deletes the strokes of rooms and classes that no longer exist.
+    static let orphanedStrokes = """
+        DELETE FROM board_strokes WHERE room_id NOT IN (SELECT id FROM rooms) OR room_id NOT IN (SELECT room_id FROM gatherings);
+        """
 
     /// Keys that sign requests. The secret checks signatures, so it cannot be a hash; it is as secret as the keys beside this file.
     private static let keys = """

@@ -91,7 +91,7 @@ package struct StoreFolder: Sendable {
     /// Finds rows that refer to missing rooms, rooms without streams, and wrong counters.
     private static func strays(_ db: Database) throws -> [String] {
         var problems: [String] = []
-        for table in ["slots", "members", "talk_settings", "talk_members", "kicks"] {
+        for table in ["slots", "members", "talk_settings", "talk_members", "kicks", "board_strokes"] {
             let sql = "SELECT count(*) FROM \(table) WHERE room_id NOT IN (SELECT id FROM rooms)"
             if let count = try Int.fetchOne(db, sql: sql), count > 0 { problems.append("\(count) rows of \(table) belong to no room") }
         }

@@ -14,6 +14,7 @@ enum FormerSchemas {
             ("2 recordings", recordings), ("3 relay tasks", relayTasks), ("4 talk", talk), ("5 recording orders", recordingOrders),
             ("6 snapshots", snapshots), ("7 talk members", talkMembers), ("8 kicks", kicks),
             ("9 clock", clock), ("10 audit", audit), ("10 scopes", scopes), ("10 webhooks", webhooks),
+            ("11 keys", keys), ("11 gatherings", gatherings),
         ]
         // Relay tasks were added independently of recordings.
         let branch = Schema(description: "1 and 3", steps: first + [later[1]])
@@ -412,5 +413,29 @@ enum FormerSchemas {
             created_at INTEGER NOT NULL
         ) STRICT;
         ALTER TABLE outbox ADD COLUMN redelivered_as INTEGER;
+        """
+
+    private static let keys = """
+        CREATE TABLE access_keys (
+            id TEXT NOT NULL PRIMARY KEY,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            secret TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            revoked_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX access_keys_name ON access_keys(name) WHERE revoked_at IS NULL;
+        CREATE INDEX pushes_ended ON pushes(ended_at) WHERE ended_at IS NOT NULL;
+        """
+
+    private static let gatherings = """
+        CREATE TABLE gatherings (
+            id TEXT NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            room_id TEXT NOT NULL,
+            state TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 }
