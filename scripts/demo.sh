@@ -55,7 +55,7 @@ wait_for() {
 }
 
 # --- The server, on ports that the system chooses; its banner tells which.
-"$bin/earshot" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/data" >"$work/banner" 2>"$work/server.log" &
+EARSHOT_APPS_DEMO=true "$bin/earshot" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/data" >"$work/banner" 2>"$work/server.log" &
 server=$!
 healthy() {
     rtmp=$(grep -oE 'rtmp://[^/ ]+:[0-9]+' "$work/banner" | head -n 1)
@@ -73,6 +73,7 @@ url=$rtmp/live/demo
 console="$(sed -n 's/^ *console //p' "$work/banner")&page=/rooms/demo"
 echo "demo: server  $rtmp  $http"
 echo "demo: console $console"
+echo "demo: apps    $http/mesh/  $http/demo/class  $http/demo/machine?host=1"
 
 # --- The player: decodes everything; showinfo and ashowinfo write a line for each frame of video and audio.
 mkfifo "$work/frames"

@@ -12,6 +12,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import cases  # noqa: E402, F401: each registers its cases.
 import cases_board  # noqa: E402, F401
 import cases_class  # noqa: E402, F401
+import cases_kill  # noqa: E402, F401
 import cases_machine  # noqa: E402, F401
 from registry import CASES  # noqa: E402
 from server import Server  # noqa: E402

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.request
 
 import guide
 import tools
@@ -203,6 +204,46 @@ def guide_browser(server):
             f"(async () => {{ const url = {json.dumps(other)}; {ticket}; const bob = new WebSocket(once);"
             " bob.onmessage = ({ data }) => { document.title = JSON.parse(data).you.id; }; })(); undefined")
         page.wait("document.title === 'bob'", "a member by a ticket")
+
+
+@case
+def guide_machine(server):
+    """The guide's player against the guide's machine: it is called, plays and wins."""
+    folder = tools.packages("aiortc-1.16.0", "aiortc==1.16.0", "websockets==15.0.1", "numpy")
+    number = ask(server, "dollsCatcher/host/create", b"accid=shop@town.1&nickname=bears&name=Bears")["data"]
+    ask(server, "dollsCatcher/host/manage", f"roomId={number}&roomStatus=true&bePublic=true".encode())
+    machine = subprocess.Popen(
+        [sys.executable, os.path.join(guide.FOLDER, "machine.py"), "--http", f"http://{server.http}", "--room", str(number), "--win", "1"],
+        env={**os.environ, "PYTHONPATH": folder}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with Browser(server.folder) as browser:
+            [player] = guide.blocks("machine.md", "js")
+            page = browser.page(server.console.split("#")[0])
+            page.wait("document.readyState === 'complete'", "a page of this server")
+            page.run(f"(async () => {{ {player} }})(); undefined")
+            page.wait("document.title === 'won'", "the player to win")
+    finally:
+        machine.kill()
+        machine.wait()
+
+
+@case
+def guide_class(server):
+    """The guide's member of a class hears who comes."""
+    with Browser(server.folder) as browser:
+        [member] = guide.blocks("classroom.md", "js")
+        page = browser.page(server.console.split("#")[0])
+        page.wait("document.readyState === 'complete'", "a page of this server")
+        page.run(f"(async () => {{ {member} }})(); undefined")
+        wait_for("the class", lambda: server.api("gatherings?kind=class")["total"] == 1)
+        wait_for("its first member", lambda: not server.api("gatherings/class-guide")["people"][0]["awaySince"])
+        ask(server, "classroom/api/v1/room/join", json.dumps({"roomId": "guide", "userName": "Bob"}).encode())
+        page.wait("document.title === 'Bob came'", "word of Bob")
+
+
+def ask(server, path, body):
+    with urllib.request.urlopen(f"http://{server.http}/{path}", body, timeout=30) as answer:
+        return json.loads(answer.read())
 
 
 @case

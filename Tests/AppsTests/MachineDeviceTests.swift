@@ -63,7 +63,7 @@ import Testing
         #expect(stage.machine.nextDeadlineMs == nil && stage.act(.tick, at: 2_000) == [])
         _ = stage.act(.pause(false), at: 3_000)
         #expect(stage.machine.nextDeadlineMs == 4_500)
-        let told = #"{"name":"Bears","isOpen":false,"isPublic":true,"mode":"server"}"#
+        let told = #"{"name":"Bears","isOpen":false,"isPublic":true,"mode":"server","isPaused":false}"#
         let effects = stage.machine.manage(isOpen: false, isPublic: true, nowMs: 4_000)
         #expect(stage.short(effects) == ["notified host machine \(told)>1,2,3,4"])
         #expect(stage.machine.manage(isOpen: false, isPublic: nil, nowMs: 4_000) == [], "nothing new")
@@ -154,7 +154,7 @@ import Testing
             let text = JSONValue.object(stage.machine.greeting(for: try #require(stage.machine.gathering.member(id)))).text
             return text.replacing(stage.machine.uuid(of: 1), with: "u1")
         }
-        let info = #"{"machine":{"name":"Bears","isOpen":true,"isPublic":false,"mode":"server","turn":"#
+        let info = #"{"machine":{"name":"Bears","isOpen":true,"isPublic":false,"mode":"server","isPaused":false,"turn":"#
         #expect(try greeting("a") == info + #"{"phase":"idle","player":null,"uuid":null,"deadline":null}}}"#)
         stage.playing()
         let deadline = Instant.text(32_000)

@@ -64,7 +64,11 @@ final class DollsCatcher: Sendable {
     }
 
     private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
-        guard let client = self.call.client(request, context), self.call.mayGoOn(client) else { throw DollsCatcherError.tooManyRequests }
+        guard let client = self.call.client(request, context) else {
+            throw DollsCatcherError(
+                code: 403, message: "The client's address is unknown; behind a proxy, the server's setting access.trustedProxies names it.")
+        }
+        guard self.call.mayGoOn(client) else { throw DollsCatcherError.tooManyRequests }
         guard request.method == .post else { throw DollsCatcherError.invalid("the method is \(request.method); expected POST") }
         // A form's spaces are plus signs; in a query they may be.
         let form = try await self.call.body(request, context).replacing("+", with: "%20")

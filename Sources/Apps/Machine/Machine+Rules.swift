@@ -42,7 +42,8 @@ extension Machine {
         case .end:
             let ending = self.turn == nil ? [] : self.conclude(.ended)
             return ending + (try self.gathering.apply(input, nowMs: nowMs))
-        case .say, .direct, .pause, .ask, .answer: return try self.gathering.apply(input, nowMs: nowMs)
+        case .pause: return try self.gathering.apply(input, nowMs: nowMs) + self.shown(nowMs)
+        case .say, .direct, .ask, .answer: return try self.gathering.apply(input, nowMs: nowMs)
         }
     }
 

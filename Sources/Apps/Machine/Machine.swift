@@ -98,6 +98,7 @@ package struct Machine: GatheringDialect, Equatable {
         [
             .init(name: "name", value: .string(self.info.name)), .init(name: "isOpen", value: .bool(self.info.isOpen)),
             .init(name: "isPublic", value: .bool(self.info.isPublic)), .init(name: "mode", value: .string(self.info.mode.rawValue)),
+            .init(name: "isPaused", value: .bool(self.gathering.isPaused)),
         ]
     }
 
@@ -109,6 +110,12 @@ package struct Machine: GatheringDialect, Equatable {
         self.info.isPublic = isPublic ?? before.isPublic
         guard self.info != before else { return [] }
         self.noteReadiness(nowMs)
+        return self.shown(nowMs)
+    }
+
+    /// What the machine is like now, to all who are here.
+    func shown(_ nowMs: Int64) -> [Gathering.Effect] {
+        guard !self.gathering.all.isEmpty else { return [] }
         return [
             .send(.notified(from: self.info.device, object: "machine", content: .object(self.shown), atMs: nowMs), to: self.gathering.all)
         ]
