@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What apps cost: members of mesh rooms, frames between them, calls of the Tencent-compatible API beside viewers. Exit code 1 when a bar is
+# What apps cost: members of mesh rooms, frames between them, calls of the Tencent-compatible API beside viewers, classes and claw machines. Exit code 1 when a bar is
 # missed. See README.md in this folder.
 #
-#   PARTS="idle relay facade"   which of them
+#   PARTS="idle relay facade classes"   which of them
 #   MEMBERS=10000               mesh members of the first part; needs twice as many descriptors (ulimit -n)
 #   FRAMES=2000                 frames a second of the second part
 #   CALLS=200                   calls a second of the third part
+#   CLASSES=1000, MACHINES=200  of the fourth part: 17 and 21 people each, each a descriptor here and in the server
 #   SECONDS_MEASURED=30         how long each is measured
 #   EARSHOT_BIN                 binary to use instead of a release build
 set -euo pipefail

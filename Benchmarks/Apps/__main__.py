@@ -1,4 +1,5 @@
-"""What apps cost: python3 Benchmarks/Apps --earshot BINARY --results FOLDER. PARTS, MEMBERS, FRAMES, SECONDS_MEASURED and CALLS choose (apps.sh)."""
+"""What apps cost: python3 Benchmarks/Apps --earshot BINARY --results FOLDER. PARTS, MEMBERS, FRAMES, SECONDS_MEASURED, CALLS, CLASSES and
+MACHINES choose (apps.sh)."""
 import argparse
 import asyncio
 import base64
@@ -15,12 +16,15 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Tests", "Console"))
+import rooms  # noqa: E402
 from server import Server, wait_for  # noqa: E402
 
 SECONDS = int(os.environ.get("SECONDS_MEASURED", "30"))
 MEMBERS = int(os.environ.get("MEMBERS", "10000"))
 FRAMES = int(os.environ.get("FRAMES", "2000"))
 CALLS = int(os.environ.get("CALLS", "200"))
+CLASSES = int(os.environ.get("CLASSES", "1000"))
+MACHINES = int(os.environ.get("MACHINES", "200"))
 ROWS, MISSED = [], []
 
 
@@ -262,25 +266,49 @@ def facade(server):
         push.wait()
 
 
+async def classes(server):
+    """Classes and machines at once; the server has one core."""
+    made, turns = rooms.Classes(server, CLASSES), rooms.Machines(server, MACHINES)
+    await made.open()
+    await turns.open()
+    # A machine that has nobody's answer offers the next turn after ten, two and one and a half seconds.
+    await asyncio.sleep(3)
+    used, before, turns.late = cpu(server), rss(server), []
+    changes, words = await made.load(100, FRAMES, SECONDS)
+    used = cpu(server) - used
+    people = CLASSES * made.size + MACHINES * (turns.size + 1)
+    p50, p99 = quantile(made.stored, 0.5) * 1000, quantile(made.stored, 0.99) * 1000
+    row(f"{CLASSES:,} classes of 17, 100 stored changes a second: p50 / p99", f"{p50:.1f} / {p99:.1f} ms", "p99 at most 50 ms", p99 <= 50)
+    row("… receivers that heard", f"{len(made.stored):,} of {changes * made.size:,}", "all", len(made.stored) == changes * made.size)
+    p50, p99 = quantile(made.said, 0.5) * 1000, quantile(made.said, 0.99) * 1000
+    row(f"{FRAMES:,} words a second, not stored: p50 / p99", f"{p50:.1f} / {p99:.1f} ms", "p99 at most 20 ms", p99 <= 20)
+    row("… that arrived", f"{len(made.said):,} of {words:,}", "all", len(made.said) == words)
+    p50, worst = quantile(turns.late, 0.5) * 1000, max(turns.late) * 1000
+    row(f"{MACHINES} machines with queues of 20: {len(turns.late):,} turns ended late by p50 / worst", f"{p50:.0f} / {worst:.0f} ms", "at most 100 ms", worst <= 100)
+    row(f"… CPU of one core, {people:,} people", f"{100 * used / (SECONDS + 1):.0f} %", "", True)
+    row("… memory of the server", f"{before / 1048576:.0f} MiB", "", True)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="apps")
     parser.add_argument("--earshot", required=True)
     parser.add_argument("--results", required=True)
     options = parser.parse_args()
-    parts = os.environ.get("PARTS", "idle relay facade").split()
+    parts = os.environ.get("PARTS", "idle relay facade classes").split()
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    members = max(MEMBERS, CLASSES * 17 + MACHINES * 21 + 1500)
     settings = {
         # One address may have three quarters of all connections.
-        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(MEMBERS * 4 // 3 + 1000),
-        "EARSHOT_LIMITS_HTTP_PER_ADDRESS": str(MEMBERS + 500),
+        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(members * 4 // 3 + 1000),
+        "EARSHOT_LIMITS_HTTP_PER_ADDRESS": str(members + 500),
         "EARSHOT_API_RATE_LIMIT": "1000",
     }
-    for name, part in (("idle", idle), ("relay", relay), ("facade", facade)):
+    for name, part in (("idle", idle), ("relay", relay), ("facade", facade), ("classes", classes)):
         if name not in parts:
             continue
         # One core for the server; the load has the others.
-        before = ["taskset", "-c", "0"] if name == "relay" else []
+        before = ["taskset", "-c", "0"] if name in ("relay", "classes") else []
         with tempfile.TemporaryDirectory(prefix="earshot-bench-") as folder, Server(os.path.abspath(options.earshot), folder, settings=settings, before=before) as server:
             if name == "facade":
                 part(server)
