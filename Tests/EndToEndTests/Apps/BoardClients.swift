@@ -1,5 +1,6 @@
 import Foundation
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -29,12 +30,11 @@ struct BoardPupil: Sendable {
     }
 
     /// `board`: its URL, as clients complete it.
-    func open(_ server: TestServer, _ board: String, receiveBuffer: Int? = nil) async throws -> BoardViewer {
+    func open(_ server: TestServer, _ board: String) async throws -> BoardViewer {
         let path = try board.components(separatedBy: "/board/").last.orThrow()
         return BoardViewer(
             socket: try await WebSocketClient.open(
-                server.addresses.http.port, "/board/\(path)&role=1&roomId=c&authorization=\(self.token)",
-                receiveBuffer: receiveBuffer))
+                server.addresses.http.port, "/board/\(path)&role=1&roomId=c&authorization=\(self.token)"))
     }
 }
 
