@@ -71,5 +71,25 @@ struct BoardViewer: Sendable {
         return frames.flatMap { $0["strokes"].list.map { "\($0["page"].int ?? -1) \($0["stroke"]["color"].string ?? "")" } }
     }
 
+    /// Colours by page, as a window that obeys all frames shows them.
+    var shown: [Int: [String]] {
+        get throws {
+            var pages: [Int: [String]] = [:]
+            for frame in try self.socket.messages {
+                let page = frame["page"].int ?? -1
+                switch frame["type"].string {
+                case "hello", "strokes":
+                    for each in frame["strokes"].list {
+                        pages[each["page"].int ?? -1, default: []].append(each["stroke"]["color"].string ?? "")
+                    }
+                case "draw": pages[page, default: []].append(frame["stroke"]["color"].string ?? "")
+                case "clear": pages[page] = nil
+                default: break
+                }
+            }
+            return pages
+        }
+    }
+
     func end(_ code: Int) async throws { try await eventually("close \(code)", within: 60) { try self.socket.closeCode == code } }
 }

@@ -123,25 +123,45 @@ import Testing
             #expect(try await viewer.answer(101) == "ack")
             try await viewer.draw(102, long)
             #expect(try await viewer.answer(102) == "ack")
-            // Cleared while another reads: what it has in the end is what there is.
-            let third = try await ann.open(server, board)
-            try await viewer.socket.send(#"{"type":"clear","ref":103,"page":0}"#)
-            #expect(try await viewer.answer(103) == "ack")
-            try await viewer.draw(104, color: "#abcdef")
-            #expect(try await viewer.answer(104) == "ack")
-            try await eventually("the last stroke", within: 60) {
-                var here: [String] = []
-                for frame in try third.socket.messages {
-                    switch frame["type"].string {
-                    case "hello", "strokes": here += frame["strokes"].list.compactMap { $0["stroke"]["color"].string }
-                    case "draw": here.append(frame["stroke"]["color"].string ?? "")
-                    case "clear": here = []
-                    default: break
+            for each in [viewer, other] { await each.socket.close() }
+        }
+    }
+
+    /// A page is cleared again and again while many read it: what each has in the end is what there is.
+    @Test func clearedWhileTheyRead() async throws {
+        // One connection draws more here than a person does.
+        try await TestServer.run({ $0.apps.messageRate = 1_000 }) { server in
+            let ann = try await BoardPupil.join(server, "Ann")
+            let board = try await ann.call(server, "/room/whiteboard/create").string.orThrow()
+            let viewer = try await ann.open(server, board)
+            let long = "[\(Array(repeating: "[10000,10000]", count: 2_000).joined(separator: ","))]"
+            var crowd: [BoardPupil] = []
+            for number in 0..<12 { crowd.append(try await BoardPupil.join(server, "P\(number)", audience: true)) }
+            for round in 0..<12 {
+                for ref in 0..<6 { try await viewer.draw(100 * round + ref, long) }
+                #expect(try await viewer.answer(100 * round + 5) == "ack")
+                let readers = try await withThrowingTaskGroup(of: BoardViewer.self) { [crowd] group in
+                    for pupil in crowd { group.addTask { try await pupil.open(server, board) } }
+                    var readers: [BoardViewer] = []
+                    for try await reader in group {
+                        readers.append(reader)
+                        // Some have read much by now, others nothing.
+                        guard readers.count == 1 + round / 2 else { continue }
+                        try await viewer.socket.send("{\"type\":\"clear\",\"ref\":\(100 * round + 50),\"page\":0}")
                     }
+                    return readers
                 }
-                return here == ["#abcdef"]
+                try await viewer.draw(100 * round + 60, page: 1, color: "#abcdef")
+                #expect(try await viewer.answer(100 * round + 50) == "ack")
+                #expect(try await viewer.answer(100 * round + 60) == "ack")
+                for reader in readers {
+                    try await eventually("what there is", within: 60) {
+                        try reader.shown == [1: Array(repeating: "#abcdef", count: round + 1)]
+                    }
+                    await reader.socket.close()
+                }
             }
-            for each in [viewer, other, third] { await each.socket.close() }
+            await viewer.socket.close()
         }
     }
 
