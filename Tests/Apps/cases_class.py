@@ -385,6 +385,16 @@ def class_lost(server):
         tim.sees("Ann")
         ann.sees("Tim")
         ann.reads("(2)", "#membersTitle")
+        # The same person in a second window: the first says so, and does not fight for the place.
+        again = browser.page(f"http://{server.http}/demo/class")
+        again.wait("document.querySelector('#enter')?.textContent === 'Join' && document.documentElement.lang", "the second window")
+        again.run(f"(sessionStorage.setItem('class', {json.dumps(tim.page.run('sessionStorage.getItem(`class`)'))}), location.reload())")
+        again.wait("document.querySelector('#name')?.value === 'Tim'", "the name in the second window")
+        again.click("Join")
+        again.wait("document.querySelector('#me').textContent.includes('Teacher')", "the place in the second window")
+        tim.reads("You have joined from another window.")
+        tim.keeps("replaced")
+        ann.sees("Tim")
 
 
 class_lost.settings = DEMO

@@ -26,6 +26,7 @@ const word = speak({
   shownNothing: ['Nothing is shown to all at the moment.', '当前没有展示内容。'],
   shownOff: ['{name} is shown. The camera is off.', '正在展示 {name}，摄像头已关闭。'],
   shownWait: ['{name} is shown. Waiting for the picture…', '正在展示 {name}，等待画面…'],
+  shownNone: ['{name} is shown. No picture has arrived; perhaps too many watch.', '正在展示 {name}，没有收到画面，可能观看人数过多。'],
   shownMine: ['Your screen is shown to all.', '正在向所有人展示你的屏幕。'],
   shownPerson: ['{role}: {name}', '{role}：{name}'], shownScreen: ['Screen of {name}', '{name} 的屏幕'],
   invite: ['Invite to speak', '邀请发言'], makeTeacher: ['Make teacher', '设为讲师'], handOver: ['Hand the class over', '转让助教'],
@@ -182,7 +183,7 @@ function enter(joined, roomID, name) {
   room = {
     channel, mesh: new Mesh(channel), id: joined.userInfo.userId, roomID, name, authorization: joined.authorization,
     display: null, boards: new Map(), hands: new Map(), isHandUp: false, streams: new Map(), media: new MediaStream(), screen: null, seen: new Set(),
-    isFirst: true, role: joined.userInfo.role, getting: {},
+    silent: new Set(), isFirst: true, role: joined.userInfo.role, getting: {},
   };
   $('lines').replaceChildren();
   channel.on('hello', greeted);
@@ -198,6 +199,11 @@ function enter(joined, roomID, name) {
   room.mesh.on('changed', (id, tag, state) => {
     const known = room.streams.get(`${id} ${tag}`);
     if (known) known.state = state;
+    render();
+  });
+  room.mesh.on('joined', (id) => room.silent.delete(id));
+  room.mesh.on('unanswered', (id) => {
+    room.silent.add(id);
     render();
   });
   room.mesh.on('full', (id) => say(word('crowded', { name: nameOf(id) }), true));
@@ -664,7 +670,7 @@ function renderStage() {
     caption = isScreen ? word('shownScreen', { name }) : word('shownPerson', { role: roleWord(display.kind + 1), name });
     if (!stream) {
       const isMine = isScreen && display.userId === room.id;
-      words = isMine ? word('shownMine') : word(!isScreen && person(display.userId)?.camera === false ? 'shownOff' : 'shownWait', { name });
+      words = isMine ? word('shownMine') : word(!isScreen && person(display.userId)?.camera === false ? 'shownOff' : room.silent.has(display.userId) ? 'shownNone' : 'shownWait', { name });
     }
   }
   $('stage').classList.toggle('board', Boolean(board));
