@@ -194,7 +194,8 @@
 
   // MARK: Mesh
 
-  const reach = { peers: 24, answerMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
+  // audience: how many of it one browser sends to. Seats are bounded by the class itself.
+  const reach = { audience: 16, answerMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
 
   /**
    * One connection to another member. A link has a random name, made by the caller; signals of another link are not for it. Both may offer at
@@ -355,6 +356,8 @@
 
     hasSeat(id) { return (this.channel.people.get(id) || {}).role !== 4; }
 
+    isCrowdedFor(id) { return !this.hasSeat(id) && [...this.peers.keys()].filter((each) => !this.hasSeat(each)).length >= reach.audience; }
+
     streams() { return [...this.local].map(([tag, { stream, state }]) => ({ tag, id: stream.id, ...state })); }
 
     signal(to, content) { this.channel.send('rtc', content, to).catch(() => {}); }
@@ -382,7 +385,7 @@
     call(id) {
       const former = this.peers.get(id);
       if (former) this.drop(former);
-      if (this.peers.size >= reach.peers) return;
+      if (this.isCrowdedFor(id)) return;
       const peer = new Peer(this, id, randomID(), true);
       this.peers.set(id, peer);
       peer.signal('here', { streams: this.streams() });
@@ -431,6 +434,8 @@
         case 'here':
           if (isSame) {
             peer.isAnswered = true;
+            // Something may have been published since the call.
+            peer.signal('streams', { streams: this.streams() });
             peer.hear(content.streams);
             // Who was called and has something to send offers; this side's tracks join that round.
             if (!content.streams || content.streams.length === 0) peer.start();
@@ -476,7 +481,7 @@
     }
 
     answer(from, { link, streams }) {
-      if (this.peers.size >= reach.peers) return this.refuse(from, link);
+      if (this.isCrowdedFor(from)) return this.refuse(from, link);
       const peer = new Peer(this, from, link, false);
       this.peers.set(from, peer);
       peer.signal('here', { isReply: true, streams: this.streams() });
