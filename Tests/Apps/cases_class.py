@@ -6,6 +6,7 @@ import urllib.request
 import class_sdk
 from browser import Browser
 from registry import case
+from server import Device
 
 FAKE_DEVICES = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 DEMO = {"EARSHOT_APPS_DEMO": "on"}
@@ -309,6 +310,56 @@ class_camera_refused.settings = DEMO
 
 
 @case
+def class_cameras(server):
+    """With eight cameras on, the ninth stays off, and can be switched on once another is off."""
+    joined = [call(server, "join", {"roomId": "many", "userName": f"Learner {index + 1}"})["data"]["result"] for index in range(8)]
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "many").is_in()
+        ann.reads("Eight cameras are on already")
+        ann.page.wait("[...document.querySelectorAll('.tile.self')].some((tile) => tile.querySelector('.off').textContent === 'camera off')", "the word at one's own picture")
+        assert ann.page.run("document.querySelector('.tile.self video').srcObject.getTracks().map((track) => track.kind).join()") == "audio"
+        ann.click("#camera")
+        ann.reads("Eight cameras are on already")
+        call(server, "device/sync", {"roomId": "many", "cameraOn": False}, joined[7]["authorization"])
+        ann.page.wait("document.querySelectorAll('#people .off:not(:empty)').length === 2", "the other camera to go off")
+        ann.click("#camera")
+        ann.page.wait("document.querySelector('.tile.self video').videoWidth > 0", "one's own picture")
+        check(browser)
+
+
+class_cameras.settings = DEMO
+
+
+@case
+def class_screen_and_live(server):
+    """A screen is shown to all; and what a program pushes to the class can be watched."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "film").is_in()
+        olga = Person(server, browser, "Olga", "film", is_audience=True).is_in()
+        olga.sees("Ann")
+        ann.click("#screen")
+        ann.reads("Your screen is shown to all.", "#stageWords")
+        olga.shows("Screen of Ann")
+        olga.page.wait("document.querySelector('#stageVideo').videoWidth > 320", "Ann's screen")
+        olga.sees("Ann")
+        ann.page.click("Stop sharing")
+        for person in [ann, olga]:
+            person.reads("Nothing is shown", "#stageWords")
+        olga.click("#live > summary")
+        olga.page.click("Teacher", within="document.querySelector('#liveSlots')")
+        olga.page.wait("document.querySelector('#liveWords').textContent !== ''", "words while nothing is pushed")
+        with Device(server, "live/class-film", audio="sine=frequency=440:sample_rate=44100"):
+            olga.page.wait("document.querySelector('#liveVideo').videoWidth === 320 && document.querySelector('#liveVideo').currentTime > 0.5", "the live picture", 40)
+            olga.page.run("document.querySelector('#live').scrollIntoView()")
+            olga.keeps("live")
+            olga.page.click("Teacher", within="document.querySelector('#liveSlots')")
+            olga.page.wait("document.querySelector('#liveVideo').hidden", "the end of it")
+
+
+class_screen_and_live.settings = DEMO
+
+
+@case
 def class_lost(server):
     """The server is restarted: pages say that they try again, are in the class again, and keep their pictures. A page that is loaded anew keeps its place."""
     with Browser(server.folder, FAKE_DEVICES) as browser:
@@ -333,8 +384,17 @@ def class_lost(server):
         tim.reads("Ann are you there?", "#lines")
         tim.sees("Ann")
         ann.sees("Tim")
-        # The same person twice: the first page says so, and does not fight for the place.
         ann.reads("(2)", "#membersTitle")
+        # The same person in a second window: the first says so, and does not fight for the place.
+        again = browser.page(f"http://{server.http}/demo/class")
+        again.wait("document.querySelector('#enter')?.textContent === 'Join' && document.documentElement.lang", "the second window")
+        again.run(f"(sessionStorage.setItem('class', {json.dumps(tim.page.run('sessionStorage.getItem(`class`)'))}), location.reload())")
+        again.wait("document.querySelector('#name')?.value === 'Tim'", "the name in the second window")
+        again.click("Join")
+        again.wait("document.querySelector('#me').textContent.includes('Teacher')", "the place in the second window")
+        tim.reads("You have joined from another window.")
+        tim.keeps("replaced")
+        ann.sees("Tim")
 
 
 class_lost.settings = DEMO

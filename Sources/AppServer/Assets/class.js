@@ -26,6 +26,7 @@ const word = speak({
   shownNothing: ['Nothing is shown to all at the moment.', '当前没有展示内容。'],
   shownOff: ['{name} is shown. The camera is off.', '正在展示 {name}，摄像头已关闭。'],
   shownWait: ['{name} is shown. Waiting for the picture…', '正在展示 {name}，等待画面…'],
+  shownNone: ['{name} is shown. No picture has arrived; perhaps too many watch.', '正在展示 {name}，没有收到画面，可能观看人数过多。'],
   shownMine: ['Your screen is shown to all.', '正在向所有人展示你的屏幕。'],
   shownPerson: ['{role}: {name}', '{role}：{name}'], shownScreen: ['Screen of {name}', '{name} 的屏幕'],
   invite: ['Invite to speak', '邀请发言'], makeTeacher: ['Make teacher', '设为讲师'], handOver: ['Hand the class over', '转让助教'],
@@ -57,7 +58,7 @@ const word = speak({
   kicked: ['The assistant has removed you from the class.', '你已被助教移出课堂。'],
   replaced: ['You have joined from another window. This one has ended.', '你已在其他窗口加入，此窗口已结束。'],
   ended: ['The class has ended.', '课堂已结束。'],
-  gone: ['You were away for too long and have left the class. Join again.', '你离开太久，已退出课堂，请重新加入。'],
+  gone: ['You are no longer in the class: you were away for too long, or were removed. Join again.', '你已不在课堂中：离开太久或已被移出。请重新加入。'],
   token: ['Your place in this class is no longer valid. Join again.', '你的课堂凭证已失效，请重新加入。'],
   mutedBy: ['{name} has switched your microphone off.', '{name} 关闭了你的麦克风。'],
   hiddenBy: ['{name} has switched your camera off.', '{name} 关闭了你的摄像头。'],
@@ -127,18 +128,18 @@ async function call(path, body, authorization = room?.authorization) {
   throw Object.assign(new Error(answer.errMsg), { code: answer.errCode, text: known === key ? word('code255') : known });
 }
 
-/** A call for a button: what goes wrong stands in the status line. True when it went well. */
+/** A call for a button: what goes wrong stands in the status line. The server's code: 0 when it went well. */
 async function act(path, body, done) {
   const here = room;
   try {
     const result = await call(path, body);
-    if (room !== here) return false;
+    if (room !== here) return 0;
     if (done) done(result);
     render();
-    return true;
+    return 0;
   } catch (error) {
-    if (room === here) say(error.text, true);
-    return false;
+    if (room === here) say(error.text ?? word('code255'), true);
+    return error.code ?? -1;
   }
 }
 
@@ -182,7 +183,7 @@ function enter(joined, roomID, name) {
   room = {
     channel, mesh: new Mesh(channel), id: joined.userInfo.userId, roomID, name, authorization: joined.authorization,
     display: null, boards: new Map(), hands: new Map(), isHandUp: false, streams: new Map(), media: new MediaStream(), screen: null, seen: new Set(),
-    isFirst: true, role: joined.userInfo.role, getting: {},
+    silent: new Set(), isFirst: true, role: joined.userInfo.role, getting: {},
   };
   $('lines').replaceChildren();
   channel.on('hello', greeted);
@@ -198,6 +199,11 @@ function enter(joined, roomID, name) {
   room.mesh.on('changed', (id, tag, state) => {
     const known = room.streams.get(`${id} ${tag}`);
     if (known) known.state = state;
+    render();
+  });
+  room.mesh.on('joined', (id) => room.silent.delete(id));
+  room.mesh.on('unanswered', (id) => {
+    room.silent.add(id);
     render();
   });
   room.mesh.on('full', (id) => say(word('crowded', { name: nameOf(id) }), true));
@@ -253,6 +259,8 @@ function greeted(frame) {
   room.boards = new Map(state.whiteboards.map((board) => [board.whiteboardId, { name: board.name, page: board.curPg }]));
   room.hands.clear();
   room.isHandUp = false;
+  // What expired meanwhile is asked no more.
+  for (const { key, isTicket } of [...questions]) if (isTicket && !tickets.some((ticket) => ticket.ticketId === key)) unask(key);
   for (const { ticketId, kind, from, to, payload } of tickets) {
     if (to === room.id && kind === 'speech') room.hands.set(ticketId, { id: from, name: nameOf(from) });
     else if (to === room.id) askMe(ticketId, kind === 'invite' ? { role: payload.role } : { device: kind }, nameOf(from));
@@ -426,10 +434,12 @@ async function start() {
   }
   if (room !== here || me().role === AUDIENCE) return;
   if (problem) say(word(problem), true);
+  // The class's list says what is really on. Here first: else applyDevices would ask the browser again.
+  const mine = person(room.id);
+  const lacking = [['camera', 'video', 'cameraOn'], ['microphone', 'audio', 'microphoneOn']].filter(([device, kind]) => mine[device] && !trackOf(kind));
+  for (const [device] of lacking) mine[device] = false;
   applyDevices();
-  // The class's list says what is really on.
-  if (me().camera && !trackOf('video')) sync('camera', false);
-  if (me().microphone && !trackOf('audio')) sync('microphone', false);
+  for (const [, , field] of lacking) act('device/sync', { [field]: false });
 }
 
 function sync(device, isOn) {
@@ -534,7 +544,7 @@ $('screen').addEventListener('click', () => (room.screen ? stopScreen() : startS
 
 // MARK: Questions
 
-// Questions wait for each other; each has {key, text, yes, no, onYes, onNo}.
+// Questions wait for each other; each has {key, isTicket, text, yes, no, onYes, onNo}.
 const questions = [];
 
 function showQuestion() {
@@ -581,7 +591,7 @@ function askMe(ticket, { role, device }, name) {
   const path = device ? 'device' : 'upgrade';
   const text = device ? word(device === 'camera' ? 'askedCamera' : 'askedMicrophone', { name }) : word('askedRole', { name, role: roleWord(role) });
   ask({
-    key: ticket, text, yes: word('accept'), no: word('reject'), onYes: () => act(`${path}/approve`, { ticket }), onNo: () => act(`${path}/reject`, { ticket }),
+    key: ticket, isTicket: true, text, yes: word('accept'), no: word('reject'), onYes: () => act(`${path}/approve`, { ticket }), onNo: () => act(`${path}/reject`, { ticket }),
   });
 }
 
@@ -660,7 +670,7 @@ function renderStage() {
     caption = isScreen ? word('shownScreen', { name }) : word('shownPerson', { role: roleWord(display.kind + 1), name });
     if (!stream) {
       const isMine = isScreen && display.userId === room.id;
-      words = isMine ? word('shownMine') : word(!isScreen && person(display.userId)?.camera === false ? 'shownOff' : 'shownWait', { name });
+      words = isMine ? word('shownMine') : word(!isScreen && person(display.userId)?.camera === false ? 'shownOff' : room.silent.has(display.userId) ? 'shownNone' : 'shownWait', { name });
     }
   }
   $('stage').classList.toggle('board', Boolean(board));
@@ -775,10 +785,11 @@ function renderMembers() {
 function renderHands() {
   $('handsPanel').hidden = me().role !== ASSISTANT || room.hands.size === 0;
   keep($('hands'), [...room.hands], ([ticket]) => ticket, ([ticket, hand]) => {
-    const answer = (path) => act(`speech/${path}`, { ticket }, () => room.hands.delete(ticket)).then((isDone) => {
-      // The server knows it no more, unless the class is full: then somebody may make room.
-      if (!isDone && room && $('status').textContent === word('code30')) room.hands.delete(ticket);
-      if (room) render();
+    const answer = (path) => act(`speech/${path}`, { ticket }, () => room.hands.delete(ticket)).then((code) => {
+      // Gone for the server as well; a full class leaves it open: somebody may make room.
+      if (code !== 30 || !room) return;
+      room.hands.delete(ticket);
+      render();
     });
     return make(
       'li', {}, make('span', {}, word('wantsToSpeak', { name: hand.name })),

@@ -194,7 +194,8 @@
 
   // MARK: Mesh
 
-  const reach = { peers: 24, answerMs: 8000, offerMs: 1500, batchMs: 50 };
+  // audience: how many of it one browser sends to. Seats are bounded by the class itself.
+  const reach = { audience: 16, answerMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
 
   /**
    * One connection to another member. A link has a random name, made by the caller; signals of another link are not for it. Both may offer at
@@ -221,7 +222,7 @@
         this.show();
       };
       this.connection.onconnectionstatechange = () => mesh.stateChanged(this);
-      if (isCaller) this.timer = setTimeout(() => { if (!this.isAnswered) mesh.drop(this); }, reach.answerMs);
+      if (isCaller) this.timer = setTimeout(() => { if (!this.isAnswered) mesh.unanswered(this); }, reach.answerMs);
     }
 
     signal(kind, values) { this.mesh.signal(this.id, { kind, link: this.link, ...values }); }
@@ -318,7 +319,7 @@
   /**
    * Media from browser to browser, for one channel. Members with a seat (all but audience) are connected with everybody, audience with them.
    * Emits `joined` (id), `left` (id), `stream` (id, tag, MediaStream or null, {video, audio}), `changed` (id, tag, state, former state),
-   * `full` (id: that member sends to as many as it can), `state` (id, RTCPeerConnection state).
+   * `full` (id: that member sends to as many as it can), `unanswered` (id: no word came back), `state` (id, RTCPeerConnection state).
    */
   class Mesh extends Emitter {
     constructor(channel, iceServers = []) {
@@ -328,6 +329,7 @@
       this.joined = new Set();
       this.local = new Map();
       this.ends = [];
+      this.refused = { second: 0, count: 0 };
     }
 
     start() {
@@ -353,6 +355,8 @@
     }
 
     hasSeat(id) { return (this.channel.people.get(id) || {}).role !== 4; }
+
+    isCrowdedFor(id) { return !this.hasSeat(id) && [...this.peers.keys()].filter((each) => !this.hasSeat(each)).length >= reach.audience; }
 
     streams() { return [...this.local].map(([tag, { stream, state }]) => ({ tag, id: stream.id, ...state })); }
 
@@ -381,10 +385,15 @@
     call(id) {
       const former = this.peers.get(id);
       if (former) this.drop(former);
-      if (this.peers.size >= reach.peers) return;
+      if (this.isCrowdedFor(id)) return;
       const peer = new Peer(this, id, randomID(), true);
       this.peers.set(id, peer);
       peer.signal('here', { streams: this.streams() });
+    }
+
+    unanswered(peer) {
+      this.drop(peer);
+      this.emit('unanswered', peer.id);
     }
 
     drop(peer) {
@@ -405,6 +414,12 @@
       }
       if (object === 'SC:RMCMsg' && content.action !== 1) this.forget(content.userId);
       const me = this.channel.you.id;
+      // Who comes calls; but not everybody when there are very many. Those ask for themselves, and learn why there is no picture.
+      if (object === 'SC:RMCMsg' && content.action === 1 && content.role !== 4 && !this.hasSeat(me)) {
+        setTimeout(() => {
+          if (this.isOn && this.channel.isOpen && this.channel.people.has(content.userId) && !this.peers.has(content.userId)) this.call(content.userId);
+        }, reach.callMs * (1 + Math.random()));
+      }
       // Who has come to a seat calls those with whom nothing connected it before.
       const isMine = (object === 'SC:RCMsg' && content.users.some((user) => user.userId === me)) || (object === 'SC:ATMsg' && content.toUserId === me);
       if (isMine && this.hasSeat(me)) {
@@ -419,6 +434,8 @@
         case 'here':
           if (isSame) {
             peer.isAnswered = true;
+            // Something may have been published since the call.
+            peer.signal('streams', { streams: this.streams() });
             peer.hear(content.streams);
             // Who was called and has something to send offers; this side's tracks join that round.
             if (!content.streams || content.streams.length === 0) peer.start();
@@ -464,7 +481,7 @@
     }
 
     answer(from, { link, streams }) {
-      if (this.peers.size >= reach.peers) return this.signal(from, { kind: 'full', link });
+      if (this.isCrowdedFor(from)) return this.refuse(from, link);
       const peer = new Peer(this, from, link, false);
       this.peers.set(from, peer);
       peer.signal('here', { isReply: true, streams: this.streams() });
@@ -472,6 +489,14 @@
       // With nothing to send it waits for the caller's offer.
       if (this.local.size > 0) peer.start();
       return undefined;
+    }
+
+    /** Few in a second: an audience of hundreds must not use up what a channel takes. */
+    refuse(from, link) {
+      const second = Math.floor(Date.now() / 1000);
+      if (this.refused.second !== second) this.refused = { second, count: 0 };
+      this.refused.count += 1;
+      if (this.refused.count <= reach.refusals) this.signal(from, { kind: 'full', link });
     }
 
     stateChanged(peer) {
