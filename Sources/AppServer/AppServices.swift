@@ -24,6 +24,8 @@ package final class AppServices: Sendable {
     package let counters = AppCounters()
     package let mesh: MeshService
     package let gatherings: Gatherings
+    /// Nil when RongCloud is not configured.
+    let rongCloud: RongCloudBridge?
     let tickets = OneTimeTickets<ChannelToken>()
     /// Throttles the log lines of what is refused.
     let flood = LogRateLimiter()
@@ -31,7 +33,7 @@ package final class AppServices: Sendable {
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
         connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
-        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void
+        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost
     ) {
         self.config = config
         self.keys = keys
@@ -43,9 +45,19 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config)
+        let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
+        self.rongCloud = rongCloud
         self.gatherings = Gatherings(
-            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute)
+            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute,
+            observe: rongCloud?.observer)
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
+    }
+
+    /// Takes up what the store has. Call before the ports open.
+    package func start() async throws {
+        let sinceMs = try await self.gatherings.start()
+        guard let cloud = self.rongCloud else { return }
+        for runner in self.gatherings.of(GatheringKinds.classroom) { cloud.resume(runner, sinceMs: sinceMs) }
     }
 
     var log: Logger { self.connections.log }
