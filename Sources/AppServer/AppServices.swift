@@ -25,6 +25,8 @@ package final class AppServices: Sendable {
     package let mesh: MeshService
     package let gatherings: Gatherings
     let boards: Boards
+    /// Nil when RongCloud is not configured.
+    let rongCloud: RongCloudBridge?
     let tickets = OneTimeTickets<ChannelToken>()
     /// Throttles the log lines of what is refused.
     let flood = LogRateLimiter()
@@ -32,7 +34,7 @@ package final class AppServices: Sendable {
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
         connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
-        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void
+        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost
     ) {
         self.config = config
         self.keys = keys
@@ -44,11 +46,21 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config)
+        let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
+        self.rongCloud = rongCloud
         self.gatherings = Gatherings(
-            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute)
+            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute,
+            observe: rongCloud?.observer)
         self.boards = Boards(rooms)
         self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
+    }
+
+    /// Takes up what the store has. Call before the ports open.
+    package func start() async throws {
+        let sinceMs = try await self.gatherings.start()
+        guard let cloud = self.rongCloud else { return }
+        for runner in self.gatherings.of(GatheringKinds.classroom) { cloud.resume(runner, sinceMs: sinceMs) }
     }
 
     /// Whiteboards that somebody looks at now.

@@ -131,7 +131,7 @@ package final class Server: Sendable {
         }
         try await self.parts.rooms.start()
         try await self.parts.recordings.start()
-        try await self.parts.apps.gatherings.start()
+        try await self.parts.apps.start()
         await self.parts.statistics?.start()
         let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
         self.firstToken.withLock { $0 = tokenFile }

@@ -79,7 +79,11 @@ package final class ServerParts: Sendable {
         self.apps = AppServices(
             config, keys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
             sweepers: sweepers,
-            mute: { [talk = self.talk] room, user, isMuted in try? await talk.mute(user, in: room, isMuted) })
+            mute: { [talk = self.talk] room, user, isMuted in try? await talk.mute(user, in: room, isMuted) },
+            post: { [outbound = self.outbound] url, headers, body, timeout in
+                let answer = try await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: "apps").get()
+                return (answer.status, answer.body)
+            })
         self.api = APIServices(
             config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,

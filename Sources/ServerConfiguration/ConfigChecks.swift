@@ -11,7 +11,23 @@ enum ConfigChecks {
 
     static func findings(_ config: ServerConfig) -> [Finding] {
         portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config) + keys(config.credentials)
-            + proxies(config.access)
+            + proxies(config.access) + rongCloud(config.apps.rongcloud)
+    }
+
+    /// Refuses a cloud that could not be called.
+    private static func rongCloud(_ cloud: ServerConfig.RongCloud) -> [Finding] {
+        guard let host = cloud.host else { return [] }
+        let (path, key, secret) = (
+            "apps.classroom.rongcloud.host", "apps.classroom.rongcloud.appKey", "apps.classroom.rongcloud.secret"
+        )
+        var findings: [Finding] = []
+        if cloud.appKey == nil || cloud.secret == nil {
+            findings.append(Finding(path: path, problem: "needs \(key) and \(secret)", paths: [path, key, secret]))
+        }
+        if host.contains("?") || host.contains("#") {
+            findings.append(Finding(path: path, problem: "has a query; expected a URL that paths can be appended to", paths: [path]))
+        }
+        return findings
     }
 
     /// Refuses the keys that the server would refuse when it starts.

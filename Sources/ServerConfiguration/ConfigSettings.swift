@@ -280,6 +280,13 @@ extension ConfigSetting {
         .make(
             "apps.classroom.offline", \.apps.classroomOfflineMs, .duration(100...day),
             "How long a class's member may be away before it has left."),
+        .make(
+            "apps.classroom.rongcloud.host", \.apps.rongcloud.host, .optional(.url("http", "https")),
+            "RongCloud's server API, which carries the messages of classes to native apps; not called if not set."),
+        .make("apps.classroom.rongcloud.appKey", \.apps.rongcloud.appKey, .optional(.code(1...64)), "The app's key at RongCloud."),
+        .make(
+            "apps.classroom.rongcloud.secret", \.apps.rongcloud.secret, .optional(.secret(8...256)),
+            "The app's secret at RongCloud, which signs calls and webhooks.", isSecret: true),
         .make("apps.demo", \.apps.demo, .onOff, "Whether /demo/ shows pages for trying classes and claw machines."),
         .make("apps.message", \.apps.messageBytes, .size(1_024...(1 << 20)), "Largest message of a channel or mesh connection."),
         .make(

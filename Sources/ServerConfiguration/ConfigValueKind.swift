@@ -82,6 +82,19 @@ extension ConfigValueKind<String> {
         }
     }
 
+    /// Letters and digits of ASCII.
+    package static func code(_ length: ClosedRange<Int>) -> Self {
+        let expected = "\(length.lowerBound) to \(length.upperBound) letters and digits"
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard length.contains(text.utf8.count),
+                text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) })
+            else { throw ValueProblem("\"\(text)\" is not \(expected)") }
+            return text
+        } write: {
+            $0
+        }
+    }
+
     package static var path: Self {
         Self("a path") { (text: String) throws(ValueProblem) in
             guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }

@@ -316,6 +316,8 @@ package struct ServerConfig: Sendable, Equatable {
         package var classroomTicketMs: Int64 = 30_000
         package var classroomLifetimeMs: Int64 = 7_200_000
         package var classroomOfflineMs: Int64 = 300_000
+        /// The cloud that carries the messages of the classes' native apps.
+        package var rongcloud = RongCloud()
         /// Whether `/demo/` shows pages for trying classes and machines.
         package var demo = false
         /// Bytes of a message.
@@ -328,6 +330,16 @@ package struct ServerConfig: Sendable, Equatable {
         package var gatherings = 10_000
         /// How long a member may be away.
         package var offlineMs: Int64 = 300_000
+        package init() {}
+    }
+
+    /// RongCloud's server API; off without a host.
+    package struct RongCloud: Sendable, Equatable {
+        /// What its paths are appended to: `https://api.rong-api.com`.
+        package var host: String?
+        package var appKey: String?
+        /// Signs the calls, and RongCloud's webhooks.
+        package var secret: String?
         package init() {}
     }
 

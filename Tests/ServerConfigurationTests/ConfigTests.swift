@@ -196,6 +196,15 @@ import Testing
         ("rtmps: {key: /nowhere/key.pem}", "rtmps.key: cannot read /nowhere/key.pem: No such file or directory"),
         ("rtmps: {certificate: /, key: /dev/zero}", "rtmps.key: cannot read /dev/zero: it is not a regular file"),
         ("rtmps: {certificate: /, key: /dev/zero}", "rtmps.certificate: cannot read /: it is a folder"),
+        (
+            "apps: {classroom: {rongcloud: {host: \"https://a.example\", appKey: k1}}}",
+            "apps.classroom.rongcloud.host: needs apps.classroom.rongcloud.appKey and apps.classroom.rongcloud.secret"
+        ),
+        (
+            "apps: {classroom: {rongcloud: {host: \"https://a.example/?x\", appKey: k1, secret: 12345678}}}",
+            "apps.classroom.rongcloud.host: has a query"
+        ),
+        ("apps: {classroom: {rongcloud: {appKey: \"k 1\"}}}", "\"k 1\" is not 1 to 64 letters and digits"),
         ("data: {directory: /dev/null}", "data.directory: /dev/null is not a folder"),
     ])
     func badFiles(text: String, problem: String) throws {
@@ -279,7 +288,8 @@ import Testing
 
     @Test func secretsAreNeitherPrintedNorQuoted() throws {
         let secret = "a-secret-of-more-than-32-bytes-in-all"
-        for name in ["CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY"] {
+        for name in ["CREDENTIALS_KEY", "CREDENTIALS_BACKUP_KEY", "CREDENTIALS_JWT_KEY", "WEBHOOKS_KEY", "APPS_CLASSROOM_RONGCLOUD_SECRET"]
+        {
             let loaded = try ServerConfig.load(file: nil, environment: ["EARSHOT_\(name)": secret], flags: [:])
             #expect(!loaded.yaml.contains(secret))
             #expect(loaded.yaml.contains("(set, not shown)"), "\(name)")
@@ -356,6 +366,7 @@ import Testing
         config.credentials = ServerConfig.Credentials()
         config.hooks = ServerConfig.Hooks()
         config.webhooks.key = nil
+        config.apps.rongcloud = ServerConfig.RongCloud()
         config.recording.directory = nil
         config.snapshots.directory = nil
         config.limits.memoryBytes = nil

@@ -27,6 +27,8 @@ final class GatheringRunner: Sendable {
         var connects: ConnectionID?
         /// Is forgotten afterwards.
         var disconnects: ConnectionID?
+        /// For who waits until observers have passed the change on.
+        var receipt: FollowUpReceipt?
         var done: @Sendable (Outcome) -> Void
 
         init(_ change: @escaping Change, done: @escaping @Sendable (Outcome) -> Void = { _ in }) {
@@ -43,6 +45,18 @@ final class GatheringRunner: Sendable {
         }
     }
 
+    /// A change that was stored and told. A value.
+    struct Performed: Sendable {
+        let id: String
+        let kind: String
+        let former: any GatheringDialect
+        let effects: [Gathering.Effect]
+        let receipt: FollowUpReceipt?
+    }
+
+    /// Called for one change after another of a gathering, before whoever waits for it goes on. Must not block.
+    typealias Observer = @Sendable (Performed) -> Void
+
     private struct State {
         var gathering: any GatheringDialect
         var createdAtMs: Int64
@@ -58,6 +72,7 @@ final class GatheringRunner: Sendable {
 
     private let rooms: RoomRegistry
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
+    private let observe: Observer?
     private let state: Mutex<State>
     private let commands: AsyncStream<Command>.Continuation
     private let deadlineMs: Atomic<Int64>
@@ -71,7 +86,7 @@ final class GatheringRunner: Sendable {
 
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
-        rooms: RoomRegistry, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void,
+        rooms: RoomRegistry, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: Observer? = nil,
         whenChanged: @escaping @Sendable (GatheringRunner) -> Void, whenOver: @escaping @Sendable (GatheringRunner) -> Void
     ) {
         self.id = id
@@ -80,6 +95,7 @@ final class GatheringRunner: Sendable {
         self.rooms = rooms
         self.mute = mute
         self.whenChanged = whenChanged
+        self.observe = observe
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
@@ -134,7 +150,8 @@ final class GatheringRunner: Sendable {
 
     private func take(_ command: Command) async {
         let nowMs = self.rooms.now
-        var next = self.dialect
+        let former = self.dialect
+        var next = former
         let effects: [Gathering.Effect]
         do throws(GatheringRefusal) {
             effects = try command.change(&next, nowMs)
@@ -160,6 +177,9 @@ final class GatheringRunner: Sendable {
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
         if isKept { self.whenChanged(self) }
+        if let observe, !effects.isEmpty {
+            observe(Performed(id: self.id, kind: self.kind, former: former, effects: effects, receipt: command.receipt))
+        }
         command.done(.success(result))
         // In the order in which they were decided; the answer need not wait for it.
         for effect in effects { if case .mute(let user, let isMuted) = effect { await self.mute(self.room, user, isMuted) } }
@@ -197,17 +217,21 @@ final class GatheringRunner: Sendable {
         for effect in effects {
             switch effect {
             case .send(let signal, let receivers):
+                let peers = receivers.compactMap { state.peers[$0] }
+                let isSaid = if case .said = signal { true } else { false }
+                // Members whose connections another server holds have no peers.
+                guard isSaid || !peers.isEmpty else { continue }
                 guard
                     let value = ChannelWriter.frame(
                         signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.gathering.isPaused,
                         messages: state.messages, greeting: state.gathering.greeting)
                 else { continue }
-                if case .said = signal {
+                if isSaid {
                     state.messages.append(value)
                     if state.messages.count > Self.keptMessages { state.messages.removeFirst() }
                 }
                 let frame = WebSocketWriter.text(value.text)
-                for receiver in receivers { state.peers[receiver]?.send(frame) }
+                for peer in peers { peer.send(frame) }
             case .close(let connection, let why):
                 let (code, reason) = why.closeCode
                 state.peers.removeValue(forKey: connection)?.close(code, reason)

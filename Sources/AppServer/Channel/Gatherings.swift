@@ -1,7 +1,7 @@
 package import Apps
 import Listening
-package import Logging
-package import RoomStore
+import Logging
+import RoomStore
 package import Rooms
 import ServerConfiguration
 import ServiceLifecycle
@@ -16,16 +16,20 @@ package final class Gatherings: Sendable {
     private let log: Logger
     /// Takes a member's voice out of its room's talk, or back in.
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
+    private let observe: GatheringRunner.Observer?
     private let running = Mutex<[String: GatheringRunner]>([:])
     private let observer = Mutex<(@Sendable (GatheringRunner) -> Void)?>(nil)
 
     /// How late a deadline may be noticed.
     private static let tick = Duration.milliseconds(40)
 
-    package init(
-        _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void
+    /// `observe` hears of all changes.
+    init(
+        _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger,
+        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: GatheringRunner.Observer? = nil
     ) {
         self.mute = mute
+        self.observe = observe
         self.rooms = rooms
         self.kinds = kinds
         self.most = most
@@ -37,8 +41,9 @@ package final class Gatherings: Sendable {
         GatheringKinds.ownsRoom(kind) ? room : "\(kind)-\(room)"
     }
 
-    /// Takes up what the store has. Everybody in it is away. Call before the ports open.
-    package func start() async throws {
+    /// Takes up what the store has. Everybody in it is away, those who were here since the time that this returns, in milliseconds since
+    /// 1970. Call before the ports open.
+    func start() async throws -> Int64 {
         let nowMs = self.rooms.now
         for stored in try await self.rooms.gatherings() {
             do {
@@ -50,6 +55,7 @@ package final class Gatherings: Sendable {
                     "A stored gathering cannot be read; it stays as it is", metadata: ["gathering": "\(stored.id)", "error": "\(error)"])
             }
         }
+        return nowMs
     }
 
     private func runner(
@@ -57,6 +63,7 @@ package final class Gatherings: Sendable {
     ) -> GatheringRunner {
         GatheringRunner(
             id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute,
+            observe: self.observe,
             whenChanged: { [weak self] changed in self?.observer.withLock { $0 }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()

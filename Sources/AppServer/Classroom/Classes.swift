@@ -34,16 +34,32 @@ struct Classes: Sendable {
         ).signed(with: self.services.keys)
     }
 
-    func apply(_ input: Classroom.Input, _ runner: GatheringRunner) async throws -> Classroom {
-        let outcome = await runner.outcome(
-            of: .init { (gathering, nowMs) throws(GatheringRefusal) in
-                guard var room = gathering as? Classroom else { throw .ended }
-                let effects = try room.apply(input, nowMs: nowMs)
-                gathering = room
-                return effects
-            })
-        guard let room = try outcome.get() as? Classroom else { throw ClassroomCode.noSuchClass.refusal() }
+    /// `connects`: a member that is here from now on, by a connection that another server holds.
+    func apply(
+        _ input: Classroom.Input, _ runner: GatheringRunner, connects: (user: String, ConnectionID)? = nil,
+        receipt: FollowUpReceipt? = nil
+    ) async throws -> Classroom {
+        var command = GatheringRunner.Command { (gathering, nowMs) throws(GatheringRefusal) in
+            guard var room = gathering as? Classroom else { throw .ended }
+            let effects = try room.apply(input, nowMs: nowMs)
+            gathering = room
+            guard let connects else { return effects }
+            return effects + (try GatheringRunner.Command.connect(connects.user, connects.1, &gathering, nowMs))
+        }
+        command.receipt = receipt
+        guard let room = try await runner.outcome(of: command).get() as? Classroom else { throw ClassroomCode.noSuchClass.refusal() }
         return room
+    }
+
+    /// Applies what a member does. Who leaves or kicks waits for RongCloud as well, if that carries the class.
+    func carryOut(_ input: Classroom.Input, _ runner: GatheringRunner) async throws {
+        guard let cloud = self.services.rongCloud else {
+            _ = try await self.apply(input, runner)
+            return
+        }
+        let receipt = FollowUpReceipt()
+        _ = try await self.apply(input, runner, receipt: receipt)
+        try await cloud.left(receipt)
     }
 
     /// Joins a class, the first one by opening it.
@@ -53,13 +69,20 @@ struct Classes: Sendable {
         let room = "\(Self.prefix)\(id)"
         let isSame = token?.room == room && token?.name == name
         let user = isSame ? token?.user ?? Self.newID() : Self.newID()
+        let input = Classroom.Input.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera)
+        var imToken: String?
+        if let cloud = self.services.rongCloud {
+            // Who would be refused costs no call.
+            if var trial = try? self.find(room).classroom { _ = try trial.apply(input, nowMs: self.services.rooms.now) }
+            imToken = try await cloud.token(user, name: name)
+        }
         var over: GatheringRunner?
         // One that is just ending takes nobody; the next is new.
         for _ in 0..<Self.tries {
             let runner = try await self.runner(room, after: over)
             let classroom: Classroom
             do {
-                classroom = try await self.apply(.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera), runner)
+                classroom = try await self.enter(input, user, runner)
             } catch GatheringFailure.refused(let refusal) where ClassroomCode(refusal) == .noSuchClass {
                 over = runner
                 continue
@@ -69,9 +92,24 @@ struct Classes: Sendable {
             }
             guard let member = classroom.gathering.member(user) else { throw ClassroomCode.joinRoom.refusal() }
             let text = try self.token(user, member.name, room, classroom)
-            return ClassroomAnswer.join(classroom, roomID: id, member: member, imToken: text, authorization: text)
+            return ClassroomAnswer.join(classroom, roomID: id, member: member, imToken: imToken ?? text, authorization: text)
         }
         throw ClassroomCode.joinRoom.refusal("The class is just ending. Try again.")
+    }
+
+    /// Lets a member in, and into RongCloud's group if that carries the class: without the group it is out again.
+    private func enter(_ input: Classroom.Input, _ user: String, _ runner: GatheringRunner) async throws -> Classroom {
+        guard let cloud = self.services.rongCloud else { return try await self.apply(input, runner) }
+        let receipt = FollowUpReceipt()
+        let classroom = try await self.apply(input, runner, connects: (user, cloud.connection()), receipt: receipt)
+        let isNew = receipt.isExpected
+        do throws(GatheringRefusal) {
+            try await cloud.joined(user, runner.id, receipt)
+        } catch {
+            if isNew { _ = try? await self.apply(.leave(by: user), runner) }
+            throw error
+        }
+        return classroom
     }
 
     private func runner(_ room: String, after over: GatheringRunner?) async throws -> GatheringRunner {

@@ -31,6 +31,10 @@ final class ClassroomAPI: Sendable {
     static func claims(_ request: Request) -> Bool { request.uri.path.hasPrefix("\(self.base)/") }
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
+        let query = QueryParameters(request.uri.query ?? "").pairs.map { (name: $0.name, value: $0.value ?? "") }
+        if request.method == .post, request.uri.path == "\(Self.base)\(RongCloudWebhookRoute.path)" {
+            return await RongCloudWebhookRoute(services: self.services, call: self.call).respond(to: request, query, context)
+        }
         if let preflight = self.call.preflight(request, context) { return preflight }
         let headers = self.call.crossOrigin(request, context, showsCredential: request.headers[.authorization] != nil)
         let value: JSONValue
@@ -39,14 +43,14 @@ final class ClassroomAPI: Sendable {
                 throw ClassroomCode.authorization.refusal(
                     "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
             }
-            value = ClassroomAnswer.result(try await self.answer(request, context))
+            value = ClassroomAnswer.result(try await self.answer(request, query, context))
         } catch {
             value = ClassroomAnswer.refusal(Self.refusal(error))
         }
         return DialectCall.answer(value, headers ?? [:], to: request)
     }
 
-    private static func refusal(_ error: any Error) -> GatheringRefusal {
+    static func refusal(_ error: any Error) -> GatheringRefusal {
         switch error {
         case let error as GatheringRefusal: error
         case GatheringFailure.refused(let refusal): refusal
@@ -60,14 +64,15 @@ final class ClassroomAPI: Sendable {
 
     // MARK: - Calls
 
-    private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
+    private func answer(
+        _ request: Request, _ query: [(name: String, value: String)], _ context: APIContext
+    ) async throws -> JSONValue {
         guard let client = self.call.client(request, context), self.services.config.apps.classroomFrom.contains(address: client) else {
             self.services.noteRefusal("A call on classes was refused", ["setting": "apps.classroom.from"])
             throw ClassroomCode.authorization.refusal(
                 "This address may not call this; the server's setting apps.classroom.from lists the addresses that may.")
         }
         guard self.call.mayGoOn(client) else { throw ClassroomCode.other.refusal("There are too many requests from this address.") }
-        let query = QueryParameters(request.uri.query ?? "").pairs.map { (name: $0.name, value: $0.value ?? "") }
         let read = try ClassroomCall.read(
             method: request.method.rawValue, path: String(request.uri.path.dropFirst(Self.base.count)), query: query,
             body: try await self.call.body(request, context))
@@ -77,7 +82,7 @@ final class ClassroomAPI: Sendable {
         case .join(let name, let isAudience, let disableCamera):
             return try await self.classes.join(
                 read.roomID ?? "", name: name, isAudience: isAudience, disableCamera: disableCamera, token: try? token.get())
-        case .onlineStatus: throw ClassroomCode.authorization.refusal("No cloud of RongCloud's is configured here.")
+        case .onlineStatus: throw ClassroomCode.authorization.refusal()
         case .refreshToken: return try await self.refresh(try token.get())
         default:
             let token = try token.get()
@@ -102,7 +107,8 @@ final class ClassroomAPI: Sendable {
         let room = try self.classes.find(token.room).classroom
         guard room.role(of: token.user) != nil else { throw ClassroomCode.authorization.refusal() }
         let text = try self.classes.token(token.user, token.name, token.room, room)
-        return ["authorization": .string(text), "imToken": .string(text)]
+        let imToken = try await self.services.rongCloud?.token(token.user, name: token.name)
+        return ["authorization": .string(text), "imToken": .string(imToken ?? text)]
     }
 
     private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ request: Request) async throws -> JSONValue {
@@ -118,7 +124,7 @@ final class ClassroomAPI: Sendable {
             return .string(id)
         default:
             guard let input = read.input(by: token.user, newID: Classes.newID()) else { throw ClassroomCode.parameter.refusal() }
-            _ = try await self.classes.apply(input, runner)
+            try await self.classes.carryOut(input, runner)
             return true
         }
     }

@@ -83,8 +83,10 @@ final class DialectCall: Sendable {
         }
     }
 
-    static func answer(_ value: JSONValue, _ headers: HTTPFields, to request: Request) -> Response {
-        var answer = APIAnswer(.ok, value)
+    static func answer(
+        _ value: JSONValue, _ headers: HTTPFields, to request: Request, status: HTTPResponse.Status = .ok
+    ) -> Response {
+        var answer = APIAnswer(status, value)
         answer.headers.append(contentsOf: headers)
         answer.headers[.cacheControl] = "no-store"
         return answer.response(to: request)

@@ -21,6 +21,10 @@ package final class AppCounters: Sendable {
         /// Calls of the cloud's API, by the error's code; "" for those that succeeded.
         package var tencentCalls: [String: UInt64] = [:]
         package var heartbeats: UInt64 = 0
+        /// Calls of RongCloud's API without a good answer, each try counted.
+        package var rongCloudFailed: UInt64 = 0
+        /// Calls given up because too many waited, or waited too long.
+        package var rongCloudDropped: UInt64 = 0
     }
 
     private let values = Mutex(Values())

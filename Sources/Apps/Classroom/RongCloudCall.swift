@@ -12,6 +12,9 @@ package struct RongCloudCall: Sendable, Equatable {
 
     package static let contentType = "application/x-www-form-urlencoded"
 
+    /// Whether it sends a message; else it changes a group, or asks for a token.
+    package var isMessage: Bool { self.failure == .message }
+
     private init(_ path: String, _ failure: ClassroomCode, _ fields: [(name: String, value: String)]) {
         self.path = path
         self.failure = failure
@@ -92,9 +95,7 @@ package struct RongCloudWebhook: Sendable, Equatable {
 
     /// In the order in which they happened.
     package let changes: [Change]
-    private let nonce: String
-    private let timestamp: String
-    private let signature: String
+    private let signature: Signature
 
     /// Changes of one call.
     static let most = 1_000
@@ -102,8 +103,7 @@ package struct RongCloudWebhook: Sendable, Equatable {
     /// Reads `[{"userId":"u1","status":"1"}]`, where status is 0 online, 1 offline, 2 logged out, as text or number. Throws code 4 for a body
     /// that is not JSON, and 1 for one that is not like this.
     package init(query: [(name: String, value: String)], body: String) throws(GatheringRefusal) {
-        func parameter(_ name: String) -> String { query.first { $0.name == name }?.value ?? "" }
-        (self.nonce, self.timestamp, self.signature) = (parameter("nonce"), parameter("timestamp"), parameter("signature"))
+        self.signature = Signature(query)
         guard case .array(let entries) = try ClassroomFields.json(body), entries.count <= Self.most else {
             throw ClassroomCode.parameter.refusal("Expected an array of at most \(Self.most).")
         }
@@ -119,11 +119,29 @@ package struct RongCloudWebhook: Sendable, Equatable {
 
     /// Whether it comes from who knows the secret, at a time that differs by at most `skewSeconds`. `nowMs`: the wall clock, since 1970.
     package func isSigned(secret: String, nowMs: Int64, skewSeconds: Int64 = 300) -> Bool {
-        let expected = RongCloudCall.signature(secret: secret, nonce: self.nonce, timestamp: self.timestamp)
-        guard SecretText.isEqual(Array(expected.utf8), Array(self.signature.lowercased().utf8)) else { return false }
-        // RongCloud writes seconds in some places and milliseconds in others.
-        guard self.timestamp.utf8.count <= 14, let time = Int64(self.timestamp) else { return false }
-        let ms = self.timestamp.utf8.count > 11 ? time : time * 1_000
-        return abs(nowMs - ms) <= skewSeconds * 1_000
+        self.signature.isGood(secret: secret, nowMs: nowMs, skewSeconds: skewSeconds)
+    }
+
+    /// The signature in a webhook's query, which can be checked before the body is read. A value.
+    package struct Signature: Sendable, Equatable {
+        private let nonce: String
+        private let timestamp: String
+        private let signature: String
+
+        /// `query`: decoded.
+        package init(_ query: [(name: String, value: String)]) {
+            func parameter(_ name: String) -> String { query.first { $0.name == name }?.value ?? "" }
+            (self.nonce, self.timestamp, self.signature) = (parameter("nonce"), parameter("timestamp"), parameter("signature"))
+        }
+
+        /// As ``RongCloudWebhook/isSigned(secret:nowMs:skewSeconds:)``.
+        package func isGood(secret: String, nowMs: Int64, skewSeconds: Int64 = 300) -> Bool {
+            let expected = RongCloudCall.signature(secret: secret, nonce: self.nonce, timestamp: self.timestamp)
+            guard SecretText.isEqual(Array(expected.utf8), Array(self.signature.lowercased().utf8)) else { return false }
+            // RongCloud writes seconds in some places and milliseconds in others.
+            guard self.timestamp.utf8.count <= 14, let time = Int64(self.timestamp) else { return false }
+            let ms = self.timestamp.utf8.count > 11 ? time : time * 1_000
+            return abs(nowMs - ms) <= skewSeconds * 1_000
+        }
     }
 }

@@ -78,6 +78,15 @@ package struct Gathering: Sendable, Equatable {
 package struct ConnectionID: Hashable, Sendable {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Set in the numbers of members whose connections another server holds. Sockets are counted from 0 and never come so far.
+    private static let remoteBit: UInt64 = 1 << 63
+
+    /// The connection of a member that another server says is here. `number`: unique in the process.
+    package static func remote(_ number: UInt64) -> ConnectionID { ConnectionID(number | Self.remoteBit) }
+
+    /// Whether no socket of this server belongs to it.
+    package var isRemote: Bool { self.rawValue & Self.remoteBit != 0 }
 }
 
 /// The bounds of a gathering. A value.

@@ -98,6 +98,8 @@ struct Metrics {
             ("bad_messages", "Messages among these that could not be taken.", values.badMessages),
             ("undelivered", "Mesh frames dropped because they were for somebody in no or another room.", values.undelivered),
             ("push_heartbeats", "Reports of broadcasters.", values.heartbeats),
+            ("rongcloud_failed", "Calls of RongCloud's API without a good answer.", values.rongCloudFailed),
+            ("rongcloud_dropped", "Calls of RongCloud's API given up because too many waited.", values.rongCloudDropped),
         ] {
             self.head("earshot_app_\(name)_total", help, false)
             self.line("earshot_app_\(name)_total", .integer(Int64(clamping: value)))

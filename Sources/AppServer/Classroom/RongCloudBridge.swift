@@ -1,0 +1,271 @@
+import Apps
+import Listening
+import Logging
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// Sends one of the server's own requests, under the rules for their addresses. Throws an error whose text may be logged.
+package typealias OutboundPost =
+    @Sendable (
+        _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration
+    ) async throws -> (status: Int, body: [UInt8])
+
+/// Carries classes to native apps by RongCloud's server API (``RongCloudCall``). Made only when it is configured. Any thread.
+///
+/// Tokens are asked for before a member joins. All other calls follow from changes that are stored already: they wait in one queue for each
+/// class, and are made in the order of the changes, so a member is in the group before it is told anything, and hears nothing afterwards.
+final class RongCloudBridge: Sendable {
+    private struct Job {
+        let call: RongCloudCall
+        let receipt: FollowUpReceipt?
+        let since: ContinuousClock.Instant
+    }
+
+    /// There as long as its work goes on.
+    private struct Queue {
+        var jobs: [Job] = []
+        /// Calls given up since the last line about it.
+        var dropped = 0
+        var told = ContinuousClock.now
+    }
+
+    private struct State {
+        var queues: [String: Queue] = [:]
+        /// Of all bodies in queues.
+        var bytes = 0
+        /// The classes' ids by their members' ids.
+        var classes: [String: String] = [:]
+        var connections: UInt64 = 0
+        /// Calls for tokens under way.
+        var tokens = 0
+    }
+
+    private let host: String
+    private let appKey: String
+    let secret: String
+    private let post: OutboundPost
+    private let counters: AppCounters
+    private let log: Logger
+    private let flood = LogRateLimiter()
+    private let state = Mutex(State())
+
+    private static let timeout = Duration.seconds(5)
+    /// Before the second and the third try.
+    private static let pauses = [Duration.milliseconds(200), .seconds(1)]
+    /// How long somebody who joins waits for the group.
+    private static let joinWait = Duration.seconds(10)
+    /// How long who leaves or kicks waits for it. The member is out of the class in any case.
+    private static let leaveWait = Duration.seconds(5)
+    private static let mostMessages = 1_000
+    /// Waiting calls of a class that change its group: a lost one would let somebody listen who has left.
+    private static let mostCalls = 4_000
+    private static let mostBytes = 32 << 20
+    /// A message that waits longer is of no use any more.
+    private static let longestWait = Duration.seconds(60)
+    private static let mostTokens = 256
+    private static let linesApart = Duration.seconds(10)
+
+    /// Nil when no cloud is configured.
+    init?(_ config: ServerConfig.RongCloud, post: @escaping OutboundPost, counters: AppCounters, log: Logger) {
+        guard var host = config.host, let appKey = config.appKey, let secret = config.secret else { return nil }
+        while host.hasSuffix("/") { host.removeLast() }
+        self.host = host
+        self.appKey = appKey
+        self.secret = secret
+        self.post = post
+        self.counters = counters
+        self.log = log
+    }
+
+    // MARK: - For who waits
+
+    /// The token with which a client connects to RongCloud. Throws code 10.
+    func token(_ user: String, name: String) async throws(GatheringRefusal) -> String {
+        let isTaken = self.state.withLock { state in
+            guard state.tokens < Self.mostTokens else { return false }
+            state.tokens += 1
+            return true
+        }
+        guard isTaken else { throw ClassroomCode.imToken.refusal("There are too many at once. Try again.") }
+        defer { self.state.withLock { $0.tokens -= 1 } }
+        let token = try await self.once(.token(userID: user, name: name))
+        guard let token, !token.isEmpty else { throw ClassroomCode.imToken.refusal("RongCloud's answer has no token.") }
+        return token
+    }
+
+    /// Waits until a member that has joined is in the group. `receipt`: of the command that let it in; one that was in already joins the
+    /// group again. Throws code 11.
+    func joined(_ user: String, _ id: String, _ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
+        if !receipt.isExpected {
+            let group = Self.group(id)
+            self.enqueue([.joinGroup(userIDs: [user], groupID: group, name: group)], id, receipt)
+        }
+        guard let outcome = await receipt.outcome(within: Self.joinWait) else {
+            throw ClassroomCode.createRoom.refusal("RongCloud takes too long.")
+        }
+        try outcome.get()
+    }
+
+    /// Waits for the group's change after a member has left or was kicked, but not for long: it goes on without who waits. Throws code 22.
+    func left(_ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
+        try await receipt.outcome(within: Self.leaveWait)?.get()
+    }
+
+    // MARK: - Presence
+
+    /// The class of a member.
+    func classID(of user: String) -> String? { self.state.withLock { $0.classes[user] } }
+
+    /// A connection for a member whom RongCloud connects.
+    func connection() -> ConnectionID {
+        .remote(
+            self.state.withLock { state in
+                state.connections += 1
+                return state.connections
+            })
+    }
+
+    /// Takes up a class that the store had. `sinceMs`: the members away since then were here when it was stored; RongCloud's connections
+    /// outlive this server.
+    func resume(_ runner: GatheringRunner, sinceMs: Int64) {
+        let members = runner.gathering.members
+        self.state.withLock { state in
+            for member in members { state.classes[member.id] = runner.id }
+        }
+        for member in members where member.awaySinceMs == sinceMs { runner.submit(.connecting(member.id, self.connection())) }
+    }
+
+    // MARK: - Calls that follow changes
+
+    var observer: GatheringRunner.Observer { { self.performed($0) } }
+
+    func performed(_ change: GatheringRunner.Performed) {
+        guard change.kind == GatheringKinds.classroom else { return }
+        self.state.withLock { state in
+            for effect in change.effects {
+                switch effect {
+                case .joined(let member): state.classes[member.id] = change.id
+                case .left(let member, _): state.classes[member.id] = nil
+                default: break
+                }
+            }
+        }
+        let calls = RongCloudCall.calls(change.effects, former: change.former.gathering, groupID: Self.group(change.id))
+        if !calls.isEmpty { self.enqueue(calls, change.id, change.receipt) }
+    }
+
+    /// A class's id as its members know it.
+    private static func group(_ id: String) -> String { String(id.dropFirst(Classes.prefix.count)) }
+
+    /// `receipt` hears of the first call that is no message.
+    private func enqueue(_ calls: [RongCloudCall], _ id: String, _ receipt: FollowUpReceipt?) {
+        var refused: RongCloudCall?
+        let (begins, dropped) = self.state.withLock { state in
+            let known = state.queues.removeValue(forKey: id)
+            var (queue, receipt, dropped) = (known ?? Queue(), receipt, 0)
+            for call in calls {
+                let size = call.body.utf8.count
+                let hasRoom =
+                    call.isMessage
+                    ? queue.jobs.count < Self.mostMessages && state.bytes + size <= Self.mostBytes : queue.jobs.count < Self.mostCalls
+                guard hasRoom else {
+                    dropped += 1
+                    if !call.isMessage, receipt != nil { refused = call }
+                    continue
+                }
+                queue.jobs.append(Job(call: call, receipt: call.isMessage ? nil : receipt, since: .now))
+                if !call.isMessage {
+                    receipt?.expect()
+                    receipt = nil
+                }
+                state.bytes += size
+            }
+            queue.dropped += dropped
+            state.queues[id] = queue
+            return (known == nil, dropped)
+        }
+        if let refused { receipt?.resolve(.failure(refused.failure.refusal("Too many calls of RongCloud wait."))) }
+        if dropped > 0 { self.counters.update { $0.rongCloudDropped += UInt64(dropped) } }
+        if begins { Task { await self.work(id) } }
+    }
+
+    private func work(_ id: String) async {
+        while let job = self.next(id) {
+            do throws(GatheringRefusal) {
+                try await self.carryOut(job.call)
+                job.receipt?.resolve(.success(()))
+            } catch {
+                job.receipt?.resolve(.failure(error))
+            }
+        }
+    }
+
+    /// Nil ends the class's queue.
+    private func next(_ id: String) -> Job? {
+        let now = ContinuousClock.now
+        let (job, old, dropped): (Job?, Int, Int) = self.state.withLock { state in
+            guard var queue = state.queues.removeValue(forKey: id) else { return (nil, 0, 0) }
+            let old = queue.jobs.prefix { $0.call.isMessage && now - $0.since > Self.longestWait }.count
+            let job = queue.jobs.dropFirst(old).first
+            let taken = queue.jobs.prefix(old + 1)
+            state.bytes -= taken.reduce(0) { $0 + $1.call.body.utf8.count }
+            queue.jobs.removeFirst(taken.count)
+            queue.dropped += old
+            // One line for all that was given up lately.
+            let told = job == nil || now - queue.told > Self.linesApart ? queue.dropped : 0
+            if told > 0 { (queue.dropped, queue.told) = (0, now) }
+            if job != nil { state.queues[id] = queue }
+            return (job, old, told)
+        }
+        if old > 0 { self.counters.update { $0.rongCloudDropped += UInt64(old) } }
+        if dropped > 0 {
+            self.log.warning(
+                "Calls of RongCloud were given up because too many waited", metadata: ["class": "\(id)", "calls": "\(dropped)"])
+        }
+        return job
+    }
+
+    // MARK: - One call
+
+    private func carryOut(_ call: RongCloudCall) async throws(GatheringRefusal) {
+        for pause in Self.pauses {
+            do throws(GatheringRefusal) {
+                _ = try await self.once(call)
+                return
+            } catch {
+                try? await Task.sleep(for: pause)
+            }
+        }
+        _ = try await self.once(call)
+    }
+
+    private func once(_ call: RongCloudCall) async throws(GatheringRefusal) -> String? {
+        let headers =
+            RongCloudCall.headers(appKey: self.appKey, secret: self.secret, nonce: Classes.newID(), atSeconds: WallClock.seconds)
+            + [("Content-Type", RongCloudCall.contentType)]
+        let answer: (status: Int, body: [UInt8])
+        do {
+            answer = try await self.post("\(self.host)\(call.path)", headers, Array(call.body.utf8), Self.timeout)
+        } catch {
+            self.note(call, "\(error)")
+            // Clients need not know where the cloud is.
+            throw call.failure.refusal("RongCloud cannot be reached.")
+        }
+        do throws(GatheringRefusal) {
+            guard answer.status == 200 else { throw call.failure.refusal("RongCloud answers with status \(answer.status).") }
+            return try call.read(String(decoding: answer.body, as: UTF8.self))
+        } catch {
+            self.note(call, "\(error)")
+            throw error
+        }
+    }
+
+    private func note(_ call: RongCloudCall, _ error: String) {
+        self.counters.update { $0.rongCloudFailed += 1 }
+        guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        var metadata: Logger.Metadata = ["call": "\(call.path)", "error": "\(error)"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.warning("A call of RongCloud has failed", metadata: metadata)
+    }
+}

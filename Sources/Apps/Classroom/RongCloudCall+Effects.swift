@@ -1,0 +1,70 @@
+import Support
+
+/// What RongCloud is called for when a class changes: its groups follow the members, and its clients hear what members are told. Pure.
+///
+/// | effect | call |
+/// |---|---|
+/// | a member joins | `/group/create.json` by the first one, `/group/join.json` by others |
+/// | a member leaves, is kicked or was away too long | `/group/quit.json` |
+/// | the class ends | `/group/dismiss.json`; nobody quits then |
+/// | a message to all, or to all but its sender | one `/message/group/publish.json` to the group |
+/// | a message to one | `/message/group/publish.json` with `toUserId` |
+extension RongCloudCall {
+    /// Objects of messages that are for one member; all other objects of the class's own are for the group.
+    private static let personal: Set<String> = ["SC:RSMsg", "SC:SRMsg", "SC:IURMsg", "SC:CDNMsg", "SC:TEMsg"]
+
+    /// The calls that follow from one input's effects, in their order. `former`: the class before it. `groupID` is also the group's name.
+    ///
+    /// Messages go out only if a member that RongCloud connects is to hear them.
+    package static func calls(_ effects: [Gathering.Effect], former: Gathering, groupID: String) -> [RongCloudCall] {
+        let ends = effects.contains { if case .ended = $0 { true } else { false } }
+        var calls: [RongCloudCall] = []
+        var isFirst = former.members.isEmpty
+        var lastID = former.members.last?.id
+        for effect in effects {
+            switch effect {
+            case .joined(let member):
+                calls.append(
+                    isFirst
+                        ? .createGroup(userIDs: [member.id], groupID: groupID, name: groupID)
+                        : .joinGroup(userIDs: [member.id], groupID: groupID, name: groupID))
+                (isFirst, lastID) = (false, member.id)
+            case .left(let member, _):
+                lastID = member.id
+                if !ends { calls.append(.quitGroup(userIDs: [member.id], groupID: groupID)) }
+            case .ended: calls.append(.dismissGroup(userID: lastID ?? Classroom.serverID, groupID: groupID))
+            case .send(let signal, let receivers): calls += self.messages(signal, to: receivers, former, groupID)
+            case .close, .queueChanged, .ticketChanged, .event, .mute: break
+            }
+        }
+        return calls
+    }
+
+    private static func messages(
+        _ signal: Gathering.Signal, to receivers: [ConnectionID], _ former: Gathering, _ groupID: String
+    ) -> [RongCloudCall] {
+        let heard = receivers.filter(\.isRemote)
+        guard !heard.isEmpty else { return [] }
+        let (sender, object, content): (String, String, JSONValue)
+        switch signal {
+        case .said(let from, let word, let text, _): (sender, object, content) = (from.id, word, text)
+        case .notified(let from, let word, let text, _): (sender, object, content) = (from, word, text)
+        case .hello, .arrived, .away, .back, .departed, .commanded, .turn, .directed, .queue, .ticket, .closed: return []
+        }
+        let isForOne: Bool
+        if case .said = signal {
+            isForOne = false
+        } else {
+            // Members' own words to all come as `said`, so of theirs these are for one.
+            isForOne = self.personal.contains(object) || !object.hasPrefix(Classroom.objects)
+        }
+        guard isForOne else {
+            let includesSender = former.member(sender)?.connection.map(heard.contains) ?? false
+            return [.publish(from: sender, groupID: groupID, object: object, content: content, includesSender: includesSender)]
+        }
+        return heard.compactMap { former.member(at: $0) }.map {
+            .publish(
+                from: sender, to: $0.id, groupID: groupID, object: object, content: content, includesSender: $0.id == sender)
+        }
+    }
+}
