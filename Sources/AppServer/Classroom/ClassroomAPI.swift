@@ -12,6 +12,8 @@ import Support
 
 /// The classes' REST API at `/classroom/api/v1` (``ClassroomCall``): SealClass's, with its envelope and status 200. Any thread.
 ///
+/// With `apps.classroom.rongcloud` set, `imToken` is RongCloud's (``RongCloudBridge``); else it is the same as `authorization`.
+///
 /// `Authorization` is a ``ChannelToken`` of the kind `class`, with or without `Bearer`; joining needs none. It opens the class's channel as well.
 final class ClassroomAPI: Sendable {
     private let services: AppServices

@@ -138,6 +138,7 @@ final class RongCloudBridge: Sendable {
 
     // MARK: - Calls that follow changes
 
+    /// Hears of the gatherings' changes.
     var observer: GatheringRunner.Observer { { self.performed($0) } }
 
     func performed(_ change: GatheringRunner.Performed) {
@@ -208,9 +209,9 @@ final class RongCloudBridge: Sendable {
             guard var queue = state.queues.removeValue(forKey: id) else { return (nil, 0, 0) }
             let old = queue.jobs.prefix { $0.call.isMessage && now - $0.since > Self.longestWait }.count
             let job = queue.jobs.dropFirst(old).first
-            let taken = queue.jobs.prefix(old + 1)
-            state.bytes -= taken.reduce(0) { $0 + $1.call.body.utf8.count }
-            queue.jobs.removeFirst(taken.count)
+            let taken = old + (job == nil ? 0 : 1)
+            state.bytes -= queue.jobs.prefix(taken).reduce(0) { $0 + $1.call.body.utf8.count }
+            queue.jobs.removeFirst(taken)
             queue.dropped += old
             // One line for all that was given up lately.
             let told = job == nil || now - queue.told > Self.linesApart ? queue.dropped : 0
