@@ -45,6 +45,9 @@ SEND = """new Promise((resolve, reject) => RongIMLib.RongIMClient.getInstance().
 HISTORY = """new Promise((resolve, reject) => RongIMLib.RongIMClient.getInstance().getHistoryMessages(RongIMLib.ConversationType.GROUP, 'sdk', 0, 20, {
     onSuccess: (list, hasMore) => resolve([list.map((message) => message.content.content), hasMore]), onError: reject }))"""
 
+RECONNECT = """new Promise((resolve, reject) => RongIMLib.RongIMClient.reconnect({
+    onSuccess: resolve, onTokenIncorrect: reject, onError: reject }, { auto: true, url: 'anything', rate: [1000] }))"""
+
 
 def run(server, browser, call):
     def join(name):
@@ -92,7 +95,7 @@ def run(server, browser, call):
     server.stop()
     hears(bob, "status 3")
     server.start()
-    assert bob.run("new Promise((resolve, reject) => RongIMLib.RongIMClient.reconnect({ onSuccess: resolve, onTokenIncorrect: reject, onError: reject }, { auto: true }))") == other["userInfo"]["userId"]
+    assert bob.run(RECONNECT) == other["userInfo"]["userId"]
     ann.wait("RongIMLib.RongIMClient.getInstance().getCurrentConnectionStatus() === RongIMLib.ConnectionStatus.CONNECTED", "Ann to be back", 40)
     assert ann.run(SEND) == ["TextMessage", 1, "hello"]
     hears(bob, "TextMessage 2 hello")

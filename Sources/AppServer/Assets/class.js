@@ -117,7 +117,9 @@ async function call(path, body, authorization = room?.authorization) {
     const headers = authorization ? { Authorization: authorization } : {};
     const reply = isRead
       ? await fetch(`${address}?roomId=${encodeURIComponent(room.roomID)}`, { headers })
-      : await fetch(address, { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify({ roomId: room?.roomID, ...body }) });
+      : await fetch(address, {
+        method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify({ roomId: room?.roomID, ...body }),
+      });
     answer = await reply.json();
   } catch {
     throw Object.assign(new Error('offline'), { text: word('offline') });
@@ -370,8 +372,8 @@ function roleMayHaveChanged() {
 function roleChanged(former, isQuiet) {
   const { role } = me();
   if (!isQuiet) {
-    const key = role === AUDIENCE ? 'nowAudience' : role === TEACHER ? 'nowTeacher' : role === ASSISTANT ? 'nowAssistant' : former === AUDIENCE ? 'nowSpeaker' : 'nowStudent';
-    say(word(key));
+    const student = former === AUDIENCE ? 'nowSpeaker' : 'nowStudent';
+    say(word({ [ASSISTANT]: 'nowAssistant', [TEACHER]: 'nowTeacher', [STUDENT]: student, [AUDIENCE]: 'nowAudience' }[role]));
   }
   room.isHandUp = false;
   if (role === AUDIENCE) return silence();
@@ -591,7 +593,8 @@ function askMe(ticket, { role, device }, name) {
   const path = device ? 'device' : 'upgrade';
   const text = device ? word(device === 'camera' ? 'askedCamera' : 'askedMicrophone', { name }) : word('askedRole', { name, role: roleWord(role) });
   ask({
-    key: ticket, isTicket: true, text, yes: word('accept'), no: word('reject'), onYes: () => act(`${path}/approve`, { ticket }), onNo: () => act(`${path}/reject`, { ticket }),
+    key: ticket, isTicket: true, text, yes: word('accept'), no: word('reject'),
+    onYes: () => act(`${path}/approve`, { ticket }), onNo: () => act(`${path}/reject`, { ticket }),
   });
 }
 
@@ -670,7 +673,8 @@ function renderStage() {
     caption = isScreen ? word('shownScreen', { name }) : word('shownPerson', { role: roleWord(display.kind + 1), name });
     if (!stream) {
       const isMine = isScreen && display.userId === room.id;
-      words = isMine ? word('shownMine') : word(!isScreen && person(display.userId)?.camera === false ? 'shownOff' : room.silent.has(display.userId) ? 'shownNone' : 'shownWait', { name });
+      const isOff = !isScreen && person(display.userId)?.camera === false;
+      words = word(isMine ? 'shownMine' : isOff ? 'shownOff' : room.silent.has(display.userId) ? 'shownNone' : 'shownWait', { name });
     }
   }
   $('stage').classList.toggle('board', Boolean(board));
@@ -745,7 +749,7 @@ function renderTiles() {
   write($('crowd'), word('crowd', { n: crowd }));
 }
 
-const control = (userId, body) => act('device/control', { userId, ...body });
+const control = (userId, body, done) => act('device/control', { userId, ...body }, done);
 const asked = (name) => () => say(word('asked', { name }));
 
 /** What the assistant may do with somebody: [key, function]. */
@@ -755,8 +759,8 @@ function actionsOn({ userId, userName, role, camera, microphone }) {
   const handOver = ['handOver', () => sure('sureHandOver', name, () => act('transfer', { userId }))];
   if (role === AUDIENCE) return [['invite', () => act('upgrade/invite', { userId, role: STUDENT }, asked(name))], handOver, kick];
   return [
-    microphone ? ['mute', () => control(userId, { microphoneOn: false })] : ['askMicrophone', () => act('device/control', { userId, microphoneOn: true }, asked(name))],
-    camera ? ['hide', () => control(userId, { cameraOn: false })] : ['askCamera', () => act('device/control', { userId, cameraOn: true }, asked(name))],
+    microphone ? ['mute', () => control(userId, { microphoneOn: false })] : ['askMicrophone', () => control(userId, { microphoneOn: true }, asked(name))],
+    camera ? ['hide', () => control(userId, { cameraOn: false })] : ['askCamera', () => control(userId, { cameraOn: true }, asked(name))],
     ...(role === STUDENT ? [['makeTeacher', () => act('change-role', { userId, role: TEACHER })]] : []),
     handOver, ['downgrade', () => act('downgrade', { users: [{ userId, role: AUDIENCE }] })], kick,
   ];
@@ -808,8 +812,8 @@ function renderShows() {
   const people = [...room.channel.people.values()];
   const [assistant, teacher] = [ASSISTANT, TEACHER].map((role) => people.find((each) => each.role === role));
   const items = [
-    ...(assistant ? [{ id: 'assistant', text: roleWord(ASSISTANT), isOn: display?.kind === SHOW_ASSISTANT, run: () => show(SHOW_ASSISTANT, { userId: assistant.userId }) }] : []),
-    ...(teacher ? [{ id: 'teacher', text: roleWord(TEACHER), isOn: display?.kind === SHOW_TEACHER, run: () => show(SHOW_TEACHER, { userId: teacher.userId }) }] : []),
+    ...[[SHOW_ASSISTANT, assistant], [SHOW_TEACHER, teacher]].filter(([, each]) => each).map(([kind, { userId, role }]) => (
+      { id: `role${role}`, text: roleWord(role), isOn: display?.kind === kind, run: () => show(kind, { userId }) })),
     ...[...room.boards].map(([uri, board]) => (
       { id: uri, text: boardName(board.name), isOn: display?.kind === SHOW_BOARD && display.uri === uri, run: () => show(SHOW_BOARD, { uri }) })),
     { id: 'nothing', text: word('nothing'), isOn: !display, run: () => show(SHOW_NOTHING) },

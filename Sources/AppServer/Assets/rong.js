@@ -144,7 +144,9 @@
           this.people.clear();
           const state = frame.state && frame.state.class;
           for (const person of state ? state.members : []) this.people.set(person.userId, { ...person });
-          if (!state) for (const each of [frame.you, ...frame.members]) this.people.set(each.id, { userId: each.id, userName: each.name, role: roles[each.role] || 4 });
+          if (!state) {
+            for (const { id, name, role } of [frame.you, ...frame.members]) this.people.set(id, { userId: id, userName: name, role: roles[role] || 4 });
+          }
           this.emit('hello', frame);
           break;
         }
@@ -816,7 +818,8 @@
       const remote = (id, tag) => streams.get(`${id} ${tag}`);
       const userOf = (id, tag) => {
         const { stream, state } = remote(id, tag);
-        return { id, stream: { tag, type: typeOf({ video: stream.getVideoTracks().length > 0, audio: stream.getAudioTracks().length > 0 }), mediaStream: stream, enable: { ...state } } };
+        const type = typeOf({ video: stream.getVideoTracks().length > 0, audio: stream.getAudioTracks().length > 0 });
+        return { id, stream: { tag, type, mediaStream: stream, enable: { ...state } } };
       };
       Object.assign(rtc, { StreamType, StreamSize, options });
 
