@@ -138,7 +138,7 @@ import Testing
                 case .memberRole: roles[id] = try? value.text("role")
                 case .displayChanged: display = (try? value.text("display")) ?? "?"
                 case .deviceChanged:
-                    if let device = ClassroomDevice(rawValue: (try? value.text("device")) ?? "") {
+                    if let device = ClassroomDevice(rawValue: (try? value.text("track")) ?? "") {
                         devices[id]?[device] = value["isOn"] == .bool(true)
                     }
                 case .boardCreated, .boardTurned: pages[id] = try? value.number("page")

@@ -34,7 +34,7 @@ import Testing
         _ = lab.act(.connect(id: "t", name: "", role: "", ConnectionID(2)))
         #expect(
             lab.act(.join(id: "t", name: "T", isAudience: true, disableCamera: false)) == [
-                #"event device.changed {"userId":"t","device":"camera","isOn":true}"#, Lab.people(1, "t", 2) + " >1",
+                #"event device.changed {"userId":"t","track":"camera","isOn":true}"#, Lab.people(1, "t", 2) + " >1",
                 Lab.display("t", Lab.teacher("t")) + " >1",
             ])
         #expect(lab.act(.join(id: "a", name: "A", isAudience: false, disableCamera: false)) == [Lab.people(1, "a", 1) + " >2"])

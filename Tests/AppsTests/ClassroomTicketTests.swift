@@ -75,7 +75,7 @@ import Testing
     }
 
     private func event(_ id: String, _ device: String, _ isOn: Bool) -> String {
-        #"event device.changed {"userId":"\#(id)","device":"\#(device)","isOn":\#(isOn)}"#
+        #"event device.changed {"userId":"\#(id)","track":"\#(device)","isOn":\#(isOn)}"#
     }
 
     @Test func devices() {

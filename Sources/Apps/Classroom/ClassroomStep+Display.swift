@@ -19,7 +19,7 @@ extension ClassroomStep {
         guard devices[device] != isOn else { return }
         devices[device] = isOn
         self.room.devices[id] = devices
-        self.event(.deviceChanged, ["userId": .string(id), "device": .string(device.rawValue), "isOn": .bool(isOn)])
+        self.event(.deviceChanged, ["userId": .string(id), "track": .string(device.rawValue), "isOn": .bool(isOn)])
         if device == .microphone { self.add(.mute(id, !isOn)) }
     }
 

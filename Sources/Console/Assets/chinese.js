@@ -84,6 +84,6 @@ export const chinese = {
   'Queue changed': '队列变化', 'Asked for something': '发出请求', 'Request approved': '请求已批准', 'Request rejected': '请求被拒绝', 'Request not answered': '请求无人应答', request: '请求', kind: '种类', key: '成员', member: '成员', value: '内容', to: '给', action: '动作',
   'Another role': '角色变更', 'Another assistant': '助教变更', 'Camera or microphone switched': '摄像头或麦克风开关', 'The class sees something else': '课堂展示变更', 'Whiteboard made': '新建白板', 'Whiteboard deleted': '删除白板', 'Whiteboard turned': '白板翻页',
   'Turn offered': '轮到玩家', 'Turn accepted': '玩家接受', 'Turn declined': '玩家放弃', 'Turn not answered': '玩家未应答', 'Game began': '游戏开始', 'Claw dropped': '下爪', 'Result of a game': '游戏结果', 'Game over': '游戏结束',
-  role: '角色', on: '开启', shows: '展示', page: '页', player: '玩家', 'by the clock': '超时', won: '获胜',
+  role: '角色', track: '轨道', on: '开启', shows: '展示', page: '页', player: '玩家', 'by the clock': '超时', won: '获胜',
   'Ended a gathering': '结束聚会', 'Removed a member of a gathering': '移除聚会成员', 'Paused a queue': '暂停队列', 'Resumed a queue': '恢复队列', 'Took somebody out of a queue': '移出排队者', 'Made a credential for a channel': '签发频道凭证', 'Created a key': '创建密钥', 'Revoked a key': '吊销密钥',
 };

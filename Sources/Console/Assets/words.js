@@ -33,7 +33,7 @@ const details = {
   expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
   recordingId: 'recording number', renewedUntil: 'until', sessionId: 'session', snapshotId: 'picture', target: 'target', taskId: 'link', title: 'title', transport: 'protocol', userId: 'user', adoptsAt: 'follows at', byMs: 'by', takenAt: 'taken',
   startedAt: 'begun', endedAt: 'ended', ticketId: 'request', kind: 'kind', key: 'member', value: 'value', to: 'to', action: 'action',
-  role: 'role', device: 'device', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because',
+  role: 'role', track: 'track', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because',
 };
 
 function detail([name, value]) {

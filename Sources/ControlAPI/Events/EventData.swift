@@ -188,7 +188,7 @@ enum EventData {
     static let deviceChanged = Self.form(
         "DeviceChangedData", Self.room(),
         [
-            .always("userId", .text, "The member."), .always("device", .words(["camera", "microphone"]), "The device."),
+            .always("userId", .text, "The member."), .always("track", .words(["camera", "microphone"]), "What was switched."),
             .always("isOn", .flag, "Whether it is on."),
         ])
 

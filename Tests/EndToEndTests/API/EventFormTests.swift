@@ -216,7 +216,7 @@ private struct StoreWalk {
         return [
             .event(.memberRole, data(("userId", "ann"), ("role", "student"))),
             .event(.assistantTransferred, data(("from", "ann"), ("to", "olga"))),
-            .event(.deviceChanged, data(("userId", "ann"), ("device", "camera"), ("isOn", false))),
+            .event(.deviceChanged, data(("userId", "ann"), ("track", "camera"), ("isOn", false))),
             .event(.displayChanged, data(("display", ""))), .event(.boardCreated, board), .event(.boardDeleted, board),
             .event(.boardTurned, board), .event(.turnOffered, turn), .event(.turnAccepted, turn), .event(.turnDeclined, turn),
             .event(.turnExpired, turn), .event(.gameStarted, turn), .event(.gameDropped, turn + data(("byClock", true))),
