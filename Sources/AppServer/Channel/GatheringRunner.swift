@@ -81,6 +81,8 @@ final class GatheringRunner: Sendable {
     private let whenOver: @Sendable (GatheringRunner) -> Void
 
     private static let keptMessages = 100
+    /// After a change that could not be stored.
+    private static let retryMs: Int64 = 1_000
     /// Inputs that wait. Each connection's pace is limited, so this is reached only when the store stands still.
     private static let mostCommands = 10_000
 
@@ -114,8 +116,12 @@ final class GatheringRunner: Sendable {
     var dialect: any GatheringDialect { self.state.withLock { $0.gathering } }
     var gathering: Gathering { self.dialect.gathering }
     var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
-    /// Whether a tick has something to do. Cheap: asked many times a second.
-    func isDue(_ nowMs: Int64) -> Bool { self.deadlineMs.load(ordering: .relaxed) <= nowMs }
+    /// Ticks if a deadline has passed, and not again before the tick is done. Cheap: called many times a second.
+    func tick(_ nowMs: Int64) {
+        guard self.deadlineMs.load(ordering: .relaxed) <= nowMs else { return }
+        self.deadlineMs.store(.max, ordering: .relaxed)
+        self.submit(Command(input: .tick))
+    }
 
     /// Queues a command. False when the gathering is over: it is then not carried out, and its `done` is not called.
     @discardableResult
@@ -157,6 +163,7 @@ final class GatheringRunner: Sendable {
             effects = try command.change(&next, nowMs)
         } catch {
             self.forget(command.connects)
+            self.deadlineMs.store(former.nextDeadlineMs ?? .max, ordering: .relaxed)
             return command.done(.failure(.refused(error)))
         }
         let isKept = command.isKept || Gathering.isKept(effects)
@@ -165,6 +172,8 @@ final class GatheringRunner: Sendable {
                 try await self.rooms.commit(GatheringChange(self.stored(next), effects))
             } catch {
                 self.forget(command.connects)
+                // A deadline that has passed is tried again, but not at once.
+                self.deadlineMs.store(max(former.nextDeadlineMs ?? .max, nowMs + Self.retryMs), ordering: .relaxed)
                 return command.done(.failure(.notStored(error)))
             }
         }

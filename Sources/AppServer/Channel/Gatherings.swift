@@ -181,7 +181,7 @@ package final class Gatherings: Sendable {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.tick)
             let nowMs = self.rooms.now
-            for runner in self.running.withLock({ $0.values.filter { $0.isDue(nowMs) } }) { runner.submit(.init(input: .tick)) }
+            for runner in self.running.withLock({ Array($0.values) }) { runner.tick(nowMs) }
         }
     }
 }

@@ -22,8 +22,15 @@ final class AppPages: Sendable {
     }
 
     private let config: ServerConfig.Apps
+    /// The other origin whose pages may show whiteboards in a frame; empty: none.
+    private let framingOrigin: String
 
-    init(_ services: AppServices) { self.config = services.config.apps }
+    init(_ services: AppServices) {
+        self.config = services.config.apps
+        let origin = services.config.http.allowOrigin
+        // Every origin would be too many.
+        self.framingOrigin = origin == "*" ? "" : origin
+    }
 
     private static let assets: [String: File] = {
         var files: [String: File] = [:]
@@ -72,20 +79,20 @@ final class AppPages: Sendable {
     func respond(to request: Request) -> Response? {
         guard request.method == .get || request.method == .head, let (group, file) = Self.file(request.uri.path) else { return nil }
         guard group != .mesh || self.config.meshPage, group != .demo || self.config.demo else { return nil }
-        var headers: HTTPFields = [.contentType: file.type, .contentSecurityPolicy: Self.policy(group)]
+        var headers: HTTPFields = [.contentType: file.type, .contentSecurityPolicy: self.policy(group)]
         for (name, value) in [
             ("Referrer-Policy", "no-referrer"), ("Permissions-Policy", "camera=(self), microphone=(self)"),
             // Whoever may call this server may load its scripts.
-            ("Cross-Origin-Resource-Policy", group == .sdk ? "cross-origin" : "same-origin"),
+            ("Cross-Origin-Resource-Policy", group == .sdk || group == .board ? "cross-origin" : "same-origin"),
         ] {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: request.method == .head ? ByteBuffer() : file.bytes))
     }
 
-    /// Class pages show whiteboards in a frame; no other page shows one of these in a frame.
-    private static func policy(_ group: Group) -> String {
-        let frames = group == .board ? "frame-ancestors 'self'" : "frame-ancestors 'none'"
+    /// Class pages show whiteboards in a frame, here or at the origin that may use this server; nobody shows another of these in a frame.
+    private func policy(_ group: Group) -> String {
+        let frames = group == .board ? "frame-ancestors 'self' \(self.framingOrigin)" : "frame-ancestors 'none'"
         return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self';"
             + " media-src 'self' blob: mediastream:; base-uri 'none'; form-action 'none'; \(frames)"
     }
