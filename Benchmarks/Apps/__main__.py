@@ -271,7 +271,6 @@ async def classes(server):
     made, turns = rooms.Classes(server, CLASSES), rooms.Machines(server, MACHINES)
     await made.open()
     await turns.open()
-    # A machine that has nobody's answer offers the next turn after ten, two and one and a half seconds.
     await asyncio.sleep(3)
     used, before, turns.late = cpu(server), rss(server), []
     changes, words = await made.load(100, FRAMES, SECONDS)

@@ -8,6 +8,10 @@ import time
 import urllib.parse
 
 
+# Seconds of a turn that nobody answers: offered, slack, and until the next.
+TURN = 10 + 2 + 1.5
+
+
 class Caller:
     """HTTP calls from many addresses of this machine, as each may make two hundred a second. One connection each."""
 
@@ -36,9 +40,9 @@ class Socket(asyncio.Protocol):
         self.heard, self.buffer, self.isOpen = heard, bytearray(), asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def open(cls, server, target, heard):
+    async def open(cls, server, address, target, heard):
         host, port = server.http.split(":")
-        transport, self = await asyncio.get_running_loop().create_connection(lambda: cls(heard), host, int(port))
+        transport, self = await asyncio.get_running_loop().create_connection(lambda: cls(heard), host, int(port), local_addr=(address, 0))
         self.transport = transport
         key = base64.b64encode(os.urandom(16)).decode()
         transport.write(f"GET {target} HTTP/1.1\r\nHost: {server.http}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -107,7 +111,7 @@ class Classes:
                     found = await self.caller.post(address(number), "/classroom/api/v1/room/join", body)
                     assert found["errCode"] == 0, found
                     member = found["data"]["result"]
-                    member["socket"] = await Socket.open(self.server, f"/channel?token={member['imToken']}", lambda _, frame: self.heard(number, frame))
+                    member["socket"] = await Socket.open(self.server, address(number), f"/channel?token={member['imToken']}", lambda _, frame: self.heard(number, frame))
                     members.append(member)
             return members
 
@@ -150,7 +154,7 @@ class Classes:
 class Machines:
     """Machines with queues of twenty, whose players never answer: each turn ends by the server's clock."""
 
-    def __init__(self, server, count, size=20, slack=2.0):
+    def __init__(self, server, count, size=20, slack=2):
         self.server, self.count, self.size, self.slack = server, count, size, slack
         self.caller = Caller(server)
         self.late, self.due = [], {}
@@ -172,12 +176,13 @@ class Machines:
                     offer = {"type": "queue.offer", "ref": 1, "value": "{}"}
                     polled = f'"POLL","key":"{guest["accid"]}"'.encode()
                     socket = await Socket.open(
-                        self.server, f"/channel?token={guest['imToken']}&room=m-{room}",
+                        self.server, address(number), f"/channel?token={guest['imToken']}&room=m-{room}",
                         lambda socket, frame, polled=polled, offer=offer: socket.text(offer) if polled in frame else None)
                     socket.text(offer)
                 token = (await ask(number, "host/query", roomId=room))["creatorToken"]
-                # The device last: it begins the turns.
-                await Socket.open(self.server, f"/channel?token={token}", lambda _, frame: self.heard(number, frame))
+            # The device last: it begins the turns, which are at different points in each machine.
+            await asyncio.sleep(random.random() * TURN)
+            await Socket.open(self.server, address(number), f"/channel?token={token}", lambda _, frame: self.heard(number, frame))
 
         await asyncio.gather(*(make(number) for number in range(self.count)))
 

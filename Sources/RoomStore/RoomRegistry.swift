@@ -70,7 +70,12 @@ package actor RoomRegistry {
     nonisolated let intake: SubmissionQueue
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
-    private let listener = Mutex<@Sendable ([Outcome]) -> Void>({ _ in })
+    /// In a struct of its own: a generic container that holds a closure itself wraps it once more each time that it is read.
+    private struct Listener {
+        var body: @Sendable ([Outcome]) -> Void = { _ in }
+    }
+
+    private let listener = Mutex(Listener())
     private let counted = Mutex(Counters())
     private let problemAtEnd = Mutex<String?>(nil)
     /// Whether a report of viewers waits for the store; another would only repeat it a little later.
@@ -112,7 +117,7 @@ package actor RoomRegistry {
     }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
-    package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0 = body } }
+    package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0.body = body } }
 
     /// Problems with the store's files at the start and their remedies, one log line each.
     package nonisolated var notices: [String] { self.store.notices }
@@ -354,7 +359,7 @@ package actor RoomRegistry {
         self.kickTable.forget(gone)
         self.kickTable.apply(kicks, now: self.clock.now())
         guard !outcomes.isEmpty else { return }
-        let body = self.listener.withLock { $0 }
+        let body = self.listener.withLock { $0.body }
         body(outcomes)
     }
 }

@@ -18,7 +18,11 @@ package final class Gatherings: Sendable {
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: GatheringRunner.Observer?
     private let running = Mutex<[String: GatheringRunner]>([:])
-    private let observer = Mutex<(@Sendable (GatheringRunner) -> Void)?>(nil)
+    private struct Follower {
+        var body: (@Sendable (GatheringRunner) -> Void)?
+    }
+
+    private let follower = Mutex(Follower())
 
     /// How late a deadline may be noticed.
     private static let tick = Duration.milliseconds(40)
@@ -64,7 +68,7 @@ package final class Gatherings: Sendable {
         GatheringRunner(
             id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute,
             observe: self.observe,
-            whenChanged: { [weak self] changed in self?.observer.withLock { $0 }?(changed) },
+            whenChanged: { [weak self] changed in self?.follower.withLock { $0.body }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()
                 self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
@@ -73,7 +77,7 @@ package final class Gatherings: Sendable {
     }
 
     /// Sets who follows the gatherings' stored changes, their ends included. Called in a gathering's turn; must not block.
-    func whenChanged(_ body: @escaping @Sendable (GatheringRunner) -> Void) { self.observer.withLock { $0 = body } }
+    func whenChanged(_ body: @escaping @Sendable (GatheringRunner) -> Void) { self.follower.withLock { $0.body = body } }
 
     /// The room's gathering of this kind, or the one that `make` makes if there is none or only `over`; nil when there are too many, or nothing
     /// was made.

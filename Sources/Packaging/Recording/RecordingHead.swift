@@ -19,7 +19,12 @@ final class RecordingHead: Sendable {
 
     /// Calls the mailbox's taker, or remembers the call until there is one.
     private final class Wake: Sendable {
-        private let state = Mutex<(body: (@Sendable () -> Void)?, isDue: Bool)>((nil, false))
+        private struct State {
+            var body: (@Sendable () -> Void)?
+            var isDue = false
+        }
+
+        private let state = Mutex(State())
 
         func callAsFunction() {
             let body = self.state.withLock { state in
@@ -31,7 +36,7 @@ final class RecordingHead: Sendable {
 
         func set(_ body: @escaping @Sendable () -> Void) {
             let isDue = self.state.withLock { state in
-                defer { state = (body, false) }
+                defer { state = State(body: body) }
                 return state.isDue
             }
             if isDue { body() }
