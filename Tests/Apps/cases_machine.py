@@ -1,11 +1,15 @@
 """The claw machine's cases: its page in Chromium, its script for other pages, its HTTP API."""
 import contextlib
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
 
+import tools
 from browser import Browser
 from machine_lab import Camera, Claw, Player, call, create, data, state
 from registry import case
@@ -186,6 +190,44 @@ def machine_kill(server):
 
 
 machine_kill.settings = {"EARSHOT_APPS_DEMO": "on"}
+
+
+@case
+def machine_phases(server):
+    """The device vanishes, or the server is killed, in each phase: the turn is over as the rules say, and the next player plays."""
+    folder = tools.packages("websockets-15.0.1", "websockets==15.0.1")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine_phases.py")
+    for what in ("vanish", "gone"):
+        machines = {}
+        try:
+            for phase in ("offered", "playing", "settling"):
+                known = create(server, accid=f"{what}-{phase}")
+                urls = [f"ws://{server.http}/channel?token={known['creatorToken']}"]
+                urls += [f"ws://{server.http}/channel?token={data(server, 'tourist')['imToken']}&room=m-{known['roomId']}" for _ in range(2)]
+                machines[phase] = known["roomId"], subprocess.Popen(
+                    [sys.executable, script, *urls, phase], env={**os.environ, "PYTHONPATH": folder, "NO_PROXY": "*"}, stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE, text=True)
+            for phase, (_, people) in machines.items():
+                assert people.stdout.readline() == "there\n", f"{phase} does not come"
+            if what == "gone":
+                server.stop(signal.SIGKILL)
+                server.start()
+            for _, people in machines.values():
+                people.stdin.write(f"{what}\n")
+                people.stdin.flush()
+            for phase, (number, people) in machines.items():
+                assert people.stdout.readline() == "done\n", f"{what} in {phase}: the next one does not play"
+                events = server.api(f"rooms/m-{number}/events?limit=1000")["list"]
+                assert [event["number"] for event in events] == list(range(1, len(events) + 1)), "no event is missing"
+                ends = [event["data"]["endReason"] for event in events if event["kind"] == "game.ended"]
+                assert ends == ["deviceGone" if what == "vanish" else "serverRestart", "result"], (what, phase, ends)
+        finally:
+            for _, people in machines.values():
+                people.kill()
+                people.communicate()
+
+
+machine_phases.settings = {"EARSHOT_APPS_MACHINE_OFFERED": "40s", "EARSHOT_APPS_MACHINE_PLAYING": "40s", "EARSHOT_APPS_MACHINE_SETTLING": "40s"}
 
 
 @case

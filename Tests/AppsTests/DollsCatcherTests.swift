@@ -16,10 +16,13 @@ import Testing
         #expect(try self.read("room/list", ["sid": "p", "limit": "100", "offset": "7"]) == .roomList(sid: "p", limit: 100, offset: 7))
         #expect(
             try self.read("host/create", ["accid": "Wa.W@x-1_", "nickname": "娃娃机a1", "name": "初代 娃娃机", "password": ""])
-                == .hostCreate(accid: "wa.w@x-1_", nickname: "娃娃机a1", password: nil, name: "初代 娃娃机"))
+                == .hostCreate(accid: "wa.w@x-1_", nickname: "娃娃机a1", password: nil, name: "初代 娃娃机", mode: .server))
         #expect(
             try self.read("host/create", ["accid": "a", "nickname": "b", "name": "c", "password": "d"])
-                == .hostCreate(accid: "a", nickname: "b", password: "d", name: "c"))
+                == .hostCreate(accid: "a", nickname: "b", password: "d", name: "c", mode: .server))
+        #expect(
+            try self.read("host/create", ["accid": "a", "nickname": "b", "name": "c", "mode": "device"])
+                == .hostCreate(accid: "a", nickname: "b", password: nil, name: "c", mode: .device))
         #expect(
             try self.read("host/manage", ["roomId": "9", "roomStatus": "true"]) == .hostManage(roomID: 9, isOpen: true, isPublic: nil))
         #expect(
@@ -42,6 +45,7 @@ import Testing
             ("host/create", ["accid": "a", "nickname": "b", "name": long], 400),
             ("host/create", ["accid": "a", "nickname": "b", "name": "c\n"], 400),
             ("host/create", ["accid": "a", "nickname": "b", "name": "c", "password": long], 400),
+            ("host/create", ["accid": "a", "nickname": "b", "name": "c", "mode": "robot"], 400),
             ("host/create", ["accid": "", "nickname": "b", "name": "c"], 901),
             ("host/create", ["accid": "a b", "nickname": "b", "name": "c"], 901),
             ("host/create", ["accid": "娃", "nickname": "b", "name": "c"], 901),

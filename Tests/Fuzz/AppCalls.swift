@@ -19,7 +19,7 @@ extension FuzzTarget {
                 switch try DollsCatcherCall.read(path: DollsCatcherCall.prefix + paths[Int(kind >> 1) % paths.count], parameters: pairs) {
                 case .roomList(let sid, let limit, let offset):
                     expect(sid.utf8.count <= GatheringLimits.nameBytes && (1...100).contains(limit) && offset >= 0, "past its limits")
-                case .hostCreate(let accid, _, let password, let name):
+                case .hostCreate(let accid, _, let password, let name, _):
                     expect(DollsCatcherAccount.isAccid(accid) && accid == accid.lowercased(), "an account \(accid)")
                     expect(name.utf8.count <= GatheringLimits.nameBytes, "a long name")
                     expect((password ?? "").utf8.count <= GatheringLimits.nameBytes, "a long password")

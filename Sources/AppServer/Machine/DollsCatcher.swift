@@ -108,8 +108,9 @@ final class DollsCatcher: Sendable {
             var entries: [JSONValue] = []
             for entry in all.dropFirst(offset).prefix(limit) { if let shown = try await self.entry(entry, urls) { entries.append(shown) } }
             return DollsCatcherAnswer.list(total: all.count, entries)
-        case .hostCreate(let accid, let nickname, _, let name):
-            return DollsCatcherAnswer.created(roomID: try await self.machines.create(accid: accid, nickname: nickname, name: name))
+        case .hostCreate(let accid, let nickname, _, let name, let mode):
+            return DollsCatcherAnswer.created(
+                roomID: try await self.machines.create(accid: accid, nickname: nickname, name: name, mode: mode))
         case .hostManage(let number, let isOpen, let isPublic):
             try await self.machines.manage(number, isOpen: isOpen, isPublic: isPublic)
             return DollsCatcherAnswer.success()

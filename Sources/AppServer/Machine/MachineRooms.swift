@@ -55,14 +55,14 @@ actor MachineRooms {
     // MARK: - Changes
 
     /// Makes a machine with its room; the number.
-    func create(accid: String, nickname: String, name: String) async throws -> Int64 {
+    func create(accid: String, nickname: String, name: String, mode: Machine.Mode) async throws -> Int64 {
         guard !self.making.contains(accid), !self.all.contains(where: { $0.machine.info.accid == accid }) else {
             throw DollsCatcherError.accidTaken
         }
         self.making.insert(accid)
         defer { self.making.remove(accid) }
         let (number, room) = try await self.room(name)
-        let info = Machine.Info(name: name, accid: accid)
+        let info = Machine.Info(name: name, accid: accid, mode: mode)
         let salt = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
         let limits = self.services.gatherings.machineLimits
         guard

@@ -3,8 +3,8 @@ package enum DollsCatcherCall: Sendable, Equatable {
     /// A guest's account: the same one again where `sid` is still good.
     case tourist(sid: String?)
     case roomList(sid: String, limit: Int, offset: Int)
-    /// `accid` in lower case.
-    case hostCreate(accid: String, nickname: String, password: String?, name: String)
+    /// `accid` in lower case. `mode`, which is this server's own: whether the machine's program drives its turns.
+    case hostCreate(accid: String, nickname: String, password: String?, name: String, mode: Machine.Mode)
     /// One of both at least.
     case hostManage(roomID: Int64, isOpen: Bool?, isPublic: Bool?)
     case hostQuery(roomID: Int64)
@@ -38,7 +38,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
             guard let name = given.text("name") else { throw .invalid("name: is required") }
             return .hostCreate(
                 accid: accid.lowercased(), nickname: nickname, password: try given.text("password").map(self.line("password")),
-                name: try self.line("name")(name))
+                name: try self.line("name")(name), mode: try given.mode)
         case "host/manage":
             let id = try given.roomID
             let (isOpen, isPublic) = (try given.bool("roomStatus"), try given.bool("bePublic"))
@@ -88,6 +88,14 @@ package enum DollsCatcherCall: Sendable, Equatable {
             case "true", "1": return true
             case "false", "0": return false
             default: throw .invalid("\(name): expected true or false")
+            }
+        }
+
+        var mode: Machine.Mode {
+            get throws(DollsCatcherError) {
+                guard let text = self.text("mode") else { return .server }
+                guard let mode = Machine.Mode(rawValue: text) else { throw .invalid("mode: expected server or device") }
+                return mode
             }
         }
 

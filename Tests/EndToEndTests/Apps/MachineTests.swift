@@ -149,6 +149,29 @@ import Testing
         }
     }
 
+    /// The machine's own program calls the players, hears their answers, and takes them out of the queue.
+    @Test func aMachineThatDrivesItself() async throws {
+        try await TestServer.run { server in
+            let made = try await Self.call(server, "host/create", "accid=own&nickname=wawa&name=Own&mode=device")
+            let number = try made["data"].int.orThrow()
+            let (device, player) = (try await Seat.device(server, number), try await Seat.guest(server, number))
+            try await player.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
+            try await eventually("the place") { try device.queue.contains("OFFER \(player.id)") }
+            try await device.command(11, "\"mine\"")
+            #expect(try await player.hears(11).string == "mine")
+            try await player.command(12, "\"mine\"")
+            #expect(try await device.hears(12).string == "mine")
+            try await player.command(2)
+            _ = try await device.hears(2)
+            try await device.command(4, "\"true\"")
+            #expect(try await player.hears(4).string == "true")
+            #expect(try !device.queue.contains("POLL \(player.id)"), "the program polls")
+            try await device.say("{\"type\":\"queue.poll\",\"ref\":2,\"key\":\"\(player.id)\"}")
+            try await eventually("the player's end") { try player.queue.contains("POLL \(player.id)") }
+            for seat in [device, player] { await seat.socket.close() }
+        }
+    }
+
     /// Every code by a request that earns it.
     @Test func codes() async throws {
         try await TestServer.run { server in
