@@ -13,35 +13,16 @@ import Support
 
 /// `GET /channel?token=` or `?ticket=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a
 /// ``ChannelToken``, a ticket comes from ``AppTicketRoute``.
-package struct ChannelEndpoint: HTTPTakeover {
-    private let services: AppServices
+package struct ChannelEndpoint: AppEndpoint {
+    package static let what = "A channel connection"
+    package let services: AppServices
 
     package init(_ services: AppServices) { self.services = services }
 
     package func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/channel" }
 
-    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
-        do throws(APIError) {
-            return try self.open(request)
-        } catch {
-            self.services.noteRefusal(
-                "A channel connection was refused",
-                [
-                    "status": "\(error.status.code)",
-                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
-                    "error": "\(error.message)",
-                ])
-            return .refuse(error)
-        }
-    }
-
-    private func open(_ request: HTTPTakeoverRequest) throws(APIError) -> HTTPTakeoverDecision {
-        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
-        guard self.services.pages.letsSocket(PageRequest(request)) else {
-            throw APIError(
-                .forbidden, .forbidden,
-                "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
-        }
+    package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
+        try self.checkOrigin(request)
         let query = QueryParameters(String(request.head.query ?? ""))
         guard let token = try self.services.credential(query) else {
             throw APIError(.unauthorized, .unauthorized, "A channel needs a token or a ticket: /channel?token=….")
@@ -56,14 +37,7 @@ package struct ChannelEndpoint: HTTPTakeover {
                     "token", "",
                     "its name has \(token.name.utf8.count) bytes; expected 1 to \(GatheringLimits.nameBytes), no control characters"))
         }
-        let services = self.services
-        return .take(WebSocketHandshake.response(to: request.head)) {
-            [
-                AppSocket(
-                    ChannelSession(services.gatherings, token, room), limits: services.socketLimits, sweepers: services.sweepers,
-                    counters: services.counters)
-            ]
-        }
+        return { [gatherings = self.services.gatherings] in ChannelSession(gatherings, token, room) }
     }
 
     /// The token's room; for a guest of all machines the one that it asks for.

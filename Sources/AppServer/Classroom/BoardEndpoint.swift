@@ -16,8 +16,9 @@ import Support
 /// | `authorization` | the class's token, as clients of the class append it to the board's address |
 /// | `ticket` | instead of it, of ``AppTicketRoute`` |
 /// | `roomId` | the class; when it is there, it must be the token's |
-package struct BoardEndpoint: HTTPTakeover {
-    private let services: AppServices
+package struct BoardEndpoint: AppEndpoint {
+    package static let what = "A whiteboard's connection"
+    package let services: AppServices
 
     package init(_ services: AppServices) { self.services = services }
 
@@ -28,28 +29,8 @@ package struct BoardEndpoint: HTTPTakeover {
             && head.list("upgrade", contains: "websocket")
     }
 
-    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
-        do throws(APIError) {
-            return try self.open(request)
-        } catch {
-            self.services.noteRefusal(
-                "A whiteboard's connection was refused",
-                [
-                    "status": "\(error.status.code)",
-                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
-                    "error": "\(error.message)",
-                ])
-            return .refuse(error)
-        }
-    }
-
-    private func open(_ request: HTTPTakeoverRequest) throws(APIError) -> HTTPTakeoverDecision {
-        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
-        guard self.services.pages.letsSocket(PageRequest(request)) else {
-            throw APIError(
-                .forbidden, .forbidden,
-                "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
-        }
+    package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
+        try self.checkOrigin(request)
         let query = QueryParameters(String(request.head.query ?? ""))
         let token = try self.token(query)
         let asked = query.all("roomId")
@@ -58,14 +39,8 @@ package struct BoardEndpoint: HTTPTakeover {
         else {
             throw APIError(.forbidden, .forbidden, "The token is for another class.")
         }
-        let (services, board) = (self.services, String(request.head.path.dropFirst(Self.folder.count)))
-        return .take(WebSocketHandshake.response(to: request.head)) {
-            [
-                AppSocket(
-                    BoardSession(services, token, board), limits: services.socketLimits, sweepers: services.sweepers,
-                    counters: services.counters)
-            ]
-        }
+        let board = String(request.head.path.dropFirst(Self.folder.count))
+        return { [services = self.services] in BoardSession(services, token, board) }
     }
 
     private func token(_ query: QueryParameters) throws(APIError) -> ChannelToken {

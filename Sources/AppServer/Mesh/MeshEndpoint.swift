@@ -25,8 +25,9 @@ import Foundation
 /// | `names=double` | names that begin with two underscores |
 ///
 /// Without a token the address must be in `apps.mesh.from`, and a browser's page this server's own or of `http.allowOrigin`.
-package struct MeshEndpoint: HTTPTakeover {
-    private let services: AppServices
+package struct MeshEndpoint: AppEndpoint {
+    package static let what = "A mesh connection"
+    package let services: AppServices
 
     package init(_ services: AppServices) { self.services = services }
 
@@ -36,49 +37,22 @@ package struct MeshEndpoint: HTTPTakeover {
         head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path))
     }
 
-    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
-        do throws(APIError) {
-            return try self.open(request)
-        } catch {
-            self.services.noteRefusal(
-                "A mesh connection was refused",
-                [
-                    "status": "\(error.status.code)",
-                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
-                    "error": "\(error.message)",
-                ])
-            return .refuse(error)
-        }
-    }
-
-    private func open(_ request: HTTPTakeoverRequest) throws(APIError) -> HTTPTakeoverDecision {
+    package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
         let query = QueryParameters(String(request.head.query ?? ""))
-        if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
         let names = query.all("names")
         guard names.count <= 1, names.allSatisfy({ ["single", "double"].contains($0) }) else {
             throw APIError(FieldError("names", names.first ?? "", "expected single or double, once"))
         }
         let (id, room) = try self.member(query, request)
         let writer = MeshWriter(isDouble: names == ["double"])
-        let services = self.services
-        return .take(WebSocketHandshake.response(to: request.head)) {
-            [
-                AppSocket(
-                    MeshSession(services.mesh, writer, id: id, room: room), limits: services.socketLimits, sweepers: services.sweepers,
-                    counters: services.counters)
-            ]
-        }
+        return { [mesh = self.services.mesh] in MeshSession(mesh, writer, id: id, room: room) }
     }
 
     /// The connection's id, and its room if the credential names one.
     private func member(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> (id: String, room: String?) {
         let page = PageRequest(request)
         if let token = try self.services.credential(query) {
-            guard self.services.pages.letsSocket(page) else {
-                throw APIError(
-                    .forbidden, .forbidden,
-                    "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
-            }
+            try self.checkOrigin(request)
             guard token.kind == MeshService.kind else {
                 throw APIError(.unauthorized, .unauthorized, "The token is for the kind \(token.kind); expected mesh.")
             }

@@ -1,0 +1,46 @@
+import Apps
+import Delivery
+package import HTTPServer
+import HTTPTypes
+import Listening
+import NIOCore
+import NIOHTTP1
+import Playback
+
+/// A path at which an app's WebSockets open. What cannot be let in gets an ordinary HTTP answer, and a line in the log.
+package protocol AppEndpoint: HTTPTakeover {
+    var services: AppServices { get }
+    /// What is refused, in that line: "A channel connection".
+    static var what: String { get }
+    /// Whose connection it is to be; made on the connection's loop. The handshake has been checked.
+    func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession
+}
+
+extension AppEndpoint {
+    /// Throws for pages of other origins than those that may use this server with a credential.
+    func checkOrigin(_ request: HTTPTakeoverRequest) throws(APIError) {
+        guard !self.services.pages.letsSocket(PageRequest(request)) else { return }
+        throw APIError(
+            .forbidden, .forbidden,
+            "Pages of this origin may not connect here; the server's setting http.allowOrigin names the one that may.")
+    }
+
+    package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
+        do throws(APIError) {
+            if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
+            let (session, services) = (try self.session(request), self.services)
+            return .take(WebSocketHandshake.response(to: request.head)) {
+                [AppSocket(session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters)]
+            }
+        } catch {
+            self.services.noteRefusal(
+                "\(Self.what) was refused",
+                [
+                    "status": "\(error.status.code)",
+                    "remote": "\(self.services.connections.clients.client(of: request)?.ipAddress ?? "unknown")",
+                    "error": "\(error.message)",
+                ])
+            return .refuse(error)
+        }
+    }
+}
