@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func aClass() async throws {
-        try await TestServer.run({ $0.apps.classroomTicketMs = 1_500 }) { server in
+        try await TestServer.run({ $0.apps.classroomTicketMs = 8_000 }) { server in
             let ann = try await Pupil.join(server, "Ann")
             let bob = try await Pupil.join(server, "Bob")
             let eve = try await Pupil.join(server, "Eve", audience: true)
