@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func theWebhook() async throws {
-        try await RongCloudStandIn.run(configure: { $0.apps.classroomOfflineMs = 3_000 }) { cloud, server in
+        try await RongCloudStandIn.run(configure: { $0.apps.classroomOfflineMs = 10_000 }) { cloud, server in
             let (ann, bob) = (try await ClassMember.join(server, "Ann"), try await ClassMember.join(server, "Bob"))
             #expect(try await Self.away(server) == ["Ann": false, "Bob": false], "here from the join on")
             func status(_ member: ClassMember, _ status: String) -> String { "[{\"userId\":\"\(member.id)\",\"status\":\"\(status)\"}]" }
