@@ -309,7 +309,7 @@ class Checker:
                     self.check_route(document, number, word)
 
     def check_route(self, document, number, word):
-        found = re.search(r"/api/v1(/[^?#\s]*)?", word)
+        found = re.search(r"(?<!/classroom)/api/v1(/[^?#\s]*)?", word)
         if not found:
             return
         self.counts["routes"] += 1
