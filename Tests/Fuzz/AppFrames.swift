@@ -98,4 +98,4 @@ extension FuzzTarget {
     }
 }
 
-private func parsed(_ text: String) -> JSONValue? { try? JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer) }
+func parsed(_ text: String) -> JSONValue? { try? JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer) }
