@@ -37,323 +37,295 @@ package struct ConfigSetting: Sendable {
 // MARK: - The table
 
 extension ConfigSetting {
-    private static let day: Int64 = 86_400_000
+    static let day: Int64 = 86_400_000
     private static let message = 1_024...(64 << 20)
 
-    package static let all: [ConfigSetting] = [
-        .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
-        .make(
-            "rtmp.adviseUplink", \.rtmp.adviseUplink, .onOff,
-            "Send publishers whose uplink is too slow a data message (onUplink) with the bit rate that it carried."),
-        .make(
-            "rtmps.listen", \.rtmps.listen, .optional(.address),
-            "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
-        .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
-        .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
-        .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
-        .make(
-            "http.allowOrigin", \.http.allowOrigin, .origin,
-            "Other origins whose pages may play: * (all, with a credential), one origin (also where none is needed), or empty (none)."),
-        .make(
-            "http.hosts", \.http.hosts, .hosts,
-            "More host names for players without a credential, besides those in urls, localhost and local addresses. any: every name."),
-        .make(
-            "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
-            "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),
-        .make(
-            "https.listen", \.https.listen, .optional(.address),
-            "Where to listen for HTTPS, HTTP/2 included. Default once rtmps.certificate is set: 127.0.0.1:8443."),
-        .make(
-            "data.directory", \.data.directory, .path, "Folder for database, keys and, by default, recordings and pictures.",
-            flag: "--data"),
-        .make(
-            "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
-            "Free disk space to keep: with less, no room is created and no push begins; running pushes go on."),
+    package static let all: [ConfigSetting] =
+        [
+            .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
+            .make(
+                "rtmp.adviseUplink", \.rtmp.adviseUplink, .onOff,
+                "Send publishers whose uplink is too slow a data message (onUplink) with the bit rate that it carried."),
+            .make(
+                "rtmps.listen", \.rtmps.listen, .optional(.address),
+                "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
+            .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
+            .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
+            .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
+            .make(
+                "http.allowOrigin", \.http.allowOrigin, .origin,
+                "Other origins whose pages may play: * (all, with a credential), one origin (also where none is needed), or empty (none)."),
+            .make(
+                "http.hosts", \.http.hosts, .hosts,
+                "More host names for players without a credential, besides those in urls, localhost and local addresses. any: every name."),
+            .make(
+                "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
+                "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),
+            .make(
+                "https.listen", \.https.listen, .optional(.address),
+                "Where to listen for HTTPS, HTTP/2 included. Default once rtmps.certificate is set: 127.0.0.1:8443."),
+            .make(
+                "data.directory", \.data.directory, .path, "Folder for database, keys and, by default, recordings and pictures.",
+                flag: "--data"),
+            .make(
+                "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
+                "Free disk space to keep: with less, no room is created and no push begins; running pushes go on."),
 
-        .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
-        .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
-        .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
-        .make(
-            "access.trustedProxies", \.access.trustedProxies, .networks,
-            "HTTP proxies whose X-Forwarded-For header is trusted to name the client."),
-        .make(
-            "access.proxyProtocolFrom", \.access.proxyProtocolFrom, .networks,
-            "TCP proxies that must begin each connection, on any port, with a PROXY protocol header (v1 or v2). Others must not send one."),
+            .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
+            .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
+            .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
+            .make(
+                "access.trustedProxies", \.access.trustedProxies, .networks,
+                "HTTP proxies whose X-Forwarded-For header is trusted to name the client."),
+            .make(
+                "access.proxyProtocolFrom", \.access.proxyProtocolFrom, .networks,
+                "TCP proxies that must begin each connection, on any port, with a PROXY protocol header (v1 or v2). Others must not send one."
+            ),
 
-        .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "Prefix of the RTMP URLs that the server hands out."),
-        .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),
-        .make("urls.http", \.urls.http, .optional(.url("http", "https")), "The same, for HTTP."),
+            .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "Prefix of the RTMP URLs that the server hands out."),
+            .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),
+            .make("urls.http", \.urls.http, .optional(.url("http", "https")), "The same, for HTTP."),
 
-        .make(
-            "rooms.autoCreate", \.rooms.autoCreate, .choice(ServerConfig.Rooms.AutoCreate.self),
-            "Pushes that create a missing room: from this machine (loopback), all (always), none (never). All need their credential."),
-        .make(
-            "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
-            "A second push to a name takes over: with the same credential (identity), never (reject), with any valid one (takeover)."),
-        .make(
-            "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp,
-            .byApp(.choice(ServerConfig.Rooms.DuplicatePublish.self), example: "live=reject"),
-            "The same for single apps, e.g. [live=reject, talk=takeover]."),
-        .make(
-            "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
-            "How long events, pushes and delivered notices are kept."),
-        .make(
-            "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
-            "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),
-        .policy("neverStarted", "Longest time from a room's creation to its first media."),
-        .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
-        .policy("cleanStop", "How long a room waits for a publisher that stopped cleanly."),
-        .policy("mediaIdle", "How long a connected publisher may send nothing before its room is interrupted."),
-        .policy("idleGrace", "How long a room waits for a publisher that went silent."),
-        .policy("pauseGrace", "How long a room waits for a publisher that announced a pause."),
-        .policy("heartbeat", "How often clients send heartbeats."),
-        .policy("heartbeatMisses", "Missed heartbeats after which their sender counts as gone."),
-        .policy("ownerOffline", "How long a room without an active stream stays open after its owner has left."),
-        .policy("maxDuration", "Longest time from a room's first media to its end."),
-        .policy("retention", "How long an ended room can be looked up and its id stays taken."),
-        .policy("urlLifetime", "Lifetime of a signed URL."),
-        .policy("record", "Recording of a room's streams while they are live: always, never, or as recording.apps says (apps)."),
+            .make(
+                "rooms.autoCreate", \.rooms.autoCreate, .choice(ServerConfig.Rooms.AutoCreate.self),
+                "Pushes that create a missing room: from this machine (loopback), all (always), none (never). All need their credential."),
+            .make(
+                "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
+                "A second push to a name takes over: with the same credential (identity), never (reject), with any valid one (takeover)."),
+            .make(
+                "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp,
+                .byApp(.choice(ServerConfig.Rooms.DuplicatePublish.self), example: "live=reject"),
+                "The same for single apps, e.g. [live=reject, talk=takeover]."),
+            .make(
+                "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
+                "How long events, pushes and delivered notices are kept."),
+            .make(
+                "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
+                "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),
+            .policy("neverStarted", "Longest time from a room's creation to its first media."),
+            .policy("grace", "How long a room waits for a publisher whose connection broke or was dropped."),
+            .policy("cleanStop", "How long a room waits for a publisher that stopped cleanly."),
+            .policy("mediaIdle", "How long a connected publisher may send nothing before its room is interrupted."),
+            .policy("idleGrace", "How long a room waits for a publisher that went silent."),
+            .policy("pauseGrace", "How long a room waits for a publisher that announced a pause."),
+            .policy("heartbeat", "How often clients send heartbeats."),
+            .policy("heartbeatMisses", "Missed heartbeats after which their sender counts as gone."),
+            .policy("ownerOffline", "How long a room without an active stream stays open after its owner has left."),
+            .policy("maxDuration", "Longest time from a room's first media to its end."),
+            .policy("retention", "How long an ended room can be looked up and its id stays taken."),
+            .policy("urlLifetime", "Lifetime of a signed URL."),
+            .policy("record", "Recording of a room's streams while they are live: always, never, or as recording.apps says (apps)."),
 
-        .make(
-            "credentials.key", \.credentials.key, .optional(.secret(8...256)),
-            "Key that signs txSecret URLs; generated at the first start if not set.", isSecret: true),
-        .make(
-            "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
-            "Second key that is also accepted in txSecret URLs, for changing keys.", isSecret: true),
-        .make(
-            "credentials.playKey", \.credentials.playKey, .optional(.secret(8...256)),
-            "Key that signs txSecret URLs that only play; derived from credentials.key if not set.", isSecret: true),
-        .make(
-            "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
-            "Hash in the txSecret URLs that the server makes; it accepts both."),
-        .make(
-            "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
-            "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true),
+            .make(
+                "credentials.key", \.credentials.key, .optional(.secret(8...256)),
+                "Key that signs txSecret URLs; generated at the first start if not set.", isSecret: true),
+            .make(
+                "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
+                "Second key that is also accepted in txSecret URLs, for changing keys.", isSecret: true),
+            .make(
+                "credentials.playKey", \.credentials.playKey, .optional(.secret(8...256)),
+                "Key that signs txSecret URLs that only play; derived from credentials.key if not set.", isSecret: true),
+            .make(
+                "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
+                "Hash in the txSecret URLs that the server makes; it accepts both."),
+            .make(
+                "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
+                "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true),
 
-        .make(
-            "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),
-            "URL that the server asks by POST whether a push may begin; no answer means no."),
-        .make(
-            "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")),
-            "URL that the server asks by POST whether a play may begin; no answer means no."),
-        .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "URL that gets a POST when a push ends."),
-        .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "URL that gets a POST when a play ends."),
-        .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long a hook may take to answer."),
+            .make(
+                "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),
+                "URL that the server asks by POST whether a push may begin; no answer means no."),
+            .make(
+                "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")),
+                "URL that the server asks by POST whether a play may begin; no answer means no."),
+            .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "URL that gets a POST when a push ends."),
+            .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "URL that gets a POST when a play ends."),
+            .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long a hook may take to answer."),
 
-        .make("webhooks.urls", \.webhooks.urls, .urls, "URLs that get every event by POST, signed with HMAC-SHA256."),
-        .make(
-            "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
-            "URLs that get events of streams, recordings, pictures and links in the shape of Tencent's callbacks."),
-        .make(
-            "webhooks.key", \.webhooks.key, .optional(.secret(8...256)),
-            "Key that signs webhooks and hooks; generated at the first start if not set.", isSecret: true),
-        .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer."),
-        .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try."),
-        .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries."),
-        .make(
-            "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
-            "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8]."),
-        .make("api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token; bursts may be twice as large."),
-        .make(
-            "api.allowOrigins", \.api.allowOrigins, .origins,
-            "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
-        .make(
-            "api.auditRetention", \.api.audit.keptMs, .duration(3_600_000...(3_660 * day)),
-            "How long a line of the audit trail is kept."),
-        .make(
-            "api.auditLines", \.api.audit.lines, .count(1_000...10_000_000),
-            "Lines of the audit trail; the oldest go first. Refused calls may have a tenth of this."),
-        .make("console.enabled", \.console.isEnabled, .onOff, "Whether the console is served at /."),
-        .make(
-            "console.hosts", \.console.hosts, .hostNames,
-            "Names under which browsers may open the console, beside addresses, localhost and the host of urls.http."),
+            .make("webhooks.urls", \.webhooks.urls, .urls, "URLs that get every event by POST, signed with HMAC-SHA256."),
+            .make(
+                "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
+                "URLs that get events of streams, recordings, pictures and links in the shape of Tencent's callbacks."),
+            .make(
+                "webhooks.key", \.webhooks.key, .optional(.secret(8...256)),
+                "Key that signs webhooks and hooks; generated at the first start if not set.", isSecret: true),
+            .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer."),
+            .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try."),
+            .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries."),
+            .make(
+                "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
+                "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8]."),
+            .make(
+                "api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token; bursts may be twice as large."),
+            .make(
+                "api.allowOrigins", \.api.allowOrigins, .origins,
+                "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
+            .make(
+                "api.auditRetention", \.api.audit.keptMs, .duration(3_600_000...(3_660 * day)),
+                "How long a line of the audit trail is kept."),
+            .make(
+                "api.auditLines", \.api.audit.lines, .count(1_000...10_000_000),
+                "Lines of the audit trail; the oldest go first. Refused calls may have a tenth of this."),
+            .make("console.enabled", \.console.isEnabled, .onOff, "Whether the console is served at /."),
+            .make(
+                "console.hosts", \.console.hosts, .hostNames,
+                "Names under which browsers may open the console, beside addresses, localhost and the host of urls.http."),
 
-        .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),
-        .make(
-            "relay.skipBehind", \.relay.skipBehindMs, .duration(50...day),
-            "A viewer further behind live than this skips video to the next keyframe."),
-        .make(
-            "relay.gopCache.maxBytes", \.relay.gopCache.maxBytes, .size((64 << 10)...(1 << 30)),
-            "Most bytes of video and audio cached since the last keyframe, per stream."),
-        .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same limit, in time."),
-        .make(
-            "relay.coalesce", \.relay.coalesceMs, .duration(0...1_000), "Gather messages this long before sending; 0s sends each at once."),
-        .make(
-            "relay.coalesceByApp", \.relay.coalesceByAppMs, .byApp(.duration(0...1_000), example: "talk=20ms"),
-            "The same for single apps, e.g. [live=100ms, talk=0s]."),
+            .make("relay.maxBehind", \.relay.maxBehindMs, .duration(100...day), "A viewer further behind live than this is disconnected."),
+            .make(
+                "relay.skipBehind", \.relay.skipBehindMs, .duration(50...day),
+                "A viewer further behind live than this skips video to the next keyframe."),
+            .make(
+                "relay.gopCache.maxBytes", \.relay.gopCache.maxBytes, .size((64 << 10)...(1 << 30)),
+                "Most bytes of video and audio cached since the last keyframe, per stream."),
+            .make("relay.gopCache.maxDuration", \.relay.gopCache.maxDurationMs, .duration(100...600_000), "The same limit, in time."),
+            .make(
+                "relay.coalesce", \.relay.coalesceMs, .duration(0...1_000),
+                "Gather messages this long before sending; 0s sends each at once."),
+            .make(
+                "relay.coalesceByApp", \.relay.coalesceByAppMs, .byApp(.duration(0...1_000), example: "talk=20ms"),
+                "The same for single apps, e.g. [live=100ms, talk=0s]."),
 
-        .make(
-            "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self), "Format of segments: fmp4, or ts for old players."),
-        .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too."),
-        .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS."),
-        .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "A segment ends at the first keyframe after this time."),
-        .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may seek."),
-        .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
-        .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
+            .make(
+                "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self),
+                "Format of segments: fmp4, or ts for old players."),
+            .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too."),
+            .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS."),
+            .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "A segment ends at the first keyframe after this time."),
+            .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may seek."),
+            .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
+            .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
 
-        .make("recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all."),
-        .make(
-            "recording.directory", \.recording.directory, .optional(.path),
-            "Folder for recordings. Default: recordings in the data directory."
-        ),
-        .make("recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: the most that a crash loses."),
-        .make(
-            "recording.fsync", \.recording.sync, .sync,
-            "When recordings are forced to disk: never, with each fragment (fragment), or at an interval such as 5s."
-        ),
-        .make(
-            "recording.splitDuration", \.recording.splitDurationMs, .duration(0...(7 * day)),
-            "Length after which the next keyframe begins a new file; 0s: never."),
-        .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never."),
-        .make(
-            "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
-            "How long after its end a recording is deleted; 0s: never."),
-        .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Most bytes of all recordings together; 0: no limit."),
-        .make("recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream."),
-        .make(
-            "recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)),
-            "Free disk space to keep: with less, no recording and no picture is written."),
+            .make("recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all."),
+            .make(
+                "recording.directory", \.recording.directory, .optional(.path),
+                "Folder for recordings. Default: recordings in the data directory."
+            ),
+            .make(
+                "recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: the most that a crash loses."),
+            .make(
+                "recording.fsync", \.recording.sync, .sync,
+                "When recordings are forced to disk: never, with each fragment (fragment), or at an interval such as 5s."
+            ),
+            .make(
+                "recording.splitDuration", \.recording.splitDurationMs, .duration(0...(7 * day)),
+                "Length after which the next keyframe begins a new file; 0s: never."),
+            .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never."),
+            .make(
+                "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
+                "How long after its end a recording is deleted; 0s: never."),
+            .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Most bytes of all recordings together; 0: no limit."),
+            .make("recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream."),
+            .make(
+                "recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)),
+                "Free disk space to keep: with less, no recording and no picture is written."),
 
-        .make(
-            "snapshots.interval", \.snapshots.intervalMs, .duration(0...day), "How often a picture of each live stream is taken; 0s: never."
-        ),
-        .make(
-            "snapshots.intervalByApp", \.snapshots.intervalByAppMs, .byApp(.duration(0...day), example: "live=10s"),
-            "The same for single apps, e.g. [live=10s, talk=0s]."),
-        .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "How many pictures are kept per stream, the newest."),
-        .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Width of pictures in pixels; 0: as wide as the stream."),
-        .make(
-            "snapshots.directory", \.snapshots.directory, .optional(.path), "Folder for pictures. Default: snapshots in the data directory."
-        ),
-        .make(
-            "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)),
-            "Most bytes of all pictures together; the oldest are deleted first. 0: no limit."),
-        .make("snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever."),
-        .make(
-            "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "open: all talkers are heard; ptt: one at a time."),
-        .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
-        .make(
-            "talk.listeners", \.talk.settings.listeners, .count(TalkSettings.listenerRange), "Listeners of a room's talk channel at a time."
-        ),
-        .make(
-            "talk.maxOpen", \.talk.settings.maxOpen, .count(TalkSettings.talkerRange), "Open microphones of a room at a time, in mode open."
-        ),
-        .make("talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."),
-        .make("talk.preempts", \.talk.settings.preempts, .onOff, "Let a higher role take the floor at once, in mode ptt."),
-        .make("talk.ducks", \.talk.settings.ducks, .onOff, "Lower the volume of the others for whoever is speaking."),
-        .make(
-            "talk.idle", \.talk.idleMs, .duration(FloorSettings.idleRange),
-            "How long the floor stays with somebody who sends nothing, in mode ptt."),
-        .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too."),
-        .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
-        .make(
-            "talk.maxQueue", \.talk.maxQueueMs, .duration(100...10_000), "A listener further behind than this skips to what is said now."),
+            .make(
+                "snapshots.interval", \.snapshots.intervalMs, .duration(0...day),
+                "How often a picture of each live stream is taken; 0s: never."
+            ),
+            .make(
+                "snapshots.intervalByApp", \.snapshots.intervalByAppMs, .byApp(.duration(0...day), example: "live=10s"),
+                "The same for single apps, e.g. [live=10s, talk=0s]."),
+            .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "How many pictures are kept per stream, the newest."),
+            .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Width of pictures in pixels; 0: as wide as the stream."),
+            .make(
+                "snapshots.directory", \.snapshots.directory, .optional(.path),
+                "Folder for pictures. Default: snapshots in the data directory."
+            ),
+            .make(
+                "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)),
+                "Most bytes of all pictures together; the oldest are deleted first. 0: no limit."),
+            .make(
+                "snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever."),
+            .make(
+                "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "open: all talkers are heard; ptt: one at a time."),
+            .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
+            .make(
+                "talk.listeners", \.talk.settings.listeners, .count(TalkSettings.listenerRange),
+                "Listeners of a room's talk channel at a time."
+            ),
+            .make(
+                "talk.maxOpen", \.talk.settings.maxOpen, .count(TalkSettings.talkerRange),
+                "Open microphones of a room at a time, in mode open."
+            ),
+            .make(
+                "talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."
+            ),
+            .make("talk.preempts", \.talk.settings.preempts, .onOff, "Let a higher role take the floor at once, in mode ptt."),
+            .make("talk.ducks", \.talk.settings.ducks, .onOff, "Lower the volume of the others for whoever is speaking."),
+            .make(
+                "talk.idle", \.talk.idleMs, .duration(FloorSettings.idleRange),
+                "How long the floor stays with somebody who sends nothing, in mode ptt."),
+            .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too."),
+            .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
+            .make(
+                "talk.maxQueue", \.talk.maxQueueMs, .duration(100...10_000),
+                "A listener further behind than this skips to what is said now."),
 
-        .make("stats.enabled", \.stats.enabled, .onOff, "Keep figures over time, and finished plays and pushes, in stats.db."),
-        .make(
-            "stats.keep", \.stats.keepMs, .duration(3_600_000...(400 * day)),
-            "How long they are kept; figures by the minute for a day, after that by ten minutes."),
-        .make(
-            "stats.maxRows", \.stats.maxRows, .count(10_000...100_000_000),
-            "Most rows of minutes, of ten minutes, of plays and of pushes, about 150 bytes each; the oldest are deleted first."),
+            .make("stats.enabled", \.stats.enabled, .onOff, "Keep figures over time, and finished plays and pushes, in stats.db."),
+            .make(
+                "stats.keep", \.stats.keepMs, .duration(3_600_000...(400 * day)),
+                "How long they are kept; figures by the minute for a day, after that by ten minutes."),
+            .make(
+                "stats.maxRows", \.stats.maxRows, .count(10_000...100_000_000),
+                "Most rows of minutes, of ten minutes, of plays and of pushes, about 150 bytes each; the oldest are deleted first."),
+        ] + Self.apps + [
+            .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
+            .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
+            .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),
+            .make(
+                "limits.videoMessage", \.limits.videoMessageBytes, .size(message),
+                "Largest video message, tag header not counted; a message has 16 MiB at most."),
+            .make("limits.audioMessage", \.limits.audioMessageBytes, .size(message), "Largest audio message, tag header not counted."),
+            .make("limits.dataMessage", \.limits.dataMessageBytes, .size(message), "Largest data or command message."),
+            .make("limits.partialMessages", \.limits.partialMessages, .count(1...65_600), "Unfinished messages per connection."),
+            .make("limits.partialBytes", \.limits.partialBytes, .size(message), "Bytes of unfinished messages per connection."),
+            .make(
+                "limits.messageBeforePublish", \.limits.messageBytesBeforePublish, .size(message),
+                "Largest message of a connection whose publish is not accepted yet."),
+            .make(
+                "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
+                "Most bytes held for such a connection; while its publish is being decided, the server reads no further."),
+            .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
+            .make(
+                "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
+                "Memory for streams and connections: past it, caches are dropped, then new publishes and plays refused. Default: 60 % of RAM."
+            ),
+            .make(
+                "limits.frameQueue", \.limits.frameQueueBytes, .size((1 << 20)...(1 << 30)),
+                "Bytes of one stream's frames queued for remuxing or recording; past it, video is dropped up to the next keyframe."),
+            .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
+            .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
+            .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
+            .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
+            .make(
+                "limits.lag", \.limits.lagMs, .duration(50...60_000),
+                "Lag of an event loop from which new viewers have to wait; after 2 s they are refused."),
+            .make(
+                "limits.publishesPerAddress", \.limits.publishesPerAddress, .count(1...1_000_000),
+                "Pushes that one address may begin per second; bursts may be ten times as large."),
+            .make(
+                "limits.publishesPerCredential", \.limits.publishesPerCredential, .count(1...1_000_000),
+                "The same for one credential: a token's subject, or a signed URL's stream."),
+            .make(
+                "limits.roomsPerAddress", \.limits.roomsPerAddress, .count(1...1_000_000),
+                "Rooms that pushes from one address may create per second; bursts may be twenty times as large."),
+            .make(
+                "limits.roomsPerCredential", \.limits.roomsPerCredential, .count(1...1_000_000), "The same for one credential."),
+            .make(
+                "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
+                "HTTP connections at a time, viewers and event feeds included; the last few are reserved for access.apiFrom."),
+            .make(
+                "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
+                "HTTP connections of one address, plus requests that trusted proxies forward for it; at most three quarters of all."),
+            .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
+            .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
+            .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
-        .make(
-            "apps.mesh.from", \.apps.meshFrom, .networks, "Addresses that may meet in mesh rooms without a channel token; others need one."),
-        .make("apps.mesh.page", \.apps.meshPage, .onOff, "Whether /mesh/ shows a page for trying mesh rooms."),
-        .make("apps.mesh.members", \.apps.meshMembers, .count(2...32), "People in a mesh room; each sends its media to all others."),
-        .make(
-            "apps.tencent.from", \.apps.tencentFrom, .networks,
-            "Addresses that may call the Tencent-compatible API, with a key made by earshot keys create."),
-        .make(
-            "apps.tencent.domains", \.apps.tencentDomains, .hostNames,
-            "The push domains that DomainName may name in that API; empty: any."),
-        .make(
-            "apps.machine.from", \.apps.machineFrom, .networks, "Addresses that may get guest accounts for claw machines, and list these."),
-        .make("apps.machine.hostFrom", \.apps.machineHostFrom, .networks, "Addresses that may create and manage claw machines."),
-        .make("apps.machine.offered", \.apps.machineOfferedMs, .duration(100...day), "How long a player may take to accept a turn."),
-        .make(
-            "apps.machine.playing", \.apps.machinePlayingMs, .duration(100...day), "How long a game lasts before the claw drops by itself."),
-        .make("apps.machine.settling", \.apps.machineSettlingMs, .duration(100...day), "How long the machine may take to tell the result."),
-        .make("apps.classroom.from", \.apps.classroomFrom, .networks, "Addresses that may open and join classes."),
-        .make("apps.classroom.ticket", \.apps.classroomTicketMs, .duration(100...day), "How long a request of a class may be answered."),
-        .make("apps.classroom.lifetime", \.apps.classroomLifetimeMs, .duration(1_000...(30 * day)), "How long a class lasts."),
-        .make(
-            "apps.classroom.offline", \.apps.classroomOfflineMs, .duration(100...day),
-            "How long a class's member may be away before it has left."),
-        .make(
-            "apps.classroom.rongcloud.host", \.apps.rongcloud.host, .optional(.url("http", "https")),
-            "RongCloud's server API, which carries the messages of classes to native apps; not called if not set."),
-        .make("apps.classroom.rongcloud.appKey", \.apps.rongcloud.appKey, .optional(.code(1...64)), "The app's key at RongCloud."),
-        .make(
-            "apps.classroom.rongcloud.secret", \.apps.rongcloud.secret, .optional(.secret(8...256)),
-            "The app's secret at RongCloud, which signs calls and webhooks.", isSecret: true),
-        .make("apps.demo", \.apps.demo, .onOff, "Whether /demo/ shows pages for trying classes and claw machines."),
-        .make("apps.message", \.apps.messageBytes, .size(1_024...(1 << 20)), "Largest message of a channel or mesh connection."),
-        .make(
-            "apps.messageRate", \.apps.messageRate, .count(1...10_000),
-            "Messages a second of one connection; bursts may be four times as large."),
-        .make(
-            "apps.backlog", \.apps.backlogBytes, .size((16 << 10)...(64 << 20)),
-            "Bytes that may wait for a connection that reads slowly; past it, the connection is cut."),
-        .make("apps.members", \.apps.members, .count(2...100_000), "Members of one gathering."),
-        .make("apps.gatherings", \.apps.gatherings, .count(1...1_000_000), "Gatherings at a time, mesh rooms included."),
-        .make("apps.offline", \.apps.offlineMs, .duration(1_000...day), "How long a channel's member may be away before it has left."),
-
-        .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
-        .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
-        .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),
-        .make(
-            "limits.videoMessage", \.limits.videoMessageBytes, .size(message),
-            "Largest video message, tag header not counted; a message has 16 MiB at most."),
-        .make("limits.audioMessage", \.limits.audioMessageBytes, .size(message), "Largest audio message, tag header not counted."),
-        .make("limits.dataMessage", \.limits.dataMessageBytes, .size(message), "Largest data or command message."),
-        .make("limits.partialMessages", \.limits.partialMessages, .count(1...65_600), "Unfinished messages per connection."),
-        .make("limits.partialBytes", \.limits.partialBytes, .size(message), "Bytes of unfinished messages per connection."),
-        .make(
-            "limits.messageBeforePublish", \.limits.messageBytesBeforePublish, .size(message),
-            "Largest message of a connection whose publish is not accepted yet."),
-        .make(
-            "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
-            "Most bytes held for such a connection; while its publish is being decided, the server reads no further."),
-        .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
-        .make(
-            "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
-            "Memory for streams and connections: past it, caches are dropped, then new publishes and plays refused. Default: 60 % of RAM."
-        ),
-        .make(
-            "limits.frameQueue", \.limits.frameQueueBytes, .size((1 << 20)...(1 << 30)),
-            "Bytes of one stream's frames queued for remuxing or recording; past it, video is dropped up to the next keyframe."),
-        .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
-        .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
-        .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
-        .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
-        .make(
-            "limits.lag", \.limits.lagMs, .duration(50...60_000),
-            "Lag of an event loop from which new viewers have to wait; after 2 s they are refused."),
-        .make(
-            "limits.publishesPerAddress", \.limits.publishesPerAddress, .count(1...1_000_000),
-            "Pushes that one address may begin per second; bursts may be ten times as large."),
-        .make(
-            "limits.publishesPerCredential", \.limits.publishesPerCredential, .count(1...1_000_000),
-            "The same for one credential: a token's subject, or a signed URL's stream."),
-        .make(
-            "limits.roomsPerAddress", \.limits.roomsPerAddress, .count(1...1_000_000),
-            "Rooms that pushes from one address may create per second; bursts may be twenty times as large."),
-        .make(
-            "limits.roomsPerCredential", \.limits.roomsPerCredential, .count(1...1_000_000), "The same for one credential."),
-        .make(
-            "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
-            "HTTP connections at a time, viewers and event feeds included; the last few are reserved for access.apiFrom."),
-        .make(
-            "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
-            "HTTP connections of one address, plus requests that trusted proxies forward for it; at most three quarters of all."),
-        .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
-        .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
-        .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
-
-        .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
-        .make("log.format", \.log.format, .choice(ServerConfig.Log.Format.self), "Lines of text, or of JSON."),
-    ]
+            .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
+            .make("log.format", \.log.format, .choice(ServerConfig.Log.Format.self), "Lines of text, or of JSON."),
+        ]
 
     package static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
     static let byEnvironmentName = Dictionary(uniqueKeysWithValues: all.map { ($0.environmentName, $0) })
@@ -367,7 +339,7 @@ extension ConfigSetting {
 }
 
 extension ConfigSetting {
-    private static func make<Value: Sendable>(
+    static func make<Value: Sendable>(
         _ path: String, _ keyPath: any WritableKeyPath<ServerConfig, Value> & Sendable, _ kind: ConfigValueKind<Value>, _ help: String,
         flag: String? = nil, isSecret: Bool = false
     ) -> ConfigSetting {
