@@ -5,7 +5,7 @@ import Talk
 
 /// The forms of events' data, in the order of the kinds.
 enum EventData {
-    private static func form(_ name: String, _ parts: [Schema.Property]...) -> Schema { .named(name, .object(parts.flatMap(\.self))) }
+    static func form(_ name: String, _ parts: [Schema.Property]...) -> Schema { .named(name, .object(parts.flatMap(\.self))) }
 
     // MARK: Rooms
 
@@ -49,7 +49,7 @@ enum EventData {
     }
 
     /// The members that most events of rooms have.
-    private static func room(
+    static func room(
         _ states: [RoomState] = RoomState.allCases, _ reasons: [StateReason] = StateReason.allCases
     ) -> [Schema.Property] {
         [
@@ -170,55 +170,6 @@ enum EventData {
         [
             .always("ticketId", .text, "The ticket."), .always("kind", .example("speak"), "What is asked for; the app's word."),
             .always("from", .text, "The member that asks."), .always("to", .text, "The member that is asked."),
-        ])
-
-    // MARK: Classes and machines
-
-    static let memberRole = Self.form(
-        "MemberRoleData", Self.room(),
-        [
-            .always("userId", .text, "The member."),
-            .always("role", .words(["assistant", "teacher", "student", "audience"]), "The role now."),
-        ])
-
-    static let assistantTransferred = Self.form(
-        "AssistantTransferredData", Self.room(),
-        [.always("from", .text, "The assistant until now."), .always("to", .text, "The assistant from now on.")])
-
-    static let deviceChanged = Self.form(
-        "DeviceChangedData", Self.room(),
-        [
-            .always("userId", .text, "The member."), .always("track", .words(["camera", "microphone"]), "What was switched."),
-            .always("isOn", .flag, "Whether it is on."),
-        ])
-
-    static let displayChanged = Self.form(
-        "DisplayChangedData", Self.room(), [.always("display", .text, "What is shown, as its clients write it; empty: nothing.")])
-
-    static let board = Self.form(
-        "BoardData", Self.room(),
-        [
-            .always("boardId", .text, "The whiteboard."), .always("name", .text, "Its name."),
-            .always("page", .natural, "The page that it shows."),
-        ])
-
-    /// Each turn of a player has an id of its own.
-    private static let turnParts: [Schema.Property] = [
-        .always("player", .text, "The player."), .always("uuid", .text, "The turn's id."),
-    ]
-
-    static let turn = Self.form("TurnData", Self.room(), Self.turnParts)
-
-    static let gameDropped = Self.form(
-        "GameDroppedData", Self.room(), Self.turnParts, [.always("byClock", .flag, "Whether the time was over.")])
-
-    static let gameResult = Self.form("GameResultData", Self.room(), Self.turnParts, [.always("won", .flag, "Whether the player has won.")])
-
-    static let gameEnded = Self.form(
-        "GameEndedData", Self.room(), Self.turnParts,
-        [
-            .always(
-                "endReason", .words(["result", "noResult", "playerLeft", "deviceGone", "serverRestart", "ended"]), "Why the game is over.")
         ])
 
     static let sessionKicked = Self.form(
@@ -364,45 +315,4 @@ enum EventData {
             .always("byMs", .integer, "How far room time was moved, in milliseconds."),
             .always("rooms", .count, "The number of rooms whose times moved."),
         ])
-}
-
-extension Schema {
-    fileprivate static let text = OutputType<String>.text.schema
-    fileprivate static let instant = OutputType<Int64>.instant.schema
-    fileprivate static let count = OutputType<Int64>.count.schema
-    fileprivate static let flag = OutputType<Bool>.flag.schema
-    fileprivate static let integer = Schema.keywords("integer")
-    /// From 1.
-    fileprivate static let natural = Schema.keywords("integer", ("minimum", 1))
-
-    fileprivate static func choice<Word: RawRepresentable<String>>(of words: [Word]) -> Schema { .words(words.map(\.rawValue)) }
-
-    fileprivate static func numbers(_ numbers: [Int]) -> Schema {
-        .keywords("integer", ("enum", .array(Set(numbers).sorted().map { .integer(Int64($0)) })))
-    }
-
-    /// Text of which this is typical.
-    fileprivate static func example(_ text: String) -> Schema { .keywords("string", ("examples", [.string(text)])) }
-}
-
-extension Schema.Property {
-    /// A member that is always there.
-    fileprivate static func always(_ name: String, _ schema: Schema, _ help: String) -> Schema.Property {
-        Schema.Property(name: name, schema: schema, help: help, isRequired: true)
-    }
-
-    /// A member that is absent when there is no such thing; events have no null.
-    fileprivate static func maybe(_ name: String, _ schema: Schema, _ help: String) -> Schema.Property {
-        Schema.Property(name: name, schema: schema, help: help, isRequired: false)
-    }
-
-    /// The same value under its former name.
-    fileprivate static func former(_ name: String, of present: String, _ schema: Schema) -> Schema.Property {
-        Schema.Property(name: name, schema: schema, help: "Former name of \(present).", isRequired: true, isDeprecated: true)
-    }
-
-    /// The same member, there together with the others of its group or not at all.
-    fileprivate func sometimes(_ group: String) -> Schema.Property {
-        Schema.Property(name: self.name, schema: self.schema, help: self.help, isRequired: false, group: group)
-    }
 }
