@@ -151,7 +151,8 @@ package final class Server: Sendable {
         let parts = self.parts
         // The first in the list ends last.
         let first: [any Service] = [
-            parts.outbound, RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
+            CloseLogService(closes: parts.connections.closes), parts.outbound,
+            RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
             RecordingService(parts.recordings),
             SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
@@ -200,6 +201,21 @@ private struct WatchdogService: Service {
     func run() async throws {
         try await gracefulShutdown()
         WatchdogThread.endProcess(after: Self.hardLimit)
+    }
+}
+
+/// Tells once a second, and at the end, of the ends that had no line of their own.
+private struct CloseLogService: Service {
+    let closes: CloseLog
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                self.closes.tell()
+            }
+        }
+        self.closes.tell()
     }
 }
 

@@ -332,13 +332,12 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     private func logClose(_ end: ConnectionLifecycle.End) {
         self.services.connections.counters.update { $0.closed[end.reason, default: 0] += 1 }
-        guard let held = self.services.connections.closeFlood.pass(nowMs: self.nowMs) else { return }
+        guard self.services.connections.closes.pass(end.reason, isPublisher: self.isPublisher, nowMs: self.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(end.reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((self.nowMs - self.openedMs) / 1_000)",
         ]
         if let detail = end.detail { metadata["detail"] = "\(detail)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info("Connection closed", metadata: metadata)
     }
 

@@ -367,6 +367,7 @@ import Testing
         config.hooks = ServerConfig.Hooks()
         config.webhooks.key = nil
         config.apps.rongcloud = ServerConfig.RongCloud()
+        config.apps.classroomWhiteboard = nil
         config.recording.directory = nil
         config.snapshots.directory = nil
         config.limits.memoryBytes = nil
