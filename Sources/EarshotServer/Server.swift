@@ -165,14 +165,16 @@ package final class Server: Sendable {
             + [ReloadService(certificate: self.certificate, log: self.log), DrainService(parts: parts)]
     }
 
-    /// Runs until SIGTERM or SIGINT, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
+    /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
     /// trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
-        let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService()]
+        let drain = Duration.milliseconds(self.config.drain.timeoutMs)
+        let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
         var configuration = ServiceGroupConfiguration(
             // Shutdown begins with the last service.
             services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
-        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        // These begin after the drain.
+        configuration.maximumGracefulShutdownDuration = .seconds(4) + drain
         try await ServiceGroup(configuration: configuration).run()
     }
 
@@ -196,11 +198,12 @@ private struct AnnounceService: Service {
 
 /// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
 private struct WatchdogService: Service {
+    let drain: Duration
     private static let hardLimit = Duration.milliseconds(4_800)
 
     func run() async throws {
         try await gracefulShutdown()
-        WatchdogThread.endProcess(after: Self.hardLimit)
+        WatchdogThread.endProcess(after: Self.hardLimit + self.drain)
     }
 }
 
@@ -226,6 +229,7 @@ private struct DrainService: Service {
 
     func run() async throws {
         try await gracefulShutdown()
+        await Drain(self.parts).run()
         self.parts.log.info("Shutting down: notifying the clients")
         await self.parts.streams.drain()
         // Gives the last bytes time to leave; idle sockets close by themselves before.

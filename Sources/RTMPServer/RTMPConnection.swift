@@ -321,6 +321,13 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.closeWhenSent()
     }
 
+    package func askToReconnect(to tcURL: String?) -> Bool {
+        guard !self.isEnding, self.session.askToReconnect(to: tcURL) else { return false }
+        self.performRequests()
+        self.writer?.flush()
+        return true
+    }
+
     /// Sends publishers and players the shutdown in RTMP's terms, then closes.
     package func shutDown(_ reason: CloseReason) {
         let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
