@@ -24,7 +24,7 @@ extension ServerSession {
     /// Asks the client to connect again, to `tcUrl` or where it connected to (Enhanced RTMP v2, Reconnect Request). False for a client that has not
     /// said that it can (`capsEx` 1): nothing is sent.
     package mutating func askToReconnect(to tcURL: String?) -> Bool {
-        guard case .connected(let connect) = self.phase, connect.capsEx & 1 != 0 else { return false }
+        guard self.mayReconnect else { return false }
         self.status(
             0, Status(StatusCode.connectReconnectRequest, "The server is about to end; please connect again."),
             tcURL.map { [AMF0Property(name: "tcUrl", value: .string($0))] } ?? [])

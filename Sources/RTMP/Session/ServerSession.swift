@@ -38,6 +38,9 @@ package struct ServerSession {
         self.streams = NetStreams(limit: limits.messageStreams)
     }
 
+    /// Whether the client has said that it can connect again when asked (Enhanced RTMP v2, `capsEx` 1). False before `connect` is accepted.
+    var mayReconnect: Bool { if case .connected(let connect) = self.phase { connect.capsEx & 1 != 0 } else { false } }
+
     package var isConnected: Bool {
         if case .connected = self.phase { true } else { false }
     }

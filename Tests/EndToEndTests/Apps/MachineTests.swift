@@ -129,7 +129,7 @@ import Testing
     /// Times run out by the server's clock: nobody answers, nobody drops, no result.
     @Test func timesThatRunOut() async throws {
         try await TestServer.run({
-            $0.apps.machineOfferedMs = 3_000
+            $0.apps.machineOfferedMs = 10_000
             $0.apps.machinePlayingMs = 300
             $0.apps.machineSettlingMs = 500
         }) { server in

@@ -72,7 +72,7 @@ import Testing
 
     private static func configure(_ config: inout ServerConfig) {
         config.limits.httpConnections = 400
-        config.http.firstWaitMs = 50_000
+        config.http.firstWaitMs = 600_000
         config.access.apiFrom = [.address([127, 0, 0, 2])]
         config.access.playFrom = CIDR.any
     }

@@ -193,7 +193,7 @@ import Testing
     @Test func connectionsAreCounted() async throws {
         try await TestServer.runSecure({
             $0.limits.httpConnections = 2
-            $0.http.firstWaitMs = 50_000
+            $0.http.firstWaitMs = 600_000
         }) { server in
             try await server.makeRoom("cam1")
             let first = try await HTTP2Client.open(server.secure)

@@ -225,7 +225,7 @@ import Testing
             Self.trusting(&$0)
             $0.limits.httpPerAddress = 1
             $0.access.playFrom = CIDR.any
-            $0.http.firstWaitMs = 50_000
+            $0.http.firstWaitMs = 600_000
         }) { server in
             try await server.makeRoom("cam1")
             var open: [SocketClient] = []
