@@ -16,7 +16,8 @@ players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-ba
     util-linux:setpriv chromium: rtmpdump:rtmpdump nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
-test=("${players[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert)
+test=("${players[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
+    prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 # The other ends of links in the tests.

@@ -24,7 +24,7 @@ package final class AppServices: Sendable {
     package let counters = AppCounters()
     package let mesh: MeshService
     package let gatherings: Gatherings
-    let boards: Boards
+    package let boards: Boards
     /// Nil when RongCloud is not configured.
     let rongCloud: RongCloudBridge?
     let externalBoards: ExternalBoards?

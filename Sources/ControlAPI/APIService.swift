@@ -29,7 +29,7 @@ package final class APIService: Sendable {
         self.services = services
         self.table = APITable(APIRoute.all)
         self.limits = RateLimits(rate: services.config.api.rateLimit)
-        self.authentication = Authentication(registry: services.rooms, limits: self.limits, sessions: sessions)
+        self.authentication = Authentication(registry: services.rooms, limits: self.limits, figures: services.figures, sessions: sessions)
         self.idempotency = Idempotency(registry: services.rooms, log: services.log)
         self.crossOrigin = CrossOrigin(services.config.api.allowOrigins)
         self.auditor = auditor
@@ -55,6 +55,14 @@ package final class APIService: Sendable {
         answer.headers.append(contentsOf: headers)
         let response = answer.response(to: request)
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    /// The pattern of the call that a request is for, such as "/api/v1/rooms/{roomId}"; ``RequestFigures/unmatched`` for none.
+    package func pattern(of request: Request) -> String {
+        let path = request.uri.path
+        guard path.hasPrefix(Self.prefix), case .route(let route, _) = self.table.match(request.method, path.dropFirst(Self.prefix.count))
+        else { return RequestFigures.unmatched }
+        return Self.prefix + route.path
     }
 
     private func log(_ message: Logger.Message, _ error: String, _ context: APIContext) {
@@ -224,6 +232,7 @@ package final class APIService: Sendable {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }
         guard outcome.isAllowed else {
+            self.services.figures.callOverRate()
             var error = APIError(
                 .tooManyRequests, .rateLimited,
                 "More than \(self.limits.rate) calls a second with this token; the server's setting api.rateLimit is the limit.")

@@ -31,13 +31,15 @@ package final class APIServices: Sendable {
     let statistics: Statistics?
     let webhookTester: WebhookTester
     let apps: AppServices
+    package let figures: MetricFigures
     /// Tickets for the event feed, which take the place of tokens in URLs.
     package let tickets = EventTickets()
 
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
-        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices
+        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices,
+        figures: MetricFigures
     ) {
         self.config = config
         self.keys = keys
@@ -55,6 +57,7 @@ package final class APIServices: Sendable {
         self.statistics = statistics
         self.webhookTester = webhookTester
         self.apps = apps
+        self.figures = figures
     }
 
     var clients: ClientAddresses { self.connections.clients }

@@ -10,45 +10,79 @@ import Playback
 /// Routes of the HTTP port: health checks for load balancers, metrics, HLS, and the API under `/api/v1`.
 struct APIRouter {
     let readiness: Readiness
-    let playback: PlaybackServices
     /// Shared by all ports, so that a token's rate limit counts across them.
     let service: APIService
     /// Nil when the console is switched off.
     let console: ConsoleService?
     let apps: AppRoutes
+    private let hls: HLSEndpoint
+    private let requests: RequestFigures
+
+    init(
+        readiness: Readiness, playback: PlaybackServices, service: APIService, console: ConsoleService?, apps: AppRoutes,
+        requests: RequestFigures
+    ) {
+        self.readiness = readiness
+        self.hls = HLSEndpoint(services: playback)
+        self.service = service
+        self.console = console
+        self.apps = apps
+        self.requests = requests
+    }
 
     func router() -> Router<APIContext> {
         let router = Router(context: APIContext.self, options: .autoGenerateHeadEndpoints)
         let readiness = self.readiness
         let service = self.service
-        let console = self.console
-        let apps = self.apps
-        let hls = HLSEndpoint(services: self.playback)
-        router.add(middleware: AnswerHeaders(service: service))
+        let requests = self.requests
+        router.add(middleware: AnswerHeaders(service: service, requests: requests))
         // Health checks need no token: they reveal only the server's health.
-        router.get("/healthz") { _, _ in "ok\n" }
-        router.get("/readyz") { _, _ in
-            guard let problem = await readiness.problem() else { return "ready\n".plain }
-            return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
+        router.get("/healthz") { request, _ in await requests.timed("/healthz", request) { "ok\n".plain } }
+        router.get("/readyz") { request, _ in
+            await requests.timed("/readyz", request) {
+                guard let problem = await readiness.problem() else { return "ready\n".plain }
+                return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
+            }
         }
         // Prometheus' default path.
         router.get("/metrics") { request, context in
-            var head = request.head
-            head.path = "/api/v1/metrics"
-            return await service.respond(to: Request(head: head, body: request.body), context)
+            await requests.timed("/metrics", request) {
+                var head = request.head
+                head.path = "/api/v1/metrics"
+                return await service.respond(to: Request(head: head, body: request.body), context)
+            }
         }
         // The API matches paths itself: an encoded slash stays within its part, and 405 lists the path's methods.
         for path: RouterPath in ["", "/**"] {
             for method: HTTPRequest.Method in [.get, .head, .post, .put, .patch, .delete, .options] {
-                router.on(path, method: method) { request, context in
-                    if let answer = await apps.respond(to: request, context) { return answer }
-                    if let page = await console?.respond(to: request, context) { return page }
-                    if let media = await hls.respond(to: request, context) { return media }
-                    return await service.respond(to: request, context)
-                }
+                router.on(path, method: method, use: self.answer)
             }
         }
         return router
+    }
+
+    /// Asks one part after another whether the path is theirs.
+    @Sendable private func answer(_ request: Request, _ context: APIContext) async -> Response {
+        let began = ContinuousClock.now
+        func counted(_ route: String, _ answer: Response) -> Response {
+            self.requests.answered(route, request.method, answer.status, after: ContinuousClock.now - began)
+            return answer
+        }
+        if let answer = await self.apps.respond(to: request, context) { return counted("apps", answer) }
+        if let page = await self.console?.respond(to: request, context) { return counted("console", page) }
+        if let media = await self.hls.respond(to: request, context) {
+            return counted(request.uri.path.contains(".hls/") ? "/{app}/{stream}.hls/{file}" : "/{app}/{stream}.m3u8", media)
+        }
+        return counted(self.service.pattern(of: request), await self.service.respond(to: request, context))
+    }
+}
+
+extension RequestFigures {
+    fileprivate func timed(_ route: String, _ request: Request, _ body: () async -> Response) async -> Response {
+        let began = ContinuousClock.now
+        let answer = await body()
+        self.answered(route, request.method, answer.status, after: ContinuousClock.now - began)
+        return answer
     }
 }
 
@@ -59,6 +93,7 @@ extension String {
 /// Adds the headers that every answer carries.
 private struct AnswerHeaders: RouterMiddleware {
     let service: APIService
+    let requests: RequestFigures
 
     func handle(_ request: Request, context: APIContext, next: (Request, APIContext) async throws -> Response) async throws -> Response {
         var response: Response
@@ -66,7 +101,7 @@ private struct AnswerHeaders: RouterMiddleware {
             response = try await next(request, context)
         } catch is any HTTPResponseError {
             // The router does not have the method; the API table answers with those that exist.
-            response = await self.service.respond(to: request, context)
+            response = await self.requests.timed(RequestFigures.unmatched, request) { await self.service.respond(to: request, context) }
         }
         if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
         response.headers[.xContentTypeOptions] = "nosniff"

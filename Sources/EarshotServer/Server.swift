@@ -54,13 +54,15 @@ package final class Server: Sendable {
         settings.audit = config.api.audit
         settings.webhooks = config.webhooks.targets
         settings.notifies = { $0.takes($1) }
+        let figures = MetricFigures()
+        settings.committed = { figures.committed(micros: $0, isStored: $1) }
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
         let rooms = try RoomRegistry(
             directory: config.data.directory, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
         for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)
-        let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, log: log)
+        let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, group: group)]
@@ -69,6 +71,7 @@ package final class Server: Sendable {
             store.warn(log)
             listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, group: group))
             self.certificate = store
+            figures.certificateEnds { [store] in store.ends }
         } else {
             self.certificate = nil
         }
@@ -89,7 +92,7 @@ package final class Server: Sendable {
         let responder = APIRouter(
             readiness: parts.readiness, playback: playback,
             service: APIService(services: parts.api, auditor: auditor, sessions: login?.sessions),
-            console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps)
+            console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), requests: figures.requests
         ).router().buildResponder()
         var http = [
             HTTPService(
@@ -115,7 +118,8 @@ package final class Server: Sendable {
         let address = config.urls.http.flatMap { PublicAddress.host($0.split(separator: "/").dropFirst().first.map(String.init) ?? "") }
         let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
         return ConsoleLogin(
-            sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit), parts.connections, config.access,
+            sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit, figures: parts.api.figures),
+            parts.connections, config.access,
             parts.memory.ledger, auditor)
     }
 

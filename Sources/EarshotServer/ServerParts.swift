@@ -51,7 +51,10 @@ package final class ServerParts: Sendable {
     let readiness: Readiness
     package let log: Logger
 
-    package init(config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, log: Logger) {
+    package init(
+        config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, figures: MetricFigures = MetricFigures(),
+        log: Logger
+    ) {
         self.config = config
         self.keys = keys
         self.rooms = rooms
@@ -91,7 +94,8 @@ package final class ServerParts: Sendable {
             webhookTester: WebhookTester(
                 config.webhooks,
                 sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
-                outbound: self.outbound), apps: self.apps)
+                outbound: self.outbound), apps: self.apps, figures: figures)
+        figures.windowBytes { [remuxers = self.remuxers] in remuxers.windowBytes }
         self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)
@@ -129,6 +133,7 @@ package final class ServerParts: Sendable {
     func handleRooms(_ publish: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.control.handleRoomOutcomes()
         self.control.observeEvents(publish)
+        self.control.observeEvents { [figures = self.api.figures] in figures.happened($0) }
         self.control.observeEvents { [talk = self.talk] in talk.handle($0) }
         self.control.observeEvents { [weak apps = self.apps] in apps?.handle($0) }
         self.control.observeOutcomes { [recordings = self.recordings] in recordings.handle($0) }

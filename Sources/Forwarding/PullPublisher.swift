@@ -135,11 +135,12 @@ final class PullPublisher: RoomPublisher {
     }
 
     private func report(_ token: StreamState.Token, _ end: PushEnd) {
-        self.admission.streams.pushEnded(self.stream, token, seen: nil) {
+        self.admission.streams.pushEnded(
+            self.stream, token, on: nil, seen: nil,
             FinishedPush(
                 path: self.stream.path, room: self.grant.roomID.rawValue, session: self.session, user: nil, address: self.address,
                 source: .pull, client: nil, durationMs: LoopSweeper.nowMs - self.sinceMs, bytes: self.state.withLock { $0.bytes }, end: end)
-        }
+        )
     }
 
     /// Returns the token, but only once.

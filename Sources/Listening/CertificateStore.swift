@@ -70,6 +70,9 @@ package final class CertificateStore: Sendable {
         .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
+    /// When the first certificate of the chain expires, in seconds since 1970.
+    package var ends: Int64? { self.contexts.withLock { $0.lifetimes.map(\.ends).min() } }
+
     // MARK: Warnings
 
     /// Warnings about certificates that are not valid at `nowMs` (since 1970), or expire soon. For the log, at each load.

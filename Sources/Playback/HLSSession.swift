@@ -122,12 +122,12 @@ package final class HLSSession: LiveConnection, Sendable {
     }
 
     private func report(_ reason: CloseReason) {
-        self.streams.playEnded(self.stream) {
+        self.streams.playEnded(
+            self.stream, on: self.loop,
             FinishedPlay(
                 path: self.path, room: self.play.pass.room, session: self.id, user: self.play.pass.user, address: self.remote,
                 transport: .hls, client: self.client, durationMs: self.loop.relay.nowMs - self.openedMs,
-                bytes: self.state.withLock { $0.bytesOut }, reason: reason)
-        }
+                bytes: self.state.withLock { $0.bytesOut }, reason: reason))
     }
 
     package func count(into figures: inout LoopFigures) {

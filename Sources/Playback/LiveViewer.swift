@@ -218,14 +218,14 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     }
 
     private func report(_ viewer: Viewer, of stream: Relay.Stream, endedAtMs: Int64) {
-        self.services.streams.playEnded(stream) {
-            let pass = self.play.grant.pass
-            return FinishedPlay(
+        let pass = self.play.grant.pass
+        self.services.streams.playEnded(
+            stream, on: self.loop,
+            FinishedPlay(
                 path: stream.path, room: pass.room, session: self.id, user: pass.user, address: self.addressKey,
                 transport: self.play.transport, client: self.play.client.map { String($0.prefix(Self.longestClient)) },
                 durationMs: endedAtMs - viewer.joinedMs, bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed,
-                skippedFrames: viewer.gate.skippedFrames, longestBehindMs: viewer.longestBehindMs)
-        }
+                skippedFrames: viewer.gate.skippedFrames, longestBehindMs: viewer.longestBehindMs))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -140,13 +140,13 @@ extension RTMPConnection {
 
     private func report(_ play: Play) {
         let viewer = play.viewer
-        self.services.streams.playEnded(play.stream) {
+        self.services.streams.playEnded(
+            play.stream, on: self.loop,
             FinishedPlay(
                 path: play.stream.path, room: play.pass.room, session: self.id, user: play.pass.user, address: self.addressKey,
                 transport: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion, durationMs: self.nowMs - viewer.joinedMs,
                 bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed, skippedFrames: viewer.gate.skippedFrames,
-                longestBehindMs: viewer.longestBehindMs)
-        }
+                longestBehindMs: viewer.longestBehindMs))
     }
 
     // MARK: Links of other servers

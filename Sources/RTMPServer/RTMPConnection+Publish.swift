@@ -204,12 +204,12 @@ extension RTMPConnection {
 extension RTMPConnection {
     private func report(_ publishing: Publishing, _ token: StreamState.Token, _ end: PushEnd) {
         let admission = publishing.admission
-        self.services.streams.pushEnded(publishing.stream, token, seen: admission.session.firstMedia) {
+        self.services.streams.pushEnded(
+            publishing.stream, token, on: self.loop, seen: admission.session.firstMedia,
             FinishedPush(
                 path: publishing.stream.path, room: admission.session.roomID?.rawValue, session: self.id, user: admission.pass.user,
                 address: self.addressKey, source: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion,
-                durationMs: self.nowMs - publishing.sinceMs, bytes: publishing.bytes, end: end)
-        }
+                durationMs: self.nowMs - publishing.sinceMs, bytes: publishing.bytes, end: end))
     }
 }
 

@@ -53,6 +53,8 @@ package struct FanoutRing: Sendable {
     package var head: Int { self.base + self.messages.count }
     /// Bytes held. Includes bookkeeping, so that a flood of tiny messages counts at its true cost.
     package var bytes: Int { self.totalBytes }
+    /// The part of these that joiners begin with.
+    package var cachedBytes: Int { self.gopStart == nil ? 0 : self.gopBytes }
 
     /// Copies the ring into memory of its own, for another loop. Shared storage would be copied by whichever loop appends first, and the
     /// thread sanitizer, which does not see reference counts, reports the other loop's later writes as a race.

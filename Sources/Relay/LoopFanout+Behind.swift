@@ -80,6 +80,7 @@ extension LoopFanout {
                 viewer.sink.setLowWater(lowWater)
             }
             viewer.judgeBurst(in: self, limitMs: limitMs, nowMs: nowMs)
+            self.noteBehind(viewer, nowMs: nowMs)
         }
     }
 

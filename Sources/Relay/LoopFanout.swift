@@ -1,5 +1,6 @@
 import LibC
 import Media
+import NIOCore
 
 /// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
 package final class LoopFanout {
@@ -39,10 +40,13 @@ package final class LoopFanout {
     /// Where the lap around the viewers continues, and how many are left in it.
     private var nextVisited = 0
     private var unvisited = 0
+    /// The beginning of the turn in which a lap of several turns began.
+    var lapBegan: NIODeadline?
+    let figures: RelayFigures
 
     init(
         _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
-        nowMs: Int64
+        figures: RelayFigures, nowMs: Int64
     ) {
         self.stream = stream
         self.packaging = packaging
@@ -52,6 +56,7 @@ package final class LoopFanout {
         self.isSeeded = isSeeded
         self.ledger = policy.ledger
         self.encoder = encoder
+        self.figures = figures
         self.rate = RecentRate(nowMs: nowMs)
         self.rate.seed(ring, nowMs: nowMs)
     }
@@ -332,6 +337,7 @@ package final class LoopFanout {
             }
             viewer.cursor = cursor
         }
+        if viewer.isJoining { self.noteJoin(of: viewer, nowMs: nowMs) }
     }
 
     /// Updates the stall after a send: the viewer has everything, or its socket is full.

@@ -38,6 +38,8 @@ package final class RelayLoop: @unchecked Sendable {
     private var lateness = Lateness()
     /// How late the loop is, for any thread.
     package let pressure = LoopPressure()
+    /// How promptly it serves its viewers.
+    package let figures = RelayFigures()
     /// Called at the end of each sweep.
     package var whenSwept: (() -> Void)?
 
@@ -124,7 +126,8 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func makeFanout(_ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool) -> LoopFanout {
         let fanout = LoopFanout(
-            stream, packaging, ring: ring, isSeeded: isSeeded, encoder: self.encoder(packaging), policy: self.policy, nowMs: self.nowMs)
+            stream, packaging, ring: ring, isSeeded: isSeeded, encoder: self.encoder(packaging), policy: self.policy,
+            figures: self.figures, nowMs: self.nowMs)
         self.fanouts[FanoutKey(stream, packaging)] = fanout
         return fanout
     }
@@ -250,6 +253,8 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func pumpDirty() {
         let nowMs = self.nowMs
+        let began = NIODeadline.now()
+        var laps: UInt64 = 0
         var sends = self.sendsPerTurn
         // Still counts as scheduled: fanouts marked meanwhile are pumped here, or in the next turn.
         self.isPumping = true
@@ -258,7 +263,11 @@ package final class RelayLoop: @unchecked Sendable {
             fanout.pumpOn(sends: &sends, scratch: self.scratch, policy: self.policy, nowMs: nowMs)
             if !fanout.isDue {
                 fanout.isQueued = false
-            } else if isWholeTurn {
+                if let lapBegan = fanout.lapBegan.take() { self.noteLaps(1, since: lapBegan) } else { laps += 1 }
+                continue
+            }
+            if fanout.lapBegan == nil { fanout.lapBegan = began }
+            if isWholeTurn {
                 self.dirty.append(fanout)
             } else {
                 // It only had the rest of another's turn, so it goes first in the next.
@@ -266,6 +275,7 @@ package final class RelayLoop: @unchecked Sendable {
             }
         }
         self.isPumping = false
+        if laps > 0 { self.noteLaps(laps, since: began) }
         self.isPumpScheduled = !self.dirty.isEmpty
         guard self.isPumpScheduled else { return }
         if let turns = self.turns { return turns.next(self.pumpTask) }
@@ -326,6 +336,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// Judges how late the loop is, and sheds viewers when refusing new ones is not enough.
     private func judgeLoad(waitMs: Int64, lateMs: Int64, nowMs: Int64) {
+        self.figures.noteLag(ms: max(waitMs, lateMs))
         self.load.sample(lagMs: max(waitMs, lateMs), elapsedMs: LoopLoad.sampleMs + lateMs)
         self.pressure.publish(self.load)
         guard self.load.level == .overloaded else { return }

@@ -76,6 +76,8 @@ package struct StreamSnapshot: Sendable {
     package let health: StreamHealth?
     package let viewers: Int
     package let ringBytes: Int
+    /// The part of these that joiners begin with.
+    package let cachedBytes: Int
     /// What the publisher's metadata says.
     let announced: AnnouncedFigures
 

@@ -52,6 +52,9 @@ package final class Viewer {
     package let joinedMs: Int64
     /// How far behind live it was allowed to start.
     private(set) var headStart = HeadStart()
+    /// Whether there was something for it when it came, none of which it has been sent yet; and where it began.
+    var isJoining = false
+    private(set) var joinSequence = 0
     /// How long its own socket has kept it waiting.
     var stall = SocketStall()
     /// How far behind live it was seen at worst, in milliseconds; seen every few seconds.
@@ -122,6 +125,8 @@ package final class Viewer {
         self.cursor = point.sequence
         self.prelude = fanout.encodedPrelude(point.prelude, at: point.sequence)
         self.preludeIndex = 0
+        self.isJoining = fanout.ring.head > fanout.ring.base
+        self.joinSequence = point.sequence
         if point.waitsForKeyframe { self.gate.skipVideo(untilKeyframeFrom: point.sequence) }
         self.beginBurst(in: fanout, nowMs: nowMs)
     }

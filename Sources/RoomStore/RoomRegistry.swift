@@ -19,6 +19,8 @@ package actor RoomRegistry {
         package var isExclusive = true
         /// Below this much free disk, no room is created and no push begins.
         package var disk = DiskFloor()
+        /// Hears how long each transaction took, in microseconds, and whether it is on disk. On the registry's queue; must not block.
+        package var committed: @Sendable (_ micros: Int64, _ isStored: Bool) -> Void = { _, _ in }
         /// Limits of the queue in front of the store.
         var intake = SubmissionQueue.Limits()
         package init() {}
@@ -308,6 +310,7 @@ package actor RoomRegistry {
         var completions: [@Sendable () -> Void] = []
         var done = WorkResults()
         let shortage = self.settings.disk.shortage
+        let began = ContinuousClock.now
         do {
             try self.store.transaction { store in
                 for operation in batch {
@@ -327,12 +330,14 @@ package actor RoomRegistry {
                 }
             }
         } catch {
+            self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
             self.note(error) { $0.failedCommits += 1 }
             self.failing.store(true, ordering: .relaxed)
             self.failure = RoomStore.registryError(error)
             for operation in batch where operation.kind == .call { operation.fail(self.failure) }
             return batch.filter(\.kind.isFact)
         }
+        self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), true)
         self.failing.store(false, ordering: .relaxed)
         self.counted.withLock {
             $0.commits += 1

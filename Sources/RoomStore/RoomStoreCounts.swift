@@ -1,6 +1,15 @@
 import Rooms
 
 extension StoreAccess {
+    func figures() throws -> StoreFigures {
+        StoreFigures(
+            rooms: try self.roomCounts(),
+            waitingNotices: Int(
+                try self.number(
+                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT ?)", [StoreFigures.mostCounted]) ?? 0),
+            oldestNoticeAt: try self.number("SELECT min(at) FROM outbox WHERE state = 'pending'"))
+    }
+
     func counts() throws -> RoomCounts {
         let live = RoomState.live.rawValue
         return RoomCounts(

@@ -270,6 +270,9 @@ extension ConfigSetting {
             .make(
                 "stats.maxRows", \.stats.maxRows, .count(10_000...100_000_000),
                 "Most rows of minutes, of ten minutes, of plays and of pushes, about 150 bytes each; the oldest are deleted first."),
+            .make(
+                "metrics.streams", \.metrics.streams, .streamPatterns,
+                "Streams with figures of their own in /metrics, 200 at most; * stands for any text."),
         ] + Self.apps + [
             .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
             .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),

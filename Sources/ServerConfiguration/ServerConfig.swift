@@ -27,6 +27,7 @@ package struct ServerConfig: Sendable, Equatable {
     package var snapshots = Snapshots()
     package var talk = Talk()
     package var stats = Stats()
+    package var metrics = Metrics()
     package var apps = Apps()
     package var limits = Limits()
     package var drain = Drain()
@@ -297,6 +298,13 @@ package struct ServerConfig: Sendable, Equatable {
         package var keepMs: Int64 = 31 * 86_400_000
         /// Rows of each table: minutes, ten minutes, plays, pushes.
         package var maxRows = 500_000
+        package init() {}
+    }
+
+    /// What `/metrics` shows.
+    package struct Metrics: Sendable, Equatable {
+        /// Streams that have figures of their own there.
+        package var streams: [StreamPattern] = []
         package init() {}
     }
 

@@ -18,7 +18,11 @@ extension TalkChannel {
 
     /// Mixes with listeners now, and totals since the channel began.
     package var totals: (mixes: Int, totals: TalkTotals) {
-        self.state.withLock { (($0.isTicking ? $0.mixes : 0), $0.totals) }
+        self.state.withLock { state in
+            var totals = state.totals
+            if !state.isTicking { totals.delayMs = 0 }
+            return ((state.isTicking ? state.mixes : 0), totals)
+        }
     }
 
     package var snapshot: TalkSnapshot {

@@ -118,6 +118,7 @@ final class TalkEngine: @unchecked Sendable {
     private func matchVoices(_ talkers: [Plan.Talker]) {
         for (id, voice) in Array(self.voices) where !talkers.contains(where: { $0.id == id && $0.inbox === voice.inbox }) {
             self.ended.add(voice)
+            self.ended.delayMs = 0
             self.voices[id] = nil
         }
         for talker in talkers where self.voices[talker.id] == nil { self.voices[talker.id] = TalkVoice(talker.inbox) }
@@ -249,8 +250,11 @@ package struct TalkTotals: Sendable {
     package var damaged: UInt64 = 0
     /// Frames dropped undecoded because there were too many.
     package var skipped: UInt64 = 0
+    /// Milliseconds that the latest of the present voices waits before it is mixed; no total.
+    package var delayMs = 0.0
 
     package mutating func add(_ voice: TalkVoice) {
+        self.delayMs = max(self.delayMs, voice.jitter.counters.delayMs)
         self.underruns += voice.jitter.counters.underruns
         self.dropped += voice.jitter.counters.dropped
         self.damaged += voice.damaged
@@ -263,6 +267,7 @@ package struct TalkTotals: Sendable {
         self.dropped += other.dropped
         self.damaged += other.damaged
         self.skipped += other.skipped
+        self.delayMs = max(self.delayMs, other.delayMs)
     }
 }
 

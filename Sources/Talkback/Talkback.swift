@@ -73,6 +73,7 @@ package final class Talkback: Sendable {
     /// Mixes with listeners now, and totals since the server started.
     package var totals: (mixes: Int, totals: TalkTotals) {
         var sum = (mixes: 0, totals: self.ended.withLock { $0 })
+        sum.totals.delayMs = 0
         for channel in self.channels.withLock({ Array($0.values) }) {
             let part = channel.totals
             sum.mixes += part.mixes

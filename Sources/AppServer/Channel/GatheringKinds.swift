@@ -9,7 +9,7 @@ package struct GatheringKinds: Sendable {
     package static let classroom = "class"
 
     /// The kinds that a channel's token may name.
-    static let all = [Self.plain, Self.machine, Self.classroom]
+    package static let all = [Self.plain, Self.machine, Self.classroom]
 
     /// Whether gatherings of this kind have rooms that exist for them alone.
     static func ownsRoom(_ kind: String) -> Bool { kind == self.machine || kind == self.classroom }

@@ -137,6 +137,9 @@ package final class Gatherings: Sendable {
         }
     }
 
+    /// By kind; those in memory only are not among them.
+    package var counts: [String: Int] { self.running.withLock { $0.values.reduce(into: [:]) { $0[$1.kind, default: 0] += 1 } } }
+
     package var count: Int { self.running.withLock { $0.count } }
 
     package var all: [Snapshot] { self.running.withLock { Array($0.values) }.map(Self.snapshot) }

@@ -4,7 +4,7 @@ import Rooms
 import Synchronization
 
 /// The whiteboards that somebody looks at, by class and key. Any thread.
-final class Boards: Sendable {
+package final class Boards: Sendable {
     private let rooms: RoomRegistry
     private let open = Mutex<[RoomID: [String: BoardRunner]]>([:])
 
@@ -14,7 +14,7 @@ final class Boards: Sendable {
     init(_ rooms: RoomRegistry) { self.rooms = rooms }
 
     /// Boards that somebody looks at now.
-    var count: Int { self.open.withLock { open in open.values.reduce(0) { $0 + $1.count } } }
+    package var count: Int { self.open.withLock { open in open.values.reduce(0) { $0 + $1.count } } }
 
     /// Lets a member's connection look at a board. Nil when the class or the board has just ended.
     func join(_ peer: AppPeer, user: String, board: String, _ gathering: GatheringRunner) -> BoardRunner? {

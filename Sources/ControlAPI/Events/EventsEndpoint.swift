@@ -31,7 +31,8 @@ package struct EventsEndpoint: HTTPTakeover {
         self.sweepers = sweepers
         self.hello = EventsHello(services.rooms) { [recordings = services.recordings] in recordings.isRecording($0) }
         self.tokens = TokenWatch(services.rooms)
-        self.authentication = Authentication(registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit))
+        self.authentication = Authentication(
+            registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit), figures: services.figures)
     }
 
     func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }

@@ -11,6 +11,8 @@ import Synchronization
 package final class Authentication: Sendable {
     private let registry: RoomRegistry
     private let limits: RateLimits
+    /// Counts what it refuses.
+    private let figures: MetricFigures?
     private let sessions: (any BrowserSessions)?
     /// Hashes of secrets that were valid once. The throttle on an address does not apply to them.
     private let known = Mutex<Set<[UInt8]>>([])
@@ -19,15 +21,16 @@ package final class Authentication: Sendable {
     /// Bytes. Longer secrets are not looked up.
     private static let longestSecret = 256
 
-    init(registry: RoomRegistry, limits: RateLimits, sessions: (any BrowserSessions)? = nil) {
+    init(registry: RoomRegistry, limits: RateLimits, figures: MetricFigures? = nil, sessions: (any BrowserSessions)? = nil) {
+        self.figures = figures
         self.registry = registry
         self.limits = limits
         self.sessions = sessions
     }
 
     /// With a table of failures of its own.
-    package convenience init(registry: RoomRegistry, rate: Int) {
-        self.init(registry: registry, limits: RateLimits(rate: rate))
+    package convenience init(registry: RoomRegistry, rate: Int, figures: MetricFigures? = nil) {
+        self.init(registry: registry, limits: RateLimits(rate: rate), figures: figures)
     }
 
     /// Returns the valid token of the request, or of its browser's login. Throws 401, or 429 after too many failures from its address.
@@ -45,6 +48,7 @@ package final class Authentication: Sendable {
     package func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws(APIError) -> APIToken {
         guard let secret = Self.secret(headers) else {
             // Not a guess and no load on the store, so never throttled.
+            self.figures?.failed(.missing)
             throw Self.unauthorized("This call needs a token: Authorization: Bearer earshot_….", isInvalid: false)
         }
         return try await self.token(secret: secret, from: remote)
@@ -69,11 +73,15 @@ package final class Authentication: Sendable {
     }
 
     /// Counts a wrong credential from this address.
-    package func failed(_ remote: SocketAddress?) { self.limits.failed(address: HostKey.of(remote)) }
+    package func failed(_ remote: SocketAddress?) {
+        self.figures?.failed(.wrong)
+        self.limits.failed(address: HostKey.of(remote))
+    }
 
     /// Throws 429 after too many wrong credentials from this address.
     package func checkFailures(_ remote: SocketAddress?) throws(APIError) {
         guard let wait = self.limits.mayTry(address: HostKey.of(remote)) else { return }
+        self.figures?.failed(.throttled)
         var error = APIError(.tooManyRequests, .rateLimited, "Too many calls without a valid token from this address.")
         error.headers[.retryAfter] = String(Int(wait.rounded(.up)))
         throw error

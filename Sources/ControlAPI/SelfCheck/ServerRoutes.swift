@@ -14,7 +14,7 @@ extension APIRoute {
         APIRoute(
             raw: .get, "/metrics", "getMetrics", .server, .ops, "The counters for Prometheus; also at /metrics.", type: Metrics.mediaType
         ) { call in
-            Array(try await Metrics.read(call.services).text.utf8)
+            try await Metrics.bytes(call.services)
         },
         APIRoute(
             .get, "/selfcheck", "checkSelf", .server, .ops, "Compare each counter with what it counts.", answers: SelfCheck.outputType

@@ -17,6 +17,8 @@ package final class LiveStreams: Sendable {
     private let loops: [ObjectIdentifier: LoopContext]
     private let isDraining = Atomic<Bool>(false)
     private let followers = Mutex(Followers())
+    /// Bytes of ended pushes by links, which belong to no loop.
+    let endedPulls = Atomic<UInt64>(0)
 
     private struct Followers {
         var publish: [@Sendable (Relay.Stream, PushGrant) -> Void] = []
@@ -28,7 +30,9 @@ package final class LiveStreams: Sendable {
     package init(_ config: ServerConfig, group: any EventLoopGroup, sweepers: LoopSweepers, ledger: MemoryLedger, log: Logger) {
         var policy = RelayPolicy(config)
         policy.ledger = ledger
-        let loops = group.makeIterator().map { [policy] loop in LoopContext(loop, policy, sweepers.of(loop), log) }
+        let loops = group.makeIterator().map { [policy] loop in
+            LoopContext(loop, policy, sweepers.of(loop), shown: config.metrics.streams, log)
+        }
         self.loops = Dictionary(uniqueKeysWithValues: loops.map { (ObjectIdentifier($0.relay.eventLoop), $0) })
         self.placement = Placement(group, loops.map(\.relay.pressure))
     }
@@ -73,6 +77,12 @@ package final class LiveStreams: Sendable {
             _ = try? await loop.relay.eventLoop.submit { loop.closeAll(.serverShutdown) }.get()
         }
     }
+
+    /// Bytes that links have brought for pushes that are over.
+    package var pulledBytes: UInt64 { self.endedPulls.load(ordering: .relaxed) }
+
+    /// The loops' figures as of the last second; asks no loop.
+    package var reports: [LoopReport] { self.loops.values.map(\.report) }
 
     /// Collects values from every loop, on each loop.
     package func collect<Value: Sendable>(_ body: @escaping @Sendable (LoopContext) -> [Value]) async throws -> [Value] {

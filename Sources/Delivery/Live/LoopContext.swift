@@ -1,7 +1,9 @@
 import Logging
 import NIOCore
 package import Relay
+import ServerConfiguration
 package import Support
+import Synchronization
 package import Trace
 
 /// A connection that publishes or plays, in any protocol. Loop-bound.
@@ -43,8 +45,15 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
     private var overload = OverloadReport()
     private var connections: [UInt64: any LiveConnection] = [:]
     private let sweeper: LoopSweeper
+    private var paces: UInt = 0
+    /// Bytes of plays and pushes that are over.
+    private var endedTraffic: [SessionSnapshot.Transport: LoopFigures.Traffic] = [:]
+    /// Streams whose own figures are in its reports.
+    private let shown: [StreamPattern]
+    private let lastReport = Mutex(LoopReport())
 
-    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ sweeper: LoopSweeper, _ log: Logger) {
+    init(_ eventLoop: any EventLoop, _ policy: RelayPolicy, _ sweeper: LoopSweeper, shown: [StreamPattern], _ log: Logger) {
+        self.shown = shown
         self.log = log
         self.sweeper = sweeper
         self.turns = LoopTurns(eventLoop)
@@ -96,7 +105,32 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         case nil: break
         }
         self.joins.sweep(nowMs: nowMs)
+        if self.paces % Self.reportPaces == 0 { self.makeReport(nowMs: nowMs) }
+        self.paces &+= 1
     }
+
+    // MARK: Reports
+
+    /// Sweeps of the relay from one report to the next: a second.
+    private static let reportPaces: UInt = 10
+
+    /// The figures as of the last second. Any thread.
+    package var report: LoopReport { self.lastReport.withLock { $0 } }
+
+    /// Counts what an ended play or push has transferred. On the loop, when the connection no longer counts it.
+    func ended(_ transport: SessionSnapshot.Transport, received: UInt64 = 0, sent: UInt64 = 0) {
+        self.endedTraffic[transport, default: LoopFigures.Traffic()].received &+= received
+        self.endedTraffic[transport, default: LoopFigures.Traffic()].sent &+= sent
+    }
+
+    private func makeReport(nowMs: Int64) {
+        var figures = LoopFigures(isByStream: false)
+        self.countConnections(into: &figures)
+        let report = LoopReport(atMs: nowMs, figures, ended: self.endedTraffic, self.relay, shown: self.shown)
+        self.lastReport.withLock { $0 = report }
+    }
+
+    // MARK: Connections
 
     /// How many clients were asked.
     func askAllToReconnect(to tcURL: String?) -> Int {

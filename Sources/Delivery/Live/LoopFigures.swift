@@ -10,20 +10,46 @@ package struct LoopFigures: Sendable {
         package var sent: UInt64 = 0
     }
 
-    /// Streams that somebody publishes or plays on this loop.
+    /// Bytes in one protocol.
+    package struct Traffic: Sendable, Equatable {
+        package var received: UInt64 = 0
+        package var sent: UInt64 = 0
+
+        package init() {}
+
+        package static func += (sum: inout Traffic, part: Traffic) {
+            sum.received &+= part.received
+            sum.sent &+= part.sent
+        }
+    }
+
+    /// Streams that somebody publishes or plays on this loop; empty unless ``isByStream``.
     package private(set) var streams: [ObjectIdentifier: Bytes] = [:]
     /// Present connections by protocol.
     package private(set) var connections: [SessionSnapshot.Transport: Int] = [:]
 
-    package init() {}
+    /// By protocol; of the present connections.
+    package private(set) var traffic: [SessionSnapshot.Transport: Traffic] = [:]
+    private let isByStream: Bool
+    private var transport = SessionSnapshot.Transport.rtmp
 
-    package mutating func connected(by transport: SessionSnapshot.Transport) { self.connections[transport, default: 0] += 1 }
+    package init(isByStream: Bool = true) { self.isByStream = isByStream }
+
+    /// A connection; what it says next is of this protocol.
+    package mutating func connected(by transport: SessionSnapshot.Transport) {
+        self.transport = transport
+        self.connections[transport, default: 0] += 1
+    }
 
     package mutating func sent(_ bytes: UInt64, of stream: Relay.Stream) {
+        self.traffic[self.transport, default: Traffic()].sent &+= bytes
+        guard self.isByStream else { return }
         self.streams[ObjectIdentifier(stream), default: Bytes(path: stream.path)].sent &+= bytes
     }
 
     package mutating func received(_ bytes: UInt64, of stream: Relay.Stream) {
+        self.traffic[self.transport, default: Traffic()].received &+= bytes
+        guard self.isByStream else { return }
         self.streams[ObjectIdentifier(stream), default: Bytes(path: stream.path)].received &+= bytes
     }
 }

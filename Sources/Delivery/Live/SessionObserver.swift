@@ -3,6 +3,7 @@ import Media
 package import Relay
 package import Rooms
 package import Support
+import Synchronization
 
 /// Hears of plays and pushes as they begin and end, in order for each connection. Called on the connections' event loops: must not block.
 package protocol SessionObserver: Sendable {
@@ -111,18 +112,24 @@ extension LiveStreams {
         observer.playBegan(stream.path, viewers: stream.viewerCount)
     }
 
-    /// After the viewer was discounted, and before the stream is released. `play` is made only if somebody listens.
-    package func playEnded(_ stream: Relay.Stream, _ play: () -> FinishedPlay) {
+    /// After the viewer was discounted, and before the stream is released. `loop`: the connection's, whose thread this is.
+    package func playEnded(_ stream: Relay.Stream, on loop: LoopContext?, _ play: FinishedPlay) {
+        loop?.ended(play.transport, sent: play.bytes)
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
-        observer.playEnded(play(), viewers: stream.viewerCount)
+        observer.playEnded(play, viewers: stream.viewerCount)
     }
 
     /// Before the publisher with this token leaves the stream, whose home loop knows the codecs. `seen`: those that were seen before.
+    /// `loop`: the connection's, whose thread this is; nil for a link.
     package func pushEnded(
-        _ stream: Relay.Stream, _ token: StreamState.Token, seen: PushMedia?, _ push: () -> FinishedPush
+        _ stream: Relay.Stream, _ token: StreamState.Token, on loop: LoopContext?, seen: PushMedia?, _ push: FinishedPush
     ) {
+        switch push.source {
+        case .rtmp: loop?.ended(.rtmp, received: push.bytes)
+        case .rtmps: loop?.ended(.rtmps, received: push.bytes)
+        case .pull: self.endedPulls.add(push.bytes, ordering: .relaxed)
+        }
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
-        let push = push()
         stream.home.run { home in
             var whole = push
             whole.media = home.meter(of: stream, token: token).map(PushMedia.init) ?? seen ?? PushMedia()

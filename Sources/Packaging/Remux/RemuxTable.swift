@@ -14,6 +14,8 @@ package final class RemuxTable: Sendable {
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
+    /// Bytes of HLS windows alone; they are in ``ledger``, too.
+    let windows = MemoryLedger(limit: .max)
     let log: Logger
     /// Whether somebody plays the stream's HLS.
     let isPlayed: @Sendable (String) -> Bool
@@ -32,6 +34,9 @@ package final class RemuxTable: Sendable {
         self.log = log
         self.isPlayed = isPlayed
     }
+
+    /// Bytes of HLS segments and parts in memory.
+    package var windowBytes: Int { self.windows.used }
 
     var all: [StreamRemuxer] { self.rows.withLock { Array($0.values) } }
 

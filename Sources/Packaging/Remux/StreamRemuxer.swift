@@ -26,6 +26,7 @@ package actor StreamRemuxer {
     private let taker: WindowTaker
     /// The memory charged for the window's segments.
     private let charge: MemoryCharge
+    private let windowCharge: MemoryCharge
     private let makeWindow: @Sendable () throws(HLSError) -> MediaWindow
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
@@ -95,6 +96,7 @@ package actor StreamRemuxer {
         }
         self.makeWindow = makeWindow
         self.charge = MemoryCharge(table.ledger)
+        self.windowCharge = MemoryCharge(table.windows)
         let cache = table.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.taker.keyframeIntervalMs = keyframeIntervalMs
@@ -148,7 +150,7 @@ package actor StreamRemuxer {
             if self.playlistWaiters > 0 { self.taker.startEarly(nowMs: nowMs) }
             self.reportProblems()
             self.changed()
-            self.charge.set(self.taker.window.heldBytes)
+            self.chargeWindow()
             if mailbox.rest(self.patience) { break }
         }
         // If it ended without a linger, stop now and answer the waiting requests.
@@ -212,7 +214,7 @@ package actor StreamRemuxer {
     private func tick() {
         let nowMs = LoopSweeper.nowMs
         if self.phase == .running { self.taker.expire(nowMs: nowMs) }
-        self.charge.set(self.taker.window.heldBytes)
+        self.chargeWindow()
         if (self.taker.pieces?.viewers ?? 0) > 0 { self.touch() }
         self.changed()
         for index in self.waiters.indices.reversed() where nowMs >= self.waiters[index].untilMs {
@@ -281,6 +283,11 @@ package actor StreamRemuxer {
     }
 
     // MARK: HLS
+
+    private func chargeWindow() {
+        self.charge.set(self.taker.window.heldBytes)
+        self.windowCharge.set(self.taker.window.heldBytes)
+    }
 
     /// Bytes that the window holds, and bytes charged to the memory ledger.
     package var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }

@@ -21,11 +21,16 @@ package enum OpenDescriptors {
     private static let granted = Mutex<[(ms: Int64, count: Int)]>([])
     private static let grantMs: Int64 = 1_000
 
+    /// The process's limit; nil when the system does not say.
+    package static var limit: Int? {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
+        return Int(clamping: limit.rlim_cur)
+    }
+
     /// Whether this many may be opened now. For work that can wait or fail on its own.
     package static func mayOpen(_ count: Int) -> Bool {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
-        let most = Int(clamping: limit.rlim_cur)
+        guard let most = self.limit else { return true }
         let nowMs = LoopSweeper.nowMs
         return self.granted.withLock { granted in
             granted.removeAll { nowMs - $0.ms > self.grantMs }

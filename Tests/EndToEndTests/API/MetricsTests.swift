@@ -1,5 +1,9 @@
+import Delivery
 import EarshotServer
 import Foundation
+import NIOCore
+import Relay
+import ServerConfiguration
 import TestSupport
 import Testing
 
@@ -17,6 +21,7 @@ import Testing
             try await eventually("a mix with its listener") {
                 let scraped = try await Self.scrape(url, room.server.token)
                 return scraped["earshot_talk_mixes"] == 1 && scraped["earshot_closed_total{reason=\"bad_name\"}"] == 1
+                    && scraped["earshot_viewers"] == 1 && scraped["earshot_connections_by_protocol{protocol=\"rtmp\"}"] == 2
             }
             let scraped = try await Self.scrape(url, room.server.token)
             #expect(scraped["earshot_viewers"] == 1 && scraped["earshot_publishers"] == 1 && scraped["earshot_connections"] == 2)
@@ -25,7 +30,79 @@ import Testing
             #expect(scraped["earshot_connections_by_protocol{protocol=\"rtmp\"}"] == 2, "\(scraped)")
             #expect(scraped["earshot_event_loop_lag_seconds{loop=\"0\"}"] != nil)
             #expect(scraped["process_cpu_seconds_total"].map { $0 > 0 } == true && scraped["process_uptime_seconds"] != nil)
+            #expect(scraped["earshot_http_requests_total{route=\"/metrics\",method=\"GET\",status=\"401\"}"] == 1, "\(scraped)")
+            #expect(scraped["earshot_api_authentication_failures_total{reason=\"missing\"}"] == 1)
+            #expect(scraped["earshot_rooms{state=\"created\"}"] == 1 || scraped["earshot_rooms{state=\"live\"}"] == 1, "\(scraped)")
+            try await eventually("bytes in and out, a second after they went") {
+                let scraped = try await Self.scrape(url, room.server.token)
+                return scraped["earshot_received_bytes_total{protocol=\"rtmp\"}"] ?? 0 > 0
+                    && scraped["earshot_sent_bytes_total{protocol=\"rtmp\"}"] ?? 0 > 0
+            }
+            let before = try await Self.scrape(url, room.server.token)
             await ear.close()
+            try await eventually("the listener has left") { try await Self.scrape(url, room.server.token)["earshot_viewers"] == 0 }
+            // What a connection was sent stays counted once it is gone.
+            let after = try await Self.scrape(url, room.server.token)
+            let name = "earshot_sent_bytes_total{protocol=\"rtmp\"}"
+            #expect(after[name] ?? 0 >= before[name] ?? 1)
+        }
+    }
+
+    /// Ten thousand names, pushed and asked for, add no line but those of the allow-list, which has a cap.
+    @Test(.timeLimit(.minutes(5))) func namesAddNoSeries() async throws {
+        let shown = try StreamPattern("live/shown-*")
+        try await TestServer.run {
+            $0.metrics.streams = [shown]
+        } _: { server in
+            let url = "\(server.http)/metrics"
+            for path in ["streams/live/one", "rooms/one"] { _ = try await server.call("GET", path) }
+            try await eventually("first figures") {
+                let requests = try await Self.scrape(url, server.token).keys.filter { $0.hasPrefix("earshot_http_requests_total") }
+                return requests.count == 3
+            }
+            let before = Set(try await Self.scrape(url, server.token).keys)
+            for index in 0..<100 { _ = try await server.call("GET", "streams/live/name\(index)") }
+            try await Self.publish("live/name", 10_000, server)
+            try await Self.publish("live/shown-", 300, server)
+            try await eventually("the shown ones") {
+                try await Self.scrape(url, server.token)["earshot_streams_live"] == 10_300
+            }
+            let after = try await Self.scrape(url, server.token)
+            let new = Set(after.keys).subtracting(before)
+            #expect(new.allSatisfy { $0.hasPrefix("earshot_stream_") && $0.contains("\"live/shown-") }, "\(new.prefix(5))")
+            #expect(new.count { $0.hasPrefix("earshot_stream_live{") } == 200)
+            #expect(after["earshot_stream_series_left_out"] == 100)
+        }
+    }
+
+    private final class Nobody: PublisherDelegate {
+        func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
+    }
+
+    /// Publishes streams of these names without connections.
+    private static func publish(_ prefix: String, _ count: Int, _ server: TestServer) async throws {
+        let streams = server.server.parts.streams
+        let loops = streams.allLoops
+        for (number, loop) in loops.enumerated() {
+            try await loop.relay.eventLoop.submit {
+                for index in stride(from: number, to: count, by: loops.count) {
+                    let stream = streams.registry.acquire("\(prefix)\(index)", on: loop.relay)
+                    _ = try loop.relay.claim(stream, identity: PublisherIdentity("test"), delegate: Nobody())
+                }
+            }.get()
+        }
+    }
+
+    /// Scrapes without a pause share pages, and those are soon made.
+    @Test(.timeLimit(.minutes(3))) func scrapesAreShared() async throws {
+        try await TestServer.run { server in
+            let began = ContinuousClock.now
+            var pages: Set<String> = []
+            for _ in 0..<100 {
+                pages.insert(try await HTTPAnswer.get("\(server.http)/metrics", token: server.token).text)
+            }
+            let quarters = Int((ContinuousClock.now - began) / .milliseconds(250)) + 2
+            #expect(pages.count <= quarters, "\(pages.count) pages in \(quarters) quarters of a second")
         }
     }
 
@@ -35,7 +112,8 @@ import Testing
         #expect(answer.text.contains("text/plain; version=0.0.4"))
         let body = answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
         let line = try Regex(
-            #"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge)|([a-z_]+(?:\{[a-z]+="[-a-z_A-Z0-9]+"\})?) ([-0-9.e+]+))$"#)
+            #"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge|histogram)|([a-z_]+(?:\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})?) ([-0-9.e+]+))$"#
+        )
         var values: [String: Double] = [:]
         for text in body.split(separator: "\n") {
             let match = try #require(try line.wholeMatch(in: text), "\(text)")

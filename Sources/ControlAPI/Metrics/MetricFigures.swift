@@ -1,0 +1,84 @@
+import Health
+package import Rooms
+import Synchronization
+
+/// What the server counts for its metrics alone. Any thread; a lock for moments, never per frame.
+package final class MetricFigures: Sendable {
+    /// Why a call of the API, or a login, had no valid token.
+    package enum AuthenticationFailure: String, Sendable, CaseIterable {
+        /// No token at all.
+        case missing
+        /// A token or code that is unknown or revoked.
+        case wrong
+        /// Not looked up: too many wrong ones came from the address.
+        case throttled
+    }
+
+    struct Values {
+        var commits = Histogram(
+            boundsMicros: [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000])
+        var failedCommits: UInt64 = 0
+        var events: [RoomEvent.Kind: UInt64] = [:]
+        var authenticationFailures: [AuthenticationFailure: UInt64] = [:]
+        /// Calls refused for `api.rateLimit`.
+        var callsOverRate: UInt64 = 0
+        /// The most bytes that links were seen to have brought.
+        var pulledBytes: UInt64 = 0
+    }
+
+    /// Where figures come from that other parts keep.
+    private struct Sources {
+        var certificateEnds: @Sendable () -> Int64? = { nil }
+        var windowBytes: @Sendable () -> Int = { 0 }
+    }
+
+    package let requests = RequestFigures()
+    let page = SharedPage()
+    private let values = Mutex(Values())
+    private let sources = Mutex(Sources())
+
+    package init() {}
+
+    var current: Values { self.values.withLock { $0 } }
+
+    // MARK: Counting
+
+    /// A transaction of the store. `micros`: how long it took.
+    package func committed(micros: Int64, isStored: Bool) {
+        self.values.withLock { values in
+            values.commits.observe(micros: micros)
+            if !isStored { values.failedCommits += 1 }
+        }
+    }
+
+    package func happened(_ events: [RoomEvent]) {
+        self.values.withLock { values in
+            for event in events { values.events[event.kind, default: 0] += 1 }
+        }
+    }
+
+    package func failed(_ failure: AuthenticationFailure) {
+        self.values.withLock { $0.authenticationFailures[failure, default: 0] += 1 }
+    }
+
+    func callOverRate() { self.values.withLock { $0.callsOverRate += 1 } }
+
+    /// Bytes that links have brought so far, which never fall.
+    func pulled(_ bytes: UInt64) -> UInt64 {
+        self.values.withLock { values in
+            values.pulledBytes = max(values.pulledBytes, bytes)
+            return values.pulledBytes
+        }
+    }
+
+    // MARK: Sources
+
+    /// Says when the server's certificate expires, in seconds since 1970.
+    package func certificateEnds(_ ends: @escaping @Sendable () -> Int64?) { self.sources.withLock { $0.certificateEnds = ends } }
+
+    /// Says how many bytes HLS windows hold.
+    package func windowBytes(_ bytes: @escaping @Sendable () -> Int) { self.sources.withLock { $0.windowBytes = bytes } }
+
+    var certificateEnds: Int64? { self.sources.withLock { $0 }.certificateEnds() }
+    var windowBytes: Int { self.sources.withLock { $0 }.windowBytes() }
+}

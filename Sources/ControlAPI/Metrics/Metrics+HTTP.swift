@@ -1,0 +1,77 @@
+import AppServer
+import Delivery
+import Listening
+import Support
+import Trace
+
+/// Requests, limits, and the apps' connections.
+extension Metrics {
+    mutating func addHTTP() {
+        let (requests, figures) = (self.services.figures.requests.current, self.services.figures.current)
+        self.page.family("earshot_http_requests_total", .counter, "HTTP requests answered, by route, method and status.")
+        for (key, count) in requests.counts.sorted(by: {
+            ($0.key.route, $0.key.method, $0.key.status) < ($1.key.route, $1.key.method, $1.key.status)
+        }) {
+            self.page.sample(
+                "earshot_http_requests_total", ["route": key.route, "method": key.method, "status": "\(key.status)"], Double(count))
+        }
+        self.page.family(
+            "earshot_http_request_seconds", .histogram, "Time from a request's head to its answer's, by route; some of HLS wait on purpose."
+        )
+        for (route, times) in requests.times.sorted(by: { $0.key < $1.key }) {
+            self.page.samples("earshot_http_request_seconds", ["route": route], times)
+        }
+        self.page.counters(
+            "earshot_api_authentication_failures_total", "API calls and logins without a valid token, by reason.", "reason",
+            MetricFigures.AuthenticationFailure.allCases.map { ($0.rawValue, figures.authenticationFailures[$0] ?? 0) })
+    }
+
+    /// How often each limit was hit, under the name of its setting. Fixed limits have a word of their own.
+    mutating func addLimits(_ totals: ServerTotals) {
+        let (closed, apps) = (totals.counters.closed, self.services.apps.counters.current)
+        let byReason: [(String, [CloseReason])] = [
+            ("limits.connections", [.tooManyConnections]), ("limits.connectionsPerAddress", [.tooManyFromAddress]),
+            ("limits.publishersTotal", [.tooManyPublishers]), ("limits.viewersPerStream", [.tooManyViewers]),
+            ("limits.memory", [.memoryLimit]), ("limits.lag", [.overloaded]), ("pushRates", [.rateLimited]),
+            ("limits.bytesBeforePublish", [.inboundFlood]), ("limits.handshake", [.handshakeTimeout]),
+            ("limits.connect", [.connectTimeout]), ("limits.firstMedia", [.firstMediaTimeout]), ("data.minFree", [.diskFull]),
+            ("relay.maxBehind", [.tooSlow]), ("credentials", [.credentialThrottled]),
+        ]
+        let counted: [(String, UInt64)] = [
+            ("limits.httpConnections", totals.counters.httpConnectionsRefused), ("arrivals", totals.counters.connectionsTurnedAway),
+            ("api.rateLimit", self.services.figures.current.callsOverRate), ("eventFeeds", totals.counters.eventFeedsRefused),
+            ("apps.messageRate", apps.cut[.tooMany] ?? 0), ("apps.backlog", apps.cut[.tooSlow] ?? 0),
+            ("traces", UInt64(clamping: self.services.connections.traces.store.refused)),
+        ]
+        self.page.counters(
+            "earshot_limit_hits_total", "Times that a limit was hit, by its setting; a word without a dot is a fixed limit.", "limit",
+            byReason.map { name, reasons in (name, reasons.reduce(0) { $0 &+ (closed[$1] ?? 0) }) } + counted)
+    }
+
+    mutating func addApps() {
+        let apps = self.services.apps
+        let (values, mesh, gatherings) = (apps.counters.current, apps.mesh.size, apps.gatherings.counts)
+        self.page.gauge("earshot_app_connections", "Mesh and channel connections now.", values.connections)
+        self.page.gauge("earshot_mesh_rooms", "Mesh rooms now.", mesh.rooms)
+        self.page.gauges(
+            "earshot_gatherings", "Channels (plain), classes and machines now, by kind.", "kind",
+            GatheringKinds.all.map { ($0, Double(gatherings[$0] ?? 0)) })
+        self.page.gauge("earshot_whiteboards_open", "Whiteboards that somebody looks at now.", apps.boards.count)
+        for (name, help, value) in [
+            ("messages", "Messages received on mesh and channel connections.", values.messages),
+            ("bad_messages", "Messages among these that could not be taken.", values.badMessages),
+            ("undelivered", "Mesh frames dropped because they were for somebody in no or another room.", values.undelivered),
+            ("push_heartbeats", "Reports of broadcasters.", values.heartbeats),
+            ("rongcloud_failed", "Calls of RongCloud's API without a good answer.", values.rongCloudFailed),
+            ("rongcloud_dropped", "Calls of RongCloud's API given up because too many waited.", values.rongCloudDropped),
+        ] {
+            self.page.counter("earshot_app_\(name)_total", help, value)
+        }
+        self.page.counters(
+            "earshot_app_cut_total", "Mesh and channel connections that the server cut, by reason.", "reason",
+            AppCounters.Cut.allCases.map { ($0.rawValue, values.cut[$0] ?? 0) })
+        self.page.counters(
+            "earshot_tencent_calls_total", "Calls of the Tencent-compatible API, by error code; none: done.", "code",
+            values.tencentCalls.sorted { $0.key < $1.key }.map { ($0.key.isEmpty ? "none" : $0.key, $0.value) })
+    }
+}

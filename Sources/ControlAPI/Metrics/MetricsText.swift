@@ -1,0 +1,89 @@
+import Health
+
+/// Prometheus' text format 0.0.4, family by family. A value.
+struct MetricsText {
+    enum Kind: String {
+        case gauge, counter, histogram
+    }
+
+    /// Names and values of labels.
+    typealias Labels = KeyValuePairs<String, String>
+
+    private(set) var text = ""
+
+    mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+        self.family(name, .gauge, help)
+        self.sample(name, value)
+    }
+
+    mutating func gauge(_ name: String, _ help: String, _ value: Int) { self.gauge(name, help, Double(value)) }
+
+    /// One with a value for each value of a label.
+    mutating func gauges(_ name: String, _ help: String, _ label: String, _ values: [(String, Double)]) {
+        self.family(name, .gauge, help)
+        for (value, number) in values { self.sample(name, [label: value], number) }
+    }
+
+    mutating func counter(_ name: String, _ help: String, _ value: UInt64) {
+        self.family(name, .counter, help)
+        self.sample(name, Double(value))
+    }
+
+    /// One with a value for each value of a label.
+    mutating func counters(_ name: String, _ help: String, _ label: String, _ values: [(String, UInt64)]) {
+        self.family(name, .counter, help)
+        for (value, number) in values { self.sample(name, [label: value], Double(number)) }
+    }
+
+    mutating func histogram(_ name: String, _ help: String, _ histogram: Histogram) {
+        self.family(name, .histogram, help)
+        self.samples(name, [:], histogram)
+    }
+
+    /// The ranges of one histogram, in seconds; `labels` tell it from others of its family.
+    mutating func samples(_ name: String, _ labels: Labels, _ histogram: Histogram) {
+        var sum: UInt64 = 0
+        for (range, count) in histogram.counts.enumerated() {
+            sum &+= count
+            let end = range < histogram.boundsMicros.count ? Self.number(Double(histogram.boundsMicros[range]) / 1_000_000) : "+Inf"
+            self.text += "\(name)_bucket\(Self.text(labels, end: end)) \(sum)\n"
+        }
+        self.sample("\(name)_sum", labels, Double(histogram.sumMicros) / 1_000_000)
+        self.sample("\(name)_count", labels, Double(sum))
+    }
+
+    mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+        self.text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+    }
+
+    mutating func sample(_ name: String, _ value: Double) { self.sample(name, [:], value) }
+
+    mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+        self.text += "\(name)\(Self.text(labels)) \(Self.number(value))\n"
+    }
+
+    private static func text(_ labels: Labels, end: String? = nil) -> String {
+        var parts = labels.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }
+        if let end { parts.append("le=\"\(end)\"") }
+        return parts.isEmpty ? "" : "{\(parts.joined(separator: ","))}"
+    }
+
+    /// A label's value may hold anything but a bare backslash, quote or line feed.
+    private static func escaped(_ value: String) -> String {
+        guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
+        return value.reduce(into: "") { text, character in
+            switch character {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.append(character)
+            }
+        }
+    }
+
+    private static func number(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : "\(value)"
+    }
+}
