@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|players|demo|bench|budget|sanitize: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|players|demo|bench|budget|sanitize|package: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -19,6 +19,8 @@ players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-ba
 test=("${players[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
+# dpkg-dev comes with debhelper; Python makes the man pages.
+package=("${build[@]}" debhelper:dh python3:python3)
 # The other ends of links in the tests.
 sanitize=("${bench[@]}" openssl:openssl)
 
@@ -30,8 +32,9 @@ demo) wanted=("${demo[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
 budget) wanted=("${budget[@]}") ;;
 sanitize) wanted=("${sanitize[@]}") ;;
+package) wanted=("${package[@]}") ;;
 *)
-    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize"
+    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize|package"
     exit 2
     ;;
 esac
