@@ -92,9 +92,6 @@ def example(binary):
                     expect(frames(f"{base}.{ending}") >= 25, f"pictures of .{ending}")
                 cache(nginx)
                 unbuffered(nginx)
-                with push(f"{server.rtmp}/live/noise", noise=True):
-                    wait_for("the noise", lambda: "noise" in get(f"{server.http}/api/v1/streams", {"Authorization": f"Bearer {server.token}"})[1])
-                    unread(nginx)
                 websocket(nginx)
                 addresses(nginx)
             with open(f"{server.folder}/access.log", encoding="utf-8") as file:
@@ -134,17 +131,6 @@ def unbuffered(nginx):
             expect(stream.recv(65536), "the stream goes on")
             longest, last = max(longest, time.monotonic() - last), time.monotonic()
         expect(longest < 1, f"a pause of {longest:.1f} s")
-
-
-def unread(nginx):
-    """17 Mbit/s to a player that reads nothing: what its socket does not take stays with Earshot, which knows what to do with slow ones."""
-    with nginx.open("/live/noise.flv"):
-        time.sleep(5)
-        kept = [os.path.join(folder, name) for folder, _, names in os.walk(f"{nginx.folder}/proxy") for name in names]
-        # nginx unlinks such files as soon as they are open.
-        held = [name for name in os.listdir(f"/proc/{nginx.process.pid}/fd")
-                if os.path.realpath(f"/proc/{nginx.process.pid}/fd/{name}").startswith(f"{nginx.folder}/proxy")]
-        expect(not kept and not held, f"nginx keeps the stream on its disk: {kept} {held}")
 
 
 def websocket(nginx):

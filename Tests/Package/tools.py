@@ -135,12 +135,10 @@ class Earshot:
 
 
 @contextlib.contextmanager
-def push(url, audio_only=False, noise=False):
-    """ffmpeg pushes a test pattern until the block ends, or noise that cannot be made small."""
+def push(url, audio_only=False):
+    """ffmpeg pushes a test pattern until the block ends."""
     video = [] if audio_only else ["-f", "lavfi", "-i", "testsrc=size=320x180:rate=25"]
     codecs = [] if audio_only else ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25"]
-    if noise:
-        codecs += ["-vf", "noise=alls=100:allf=t", "-qp", "0"]
     words = ["ffmpeg", "-v", "error", "-re", *video, "-f", "lavfi", "-i", "sine=440", *codecs, "-c:a", "aac", "-b:a", "24k", "-t", "120", "-f", "flv", url]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
