@@ -1,3 +1,6 @@
+import Delivery
+import Listening
+import RoomStore
 import ServiceLifecycle
 import Support
 import UnixSignals

@@ -47,7 +47,7 @@ package final class ServiceManager: Sendable {
     private let address: [UInt8]
 
     /// From `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`. Nil when no manager waits, or at an address that is no Unix socket.
-    package init?(environment: (String) -> String?, processID: pid_t = getpid()) {
+    package init?(environment: (String) -> String?, processID: Int32 = getpid()) {
         guard let name = environment("NOTIFY_SOCKET"), let address = Self.address(name) else { return nil }
         #if canImport(Glibc)
         let type = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
@@ -59,7 +59,7 @@ package final class ServiceManager: Sendable {
         self.descriptor = descriptor
         self.address = address
         // The variables of a parent that passed them on are not for this process.
-        let isForThis = environment("WATCHDOG_PID").map { pid_t($0) == processID } ?? true
+        let isForThis = environment("WATCHDOG_PID").map { Int32($0) == processID } ?? true
         let limit = environment("WATCHDOG_USEC").flatMap { UInt64($0) } ?? 0
         self.watchdogMs = isForThis && limit > 0 ? Int(clamping: max(1, limit / 1_000)) : nil
     }
