@@ -6,10 +6,9 @@ import Testing
 @testable import EarshotServer
 
 @Suite struct ServiceReportsTests {
-    private static func manager(_ socket: ManagerSocket, watchdogUs: Int? = nil) throws -> ServiceManager {
-        var values = ["NOTIFY_SOCKET": socket.name]
-        values["WATCHDOG_USEC"] = watchdogUs.map { "\($0)" }
-        return try #require(ServiceManager(environment: { [values] in values[$0] }))
+    private static func manager(_ socket: ManagerSocket, watchdogUs: Int) throws -> ServiceManager {
+        let values = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "\(watchdogUs)"]
+        return try ServiceManager(environment: { values[$0] }).orThrow()
     }
 
     /// Signs of life come while the proof holds, and stop when it hangs.
@@ -36,7 +35,7 @@ import Testing
         try await eventually("signs of life again") { count() > before }
     }
 
-    /// Without a watchdog only news is sent.
+    /// News is sent, and what is known is not repeated.
     @Test func theStatusIsSentWhenItChanges() async throws {
         let socket = try ManagerSocket()
         let text = Mutex("1 viewer")

@@ -1,4 +1,7 @@
+import Delivery
 import LibC
+import NIOCore
+import Relay
 import Support
 import TestSupport
 import Testing
