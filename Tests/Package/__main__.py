@@ -11,6 +11,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import files
+import image
 import life
 import nginx
 import notify
@@ -44,5 +45,7 @@ if __name__ == "__main__":
         life.main(sys.argv[2:])
     elif sys.argv[1:2] == ["use"]:
         life.use(sys.argv[2:])
+    elif sys.argv[1:2] == ["image"]:
+        image.use(sys.argv[2:])
     else:
         quick(sys.argv[1:])

@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import booted
+import image
 from tools import ROOT, Failed, Manager, expect, frames, get, push, run, wait_for
 
 POLICY = "#!/bin/sh\necho \"$@\" >>/var/tmp/asked-to-start\nexit 101\n"
@@ -101,6 +103,7 @@ def installed(debian, deb):
     debian.apt("install", *dependencies(deb))
     libraries = time.monotonic() - begin
     with_dependencies = debian.files()
+    image.check(debian, deb, os.path.dirname(debian.root), say)
     begin = time.monotonic()
     debian.apt("install", "/tmp/earshot.deb")
     own = time.monotonic() - begin
@@ -231,6 +234,7 @@ def main(arguments):
         upgraded(debian, deb, version)
         using(debian, "8090", "1")
         removed(debian, before, with_dependencies)
+        booted.check(debian, say)
         asked = debian.path("/var/tmp/asked-to-start")
         say("asked to start, and refused: " + (open(asked, encoding="utf-8").read().replace("\n", "; ") if os.path.exists(asked) else "nothing"))
         say(f"the whole life took {time.monotonic() - begin:.0f} s")

@@ -135,12 +135,12 @@ class Earshot:
 
 
 @contextlib.contextmanager
-def push(url, audio_only=False):
-    """ffmpeg pushes a test pattern until the block ends."""
+def push(url, audio_only=False, under=list):
+    """ffmpeg pushes a test pattern until the block ends. `under` puts a launcher before its command line."""
     video = [] if audio_only else ["-f", "lavfi", "-i", "testsrc=size=320x180:rate=25"]
     codecs = [] if audio_only else ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25"]
     words = ["ffmpeg", "-v", "error", "-re", *video, "-f", "lavfi", "-i", "sine=440", *codecs, "-c:a", "aac", "-b:a", "24k", "-t", "120", "-f", "flv", url]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(under(words), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         yield process
         expect(process.poll() is None, f"the push ended: {process.stderr.read().decode()[-400:] if process.poll() is not None else ''}")
@@ -149,7 +149,7 @@ def push(url, audio_only=False):
         process.wait()
 
 
-def frames(url, seconds=2, patience=30):
+def frames(url, seconds=2, patience=30, under=list):
     """How many pictures ffmpeg decodes of so many seconds."""
-    out = run(["ffmpeg", "-v", "error", "-stats", "-i", url, "-t", str(seconds), "-map", "0:v", "-f", "framemd5", "-"], patience)
+    out = run(under(["ffmpeg", "-v", "error", "-i", url, "-t", str(seconds), "-map", "0:v", "-f", "framemd5", "-"]), patience)
     return sum(1 for line in out.splitlines() if line and not line.startswith("#"))
