@@ -24,17 +24,18 @@ import Testing
             defer { task.cancel() }
             func count() -> Int { socket.lines.count { $0 == "WATCHDOG=1" } }
             try await eventually("signs of life") { count() >= 3 }
-            // Short: other tests' servers share the loops.
-            let stuckUs: UInt32 = 300_000
+            // The loops are other tests' servers', too: less than `limits.lag`.
+            let stuckMs = part == .loop ? 400 : 1_500
+            let stuckUs = UInt32(stuckMs * 1_000)
             switch part {
             case .loop: try parts.streams.allLoops.first.orThrow().relay.eventLoop.execute { usleep(stuckUs) }
             case .registry: Task { _ = await parts.rooms.result { _ in usleep(stuckUs) } }
             }
-            // What was under way may still be reported.
+            // What was under way may still be reported, on a busy machine late.
             try await Task.sleep(for: .milliseconds(60))
             let before = count()
-            try await Task.sleep(for: .milliseconds(120))
-            #expect(count() == before, "\(part)")
+            try await Task.sleep(for: .milliseconds(stuckMs * 2 / 3))
+            #expect(count() <= before + 1, "\(part)")
             try await eventually("signs of life again") { count() > before }
         }
     }
