@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test check players torture fuzz mutants planted soak demo bench budget sanitize release format lint docs-check clean
+.PHONY: help run test check players torture fuzz mutants planted soak demo bench budget sanitize release package deb archive install uninstall package-test format lint docs-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -52,6 +52,24 @@ budget: ## count instructions and allocations per frame and viewer (part of `mak
 
 release: ## optimised build without symbols, which are beside it; prints where the binary is
 	@scripts/packages.sh build && exec scripts/release.sh
+
+package: ## the Debian package, an archive and the program's symbols, in dist/
+	@scripts/packages.sh package && exec scripts/package.sh
+
+deb: ## the Debian package alone, in dist/
+	@scripts/packages.sh package && exec scripts/deb.sh
+
+archive: ## the archive alone, in dist/: unpack it anywhere, then ./run
+	@scripts/packages.sh package && exec scripts/archive.sh
+
+install: ## program, man pages, completions, unit and settings below PREFIX (/usr/local) and DESTDIR; EARSHOT_BINARY=PATH installs that program
+	@exec scripts/install.sh install
+
+uninstall: ## remove what `make install` put there; settings and data stay
+	@exec scripts/install.sh uninstall
+
+package-test: ## the package's life in a clean Debian: installed, started, used, upgraded, removed, purged (root; some minutes; ARGS=DEB)
+	@scripts/packages.sh package-test && exec python3 Tests/Package life $(ARGS)
 
 format: ## format all Swift code in place
 	@swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks

@@ -20,7 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"```sh\n(.*?)```", re.S)
 ASSIGNMENT = re.compile(r"^([A-Z]+)=(\$\(.*\))$")
 # The first words of commands that are for a machine of their own, or are what this runs within.
-SKIPPED = ("make ", "sudo install ", "certbot ", "docker ", "earshot serve ", "sudo -u earshot earshot store restore ")
+SKIPPED = (
+    "make ", "sudo make ", "sudo install ", "sudo apt-get ", "sudo systemctl ", "systemctl ", "tar ", "./run", "certbot ", "docker ", "kubectl ",
+    "earshot serve ", "sudo -u earshot earshot store restore ")
 ENDLESS = ("ffmpeg -re ", "ffplay ", "earshot events follow")
 # Exit statuses other than 0 that the text leads to: there is no such notice, and no such host.
 EXPECTED = {"earshot callbacks redeliver 17": 3, "earshot webhooks test 1": 1}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|players|demo|bench|budget|sanitize: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -20,6 +20,9 @@ test=("${players[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgri
     prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
+# dpkg-dev comes with debhelper; Python makes the man pages.
+package=("${build[@]}" debhelper:dh python3:python3)
+package_test=("${package[@]}" mmdebstrap:mmdebstrap ffmpeg:ffmpeg iproute2:ip util-linux:unshare)
 # The other ends of links in the tests.
 sanitize=("${bench[@]}" openssl:openssl)
 
@@ -31,8 +34,10 @@ demo) wanted=("${demo[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
 budget) wanted=("${budget[@]}") ;;
 sanitize) wanted=("${sanitize[@]}") ;;
+package) wanted=("${package[@]}") ;;
+package-test) wanted=("${package_test[@]}") ;;
 *)
-    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize"
+    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test"
     exit 2
     ;;
 esac

@@ -36,6 +36,8 @@ package final class Server: Sendable {
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
+    /// Nil when none started this process.
+    private let manager = ServiceManager.ofThisProcess()
 
     /// A one-time code for the console, good for five minutes on this machine; nil without a console or a valid admin token.
     package func consoleCode() async -> String? { try? await self.consoleLogin?.firstCode() }
@@ -166,14 +168,17 @@ package final class Server: Sendable {
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
         // Before the links and connections: it stops when all of them have reported.
         return statistics + first + self.listeners + self.http
-            + [ReloadService(certificate: self.certificate, log: self.log), DrainService(parts: parts)]
+            + [ReloadService(certificate: self.certificate, manager: self.manager, log: self.log), DrainService(parts: parts)]
     }
 
-    /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
-    /// trapped: a reader of its output may send them at once.
+    /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls
+    /// `announce` once these signals are trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
-        let drain = Duration.milliseconds(self.config.drain.timeoutMs)
-        let services: [any Service] = [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
+        let drainMs = self.config.drain.timeoutMs
+        let drain = Duration.milliseconds(drainMs)
+        let reports = self.manager.map { ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs + Int(drainMs)) }
+        let services: [any Service] =
+            (reports.map { [$0] } ?? []) + [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
         var configuration = ServiceGroupConfiguration(
             // Shutdown begins with the last service.
             services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
@@ -181,6 +186,9 @@ package final class Server: Sendable {
         configuration.maximumGracefulShutdownDuration = .seconds(4) + drain
         try await ServiceGroup(configuration: configuration).run()
     }
+
+    /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and some.
+    private static let stopsWithinMs = 10_000
 
     /// The group's own lines (services started, signal received) are useful to developers only.
     private static func quiet(_ log: Logger) -> Logger {
@@ -253,10 +261,13 @@ extension CertificateStore {
 /// Reloads certificates on SIGHUP.
 private struct ReloadService: Service {
     let certificate: CertificateStore?
+    let manager: ServiceManager?
     let log: Logger
 
     func run() async throws {
         for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            self.manager?.send([.reloadingNow])
+            defer { self.manager?.send([.ready]) }
             guard let certificate = self.certificate else {
                 self.log.info("SIGHUP: no certificate is set, nothing to reload")
                 continue

@@ -60,6 +60,9 @@ final class StoreProbe: Sendable {
 }
 
 extension RoomRegistry {
+    /// Returns once the registry's queue has had a turn. One that is stuck never returns.
+    package func turn() {}
+
     /// Why the store cannot be written now; nil if it can. Makes a write of its own if the last answer is older than a second. Waits at
     /// most two seconds.
     package nonisolated func storeProblem() async -> String? {

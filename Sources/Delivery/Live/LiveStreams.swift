@@ -128,6 +128,9 @@ package final class LiveStreams: Sendable {
     /// The present number of viewers, from memory.
     package func viewers(of path: StreamPath) -> Int { self.registry.find(path.description)?.viewerCount ?? 0 }
 
+    /// The present number of viewers of all streams, from memory.
+    package var viewers: Int { self.registry.viewerCounts().reduce(0) { $0 + $1.viewers } }
+
     // MARK: Followers
 
     /// Adds what is to be done when a room's stream gets a publisher: once per push, in order with its first frame. It must not block. Call

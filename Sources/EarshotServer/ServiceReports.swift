@@ -1,0 +1,83 @@
+import Delivery
+import Listening
+import RoomStore
+import ServiceLifecycle
+import Support
+import UnixSignals
+
+/// Reports to the service manager: ready, how the server does, that it still works, and that it ends.
+///
+/// The first service of a group: it ends last, and reports while the others end.
+struct ServiceReports: Service {
+    let manager: ServiceManager
+    /// How long a shutdown takes at most.
+    let stopsWithinMs: Int
+    /// Returns when everything that must turn has turned. Waits as long as something is stuck: no report says so then.
+    let proof: @Sendable () async throws -> Void
+    /// One line for people.
+    let status: @Sendable () async -> String
+
+    private static let mostPauseMs = 10_000
+
+    /// Three reports in the time that the manager allows: a late one ends nothing.
+    private var pause: Duration { .milliseconds(max(1, min(Self.mostPauseMs, (self.manager.watchdogMs ?? Int.max) / 3))) }
+
+    func run() async throws {
+        // A manager whose queue is full gets it with the next report.
+        let isReady = self.manager.send([.ready, .status(await self.status())])
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.announceStop() }
+            group.addTask { await cancelWhenGracefulShutdown { await self.report(isReady) } }
+            await group.waitForAll()
+        }
+    }
+
+    private func report(_ hasSaidReady: Bool) async {
+        var isReady = hasSaidReady
+        var last = ""
+        while !Task.isCancelled {
+            do {
+                try await Task.sleep(for: self.pause)
+                try await self.proof()
+            } catch {
+                // The server ends, or its loops have ended: nothing is left to prove.
+                return
+            }
+            var states: [ServiceState] = self.manager.watchdogMs == nil ? [] : [.alive]
+            if !isReady { states.append(.ready) }
+            let status = await self.status()
+            if status != last { states.append(.status(status)) }
+            guard !states.isEmpty, self.manager.send(states) else { continue }
+            isReady = true
+            last = status
+        }
+    }
+
+    /// At the signal itself: the shutdown of the group reaches this service last.
+    private func announceStop() async {
+        for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint).cancelOnGracefulShutdown() {
+            self.manager.send([.stopping(withinMs: self.stopsWithinMs), .status("Stopping")])
+        }
+    }
+}
+
+extension ServiceReports {
+    /// What must turn is the event loops and the registry of rooms.
+    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: Int) {
+        self.init(
+            manager: manager, stopsWithinMs: stopsWithinMs,
+            proof: {
+                _ = try await parts.streams.collect { _ in [()] }
+                await parts.rooms.turn()
+            },
+            status: { Self.status(of: parts) })
+    }
+
+    private static func status(of parts: ServerParts) -> String {
+        if parts.streams.draining { return "Stopping" }
+        let publishers = parts.connections.admission.current.publishers
+        let viewers = parts.streams.viewers
+        let figures = "\(publishers) \(publishers == 1 ? "publisher" : "publishers"), \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
+        return parts.rooms.storeStatus.problem.map { "\(figures); nothing new can begin: \($0)" } ?? figures
+    }
+}

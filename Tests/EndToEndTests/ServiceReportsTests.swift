@@ -1,0 +1,42 @@
+import Delivery
+import LibC
+import NIOCore
+import Relay
+import Support
+import TestSupport
+import Testing
+
+@testable import EarshotServer
+@testable import RoomStore
+
+/// A server that reports to a service manager falls silent when a part of it is stuck.
+@Suite struct ServiceReportsTests {
+    private enum Part: CaseIterable { case loop, registry }
+
+    @Test(arguments: Part.allCases) private func aStuckPartIsSilence(_ part: Part) async throws {
+        let socket = try ManagerSocket()
+        let values = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "15000"]
+        let manager = try ServiceManager(environment: { values[$0] }).orThrow()
+        try await TestServer.run { server in
+            let parts = server.server.parts
+            let reports = ServiceReports(manager, parts, stopsWithinMs: 1)
+            let task = Task { try await reports.run() }
+            defer { task.cancel() }
+            func count() -> Int { socket.lines.count { $0 == "WATCHDOG=1" } }
+            try await eventually("signs of life") { count() >= 3 }
+            // The loops are other tests' servers', too: less than `limits.lag`.
+            let stuckMs = part == .loop ? 400 : 1_500
+            let stuckUs = UInt32(stuckMs * 1_000)
+            switch part {
+            case .loop: try parts.streams.allLoops.first.orThrow().relay.eventLoop.execute { usleep(stuckUs) }
+            case .registry: Task { _ = await parts.rooms.result { _ in usleep(stuckUs) } }
+            }
+            // What was under way may still be reported, on a busy machine late.
+            try await Task.sleep(for: .milliseconds(60))
+            let before = count()
+            try await Task.sleep(for: .milliseconds(stuckMs * 2 / 3))
+            #expect(count() <= before + 1, "\(part)")
+            try await eventually("signs of life again") { count() > before }
+        }
+    }
+}
