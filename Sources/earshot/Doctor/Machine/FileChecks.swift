@@ -31,7 +31,8 @@ enum FileChecks {
             }
             return .pass(name, path)
         }
-        return .fail(name, "\(path): \(why)", "make it the server's user's: chown -R USER \(path)")
+        return .fail(
+            name, "\(path): \(why)", "run the doctor as the server's user; if that one cannot write either: chown -R USER \(path)")
     }
 
     /// The folder, or the first parent that exists, in which the server would make it.

@@ -38,7 +38,21 @@ struct DoctorHTTP: Sendable {
         }
     }
 
+    /// The time holds for the whole answer: the client's own ends with the head.
     func get(_ url: String, headers: HTTPHeaders = [:], within seconds: Int64 = 8) async throws -> Answer {
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            group.addTask { try await self.fetch(url, headers, seconds) }
+            group.addTask {
+                try await Task.sleep(for: .seconds(seconds))
+                throw HTTPClientError.deadlineExceeded
+            }
+            defer { group.cancelAll() }
+            guard let answer = try await group.next() else { throw CancellationError() }
+            return answer
+        }
+    }
+
+    private func fetch(_ url: String, _ headers: HTTPHeaders, _ seconds: Int64) async throws -> Answer {
         let response = try await self.client.execute(Self.request(url, headers), timeout: .seconds(seconds))
         let body = try await response.body.collect(upTo: Self.longest)
         return Answer(status: response.status.code, headers: response.headers, body: body)
@@ -59,7 +73,7 @@ struct DoctorHTTP: Sendable {
             }
             return "the server ended the stream"
         } catch {
-            return Self.words(error)
+            return "\(Self.words(error)) (\(Self.origin(url)))"
         }
     }
 
@@ -70,8 +84,12 @@ struct DoctorHTTP: Sendable {
         return request
     }
 
+    /// "http://127.0.0.1:8080": no path, since that holds a credential.
+    static func origin(_ url: String) -> String { url.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "//") }
+
     static func words(_ error: any Error) -> String {
         switch error {
+        case is CancellationError: "interrupted"
         case let error as HTTPClientError where [.connectTimeout, .deadlineExceeded, .readTimeout].contains(error): "no answer in time"
         case let error as HTTPClientError where error == .remoteConnectionClosed: "the connection was closed"
         default: ConnectFailure.words(error)

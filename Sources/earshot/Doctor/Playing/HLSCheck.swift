@@ -16,7 +16,8 @@ struct HLSCheck {
         } catch let problem as Problem {
             return [.fail(name, problem.what, PlayChecks.advice(problem.what))]
         } catch {
-            return [.fail(name, DoctorHTTP.words(error), PlayChecks.advice(DoctorHTTP.words(error)))]
+            let words = "\(DoctorHTTP.words(error)) (\(DoctorHTTP.origin(url)))"
+            return [.fail(name, words, PlayChecks.advice(words))]
         }
         do {
             var results = [try await self.media(name, playlist)]

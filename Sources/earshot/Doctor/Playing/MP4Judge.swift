@@ -2,7 +2,8 @@ import NIOCore
 
 /// Judges fragmented MP4 made of the clip (ISO/IEC 14496-12). A plain value.
 struct MP4Judge {
-    private let clip: DoctorClip
+    /// The keyframe first.
+    private let samples: [[UInt8]]
     private var buffer = ByteBuffer()
     private(set) var hasBeginning = false
     private(set) var fragments = 0
@@ -13,7 +14,11 @@ struct MP4Judge {
     /// Bytes; the clip's pieces have some thousands.
     private static let largestBox = 16 << 20
 
-    init(_ clip: DoctorClip) { self.clip = clip }
+    init(_ clip: DoctorClip) {
+        // The messages without FLV's header: five bytes of video, two of audio.
+        self.samples =
+            clip.pictures.map { Array($0.readableBytesView.dropFirst(5)) } + clip.tones.map { Array($0.readableBytesView.dropFirst(2)) }
+    }
 
     mutating func append(_ bytes: inout ByteBuffer) {
         // Out of the judge while boxes are read, so that their bytes are not copied.
@@ -50,10 +55,22 @@ struct MP4Judge {
             self.fragments += 1
             self.readTimes(body)
         case "mdat":
-            // The keyframe's unit: the message without the five bytes of FLV's header and the four of its length.
-            let unit = Array(self.clip.pictures[0].readableBytesView.dropFirst(9))
-            if Self.holds(body, unit) { self.pictures += 1 }
+            self.readSamples(body)
         default: break
+        }
+    }
+
+    /// Samples lie one behind another, without anything between: each must be one that was pushed.
+    private mutating func readSamples(_ body: ByteBuffer) {
+        var rest = body
+        while rest.readableBytes > 0 {
+            let bytes = rest.readableBytesView
+            guard let sample = self.samples.first(where: { bytes.starts(with: $0) }) else {
+                self.problem = "\(rest.readableBytes) bytes of samples that were not pushed"
+                return
+            }
+            if sample == self.samples[0] { self.pictures += 1 }
+            rest.moveReaderIndex(forwardBy: sample.count)
         }
     }
 

@@ -36,7 +36,7 @@ enum WebSocketStream {
                 return "no more came in time"
             }
         } catch {
-            return DoctorHTTP.words(error)
+            return "\(DoctorHTTP.words(error)) (\(DoctorHTTP.origin(url)))"
         }
     }
 

@@ -117,10 +117,28 @@ struct LiveChecks: Sendable {
             runs.append { [await plays.flv("play HTTPS-FLV", https)] }
         }
         let ordered = await withTaskGroup(of: (Int, [DoctorResult]).self) { group in
-            for (index, run) in runs.enumerated() { group.addTask { (index, await run()) } }
+            for (index, run) in runs.enumerated() { group.addTask { (index, await Self.limited(run)) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         return ordered.sorted { $0.0 < $1.0 }.flatMap(\.1)
+    }
+
+    /// Ends a check that does not end by itself.
+    private static func limited(_ run: @escaping @Sendable () async -> [DoctorResult]) async -> [DoctorResult] {
+        await withTaskGroup(of: Void.self, returning: [DoctorResult].self) { group in
+            let work = Task { await run() }
+            group.addTask {
+                try? await Task.sleep(for: .seconds(PlayChecks.limit + 2))
+                work.cancel()
+            }
+            let results = await withTaskCancellationHandler {
+                await work.value
+            } onCancel: {
+                work.cancel()
+            }
+            group.cancelAll()
+            return results
+        }
     }
 
     /// Plays over RTMPS. A certificate for another name than that of this machine's own address is no fault of the port.

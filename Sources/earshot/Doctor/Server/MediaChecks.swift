@@ -55,8 +55,7 @@ struct MediaChecks: Sendable {
         let name = "recording"
         do {
             _ = try await self.room.api.post(["rooms", self.room.id, "record"], ["action": "stop"])
-            let list = try await self.room.api.get(["recordings"], [("roomId", self.room.id)])["list"].list
-            guard let recording = list.first, let id = recording["recordingId"].string else {
+            guard let recording = try await self.closedRecording(), let id = recording["recordingId"].string else {
                 return .fail(name, "nothing was recorded", Self.recordingAdvice)
             }
             guard recording["state"].string == "finished" else {
@@ -73,6 +72,17 @@ struct MediaChecks: Sendable {
             return .pass(name, "\(seconds) s, \(HumanUnits.bytes(Int64(answer.body.readableBytes)) ?? "?"), with the pushed picture")
         } catch {
             return .fail(name, Self.words(error), Self.recordingAdvice)
+        }
+    }
+
+    /// The room's recording, once its file is made seekable: a moment after it was stopped.
+    private func closedRecording() async throws -> JSONValue? {
+        let end = ContinuousClock.now + .seconds(4)
+        while true {
+            let recording = try await self.room.api.get(["recordings"], [("roomId", self.room.id)])["list"].list.first
+            let isClosed = recording.map { $0["state"] != "recording" && $0["state"] != "finishing" } ?? true
+            guard !isClosed, ContinuousClock.now < end else { return recording }
+            try await Task.sleep(for: .milliseconds(100))
         }
     }
 

@@ -10,22 +10,24 @@ final class ToneEar: Sendable {
         var track: Track?
         var decoder: AudioDecoder?
         let resampler = Resampler(channels: 1)
+        /// The newest, a window at most.
         var samples: [Float] = []
+        var heard = 0
+        /// The tone's largest share of a window so far.
+        var share = 0.0
         var problem: String?
     }
 
-    /// A second; the first quarter, while decoder and mix begin, is not judged.
-    private static let enough = DoctorClip.sampleRate * 5 / 4
-    private static let start = DoctorClip.sampleRate / 4
+    private static let enough = 0.5
 
     private let state = Mutex(State())
 
-    var isDone: Bool { self.state.withLock { $0.samples.count >= Self.enough || $0.problem != nil } }
+    var isDone: Bool { self.state.withLock { $0.share > Self.enough || $0.problem != nil } }
 
     func take(_ event: PullEvent) {
         guard case .frame(let frame) = event, frame.kind == .audio else { return }
         self.state.withLock { state in
-            guard state.samples.count < Self.enough, state.problem == nil else { return }
+            guard state.share <= Self.enough, state.problem == nil else { return }
             do throws(FFmpegError) { try Self.decode(frame, &state) } catch { state.problem = "the mix cannot be decoded: \(error)" }
         }
     }
@@ -39,24 +41,28 @@ final class ToneEar: Sendable {
             }
         }
         guard let sample = Sample(frame), let decoder = state.decoder else { return }
-        for run in try decoder.decode(sample.payload) { state.samples += try state.resampler.convert(run).planes.first ?? [] }
+        for run in try decoder.decode(sample.payload) {
+            let new = try state.resampler.convert(run).planes.first ?? []
+            state.heard += new.count
+            state.samples += new
+            guard state.samples.count >= Self.window else { continue }
+            state.share = max(state.share, Self.share(of: DoctorClip.toneHz, in: state.samples.suffix(Self.window)))
+            state.samples = Array(state.samples.suffix(Self.window / 2))
+        }
     }
 
     func verdict(_ name: String, _ advice: String) -> DoctorResult {
-        let (samples, problem) = self.state.withLock { ($0.samples, $0.problem) }
+        let (heard, share, problem) = self.state.withLock { ($0.heard, $0.share, $0.problem) }
         if let problem { return .fail(name, problem, advice) }
-        guard samples.count >= Self.enough else {
-            return .fail(name, "\(samples.count * 1_000 / DoctorClip.sampleRate) ms of sound came", advice)
+        let percent = "\(Int(share * 100)) % of the sound"
+        guard share > Self.enough else {
+            let seconds = HumanUnits.decimal(Double(heard) / Double(DoctorClip.sampleRate), digits: 1) ?? "?"
+            return .fail(name, heard == 0 ? "no sound came" : "the tone that was spoken is not heard in \(seconds) s (\(percent))", advice)
         }
-        // Silence until the speaker is mixed in is no fault: judge the loudest half second.
-        let heard = Array(samples[Self.start...])
-        let share =
-            stride(from: 0, through: heard.count - Self.window, by: Self.window / 2)
-            .map { Self.share(of: DoctorClip.toneHz, in: heard[$0..<$0 + Self.window]) }.max() ?? 0
-        guard share > 0.5 else { return .fail(name, "the tone that was spoken is not heard (\(Int(share * 100)) % of the sound)", advice) }
-        return .pass(name, "a tone spoken by one was heard by another (\(Int(share * 100)) % of the sound)")
+        return .pass(name, "a tone spoken by one was heard by another (\(percent))")
     }
 
+    /// A quarter of a second. Silence until the speaker is mixed in, and what a busy machine lacks, are no faults.
     private static let window = DoctorClip.sampleRate / 4
 
     /// The part of the energy at this frequency, 0 to 1 (Goertzel's algorithm).
