@@ -77,6 +77,29 @@ import Testing
         }
     }
 
+    /// Through a proxy that damages what it passes on: each protocol is judged by its bytes, not by its status.
+    @Test(arguments: [(".flv", ["play HTTP-FLV", "play WebSocket-FLV"]), (".mp4", ["play fMP4"]), ("/recordings/", ["recording"])])
+    func damagedMedia(_ word: String, _ names: [String]) async throws {
+        try await Fixture.withDirectory { directory in
+            let scene = try await DoctorScene(in: directory)
+            let config = try scene.config("urls: {http: \"http://127.0.0.1:\(scene.ports[3])\"}")
+            try await scene.serve(config) { server in
+                try await MangledProxy.run(to: scene.ports[1], at: scene.ports[3], word: word) {
+                    // Of its own calls only the download of the recording goes through the proxy.
+                    let through =
+                        word == "/recordings/"
+                        ? ["--server", "http://127.0.0.1:\(scene.ports[3])", "--data", scene.data] : ["--config", config]
+                    let run = try await DoctorRun.run(through)
+                    #expect(run.status == 1, "\(run.words)")
+                    for name in names { #expect(run.status(of: name) == "fail", "\(name) in \(run.words)") }
+                    for name in ["push", "play RTMP", "snapshot"] { #expect(run.status(of: name) == "pass", "\(name) in \(run.words)") }
+                    #expect(try #require(run.whole["seconds"].double) < 30)
+                }
+                try await Self.expectNothingLeft(on: server)
+            }
+        }
+    }
+
     @Test func anInterruptionCleansUp() async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { server in
