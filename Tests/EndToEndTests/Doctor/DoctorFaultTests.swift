@@ -113,9 +113,9 @@ import Testing
 
     @Test func disk() async throws {
         try await Self.scene { scene in
-            let full = try scene.config("data: {directory: \"\(scene.data)\", minFree: 1024TiB}")
+            let full = try scene.config("data: {directory: \"\(scene.data)\", minFree: 1073741824MiB}")
             Self.expect("disk space", "less than data.minFree", in: try await DoctorRun.run(["--config", full]))
-            let recordings = try scene.config("recording: {minFree: 1024TiB}")
+            let recordings = try scene.config("recording: {minFree: 1073741824MiB}")
             Self.expect("disk for recordings", "less than recording.minFree", in: try await DoctorRun.run(["--config", recordings]))
         }
     }
