@@ -85,7 +85,9 @@ enum ConnectFailure {
             if let first = error.connectionErrors.first { return self.words(first.error) }
             return "no such host"
         case let error as IOError: return Console.explain(error.errnoCode)
-        case is ChannelError: return "no answer in time"
+        case let error as ChannelError:
+            if case .connectTimeout = error { return "no answer in time" }
+            return "the connection was closed"
         case is SocketAddressError: return "no such host"
         default: return DisplayText.escaped("\(error)")
         }

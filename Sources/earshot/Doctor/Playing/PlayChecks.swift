@@ -67,10 +67,14 @@ struct PlayChecks: Sendable {
     func webSocketFLV(_ name: String, _ url: String) async -> DoctorResult {
         var reader = FLVReader()
         var judge = FrameJudge(self.clip)
-        let why = await WebSocketStream.read(url, within: Self.limit) { bytes in
+        var why = await WebSocketStream.read(url, within: Self.limit) { bytes in
             reader.append(&bytes)
             while let tag = reader.next() { judge.take(tag.kind, ms: tag.ms, tag.payload) }
             return !judge.isDone && reader.problem == nil
+        }
+        if why == WebSocketStream.refused {
+            // An answer without an upgrade says nothing more; the same address over HTTP does.
+            why = await self.http.stream(url, within: 3) { _ in false } ?? why
         }
         return judge.verdict(name, reader.problem ?? why, advice: Self.advice(why))
     }
@@ -90,6 +94,9 @@ struct PlayChecks: Sendable {
     /// Advice by what the server said: its reason stands in brackets.
     static func advice(_ why: String?) -> String {
         guard let why else { return Self.advice }
+        if why.contains("no TLS") || why.contains("certificate") {
+            return "see the certificate's own lines; a self-signed one must be installed on each client"
+        }
         if why.contains("hook_denied") || why.contains("hook_unavailable") {
             return "the back end behind hooks.onPlay or hooks.onPublish refuses or does not answer: look there"
         }

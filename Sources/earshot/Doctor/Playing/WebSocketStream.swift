@@ -6,6 +6,8 @@ import NIOWebSocket
 
 /// Reads the binary messages of a WebSocket (RFC 6455).
 enum WebSocketStream {
+    static let refused = "the server does not upgrade to a WebSocket"
+
     private enum Upgrade: Sendable {
         case socket(NIOAsyncChannel<WebSocketFrame, WebSocketFrame>)
         case refused(any Channel)
@@ -20,7 +22,7 @@ enum WebSocketStream {
         }
         do {
             guard case .socket(let socket) = try await self.connect(address, String(path), .seconds(seconds)) else {
-                return "the server does not upgrade to a WebSocket"
+                return Self.refused
             }
             let timer = socket.channel.eventLoop.scheduleTask(in: .seconds(seconds)) { socket.channel.close(promise: nil) }
             defer { timer.cancel() }

@@ -113,7 +113,10 @@ struct MediaChecks: Sendable {
             defer { task.stop() }
             let end = ContinuousClock.now + .seconds(PlayChecks.limit)
             while !ear.isDone, ContinuousClock.now < end, !Task.isCancelled {
-                if case .failed = task.state { return .fail(name, "listening: \(DoctorLink.reason(task))", advice) }
+                if case .failed = task.state {
+                    let why = DoctorLink.reason(task)
+                    return .fail(name, "listening: \(why)", PlayChecks.advice(why))
+                }
                 try? await Task.sleep(for: .milliseconds(20))
             }
             return ear.verdict(name, advice)

@@ -74,9 +74,12 @@ struct TLSCheck {
 
     /// Connects, and closes when the handshake is over. Throws its error.
     private func handshake(_ handler: @escaping @Sendable () throws -> NIOSSLClientHandler) async throws {
+        let failure = Failure()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(Self.limit)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(try handler()) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([try handler(), Witness(failure)])
+                }
             }
             .connect(host: self.address.host, port: self.address.port).get()
         let timer = channel.eventLoop.scheduleTask(in: Self.limit) { channel.close(promise: nil) }
@@ -84,7 +87,25 @@ struct TLSCheck {
             timer.cancel()
             channel.close(promise: nil)
         }
-        // Written once TLS is up; fails with the reason why it is not.
-        try await channel.writeAndFlush(ByteBuffer(bytes: [0x03])).get()
+        // Written once TLS is up. Otherwise it fails, and the reason has come before.
+        do { try await channel.writeAndFlush(ByteBuffer(bytes: [0x03])).get() } catch { throw failure.first ?? error }
+    }
+
+    /// The first error of a connection.
+    private final class Failure: Sendable {
+        private let error = Mutex<(any Error)?>(nil)
+        func put(_ new: any Error) { self.error.withLock { if $0 == nil { $0 = new } } }
+        var first: (any Error)? { self.error.withLock { $0 } }
+    }
+
+    private final class Witness: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        private let failure: Failure
+        init(_ failure: Failure) { self.failure = failure }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            self.failure.put(error)
+            context.close(promise: nil)
+        }
     }
 }
