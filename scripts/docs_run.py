@@ -49,6 +49,8 @@ class Server:
     def __init__(self, binary, folder):
         self.folder = folder
         (folder / "bin").mkdir()
+        # Where it is, the server and the commands use it.
+        (folder / "earshot-data").mkdir(mode=0o700)
         (folder / "bin" / "earshot").symlink_to(binary)
         self.environment = {
             **os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy",

@@ -20,3 +20,26 @@ static inline long long earshot_size_of(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 ? (long long)status.st_size : -1;
 }
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+/// The kernel clock's state, adjtimex(2): 0 to 4 while something keeps it right, 5 (TIME_ERROR) while nothing does, -1 when that cannot
+/// be read. The call by its number: the structure's header would bring `struct timeval` into this module.
+static inline int earshot_clock_state(void) {
+#if defined(__linux__) && defined(SYS_adjtimex)
+  // Longer than struct timex, and all zero: reads, and sets nothing.
+  long timex[64] = {0};
+  return (int)syscall(SYS_adjtimex, timex);
+#else
+  return -1;
+#endif
+}
+
+/// When what `path` names was last written, in seconds since 1970; -1 when there is nothing.
+static inline long long earshot_modified(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 ? (long long)status.st_mtime : -1;
+}

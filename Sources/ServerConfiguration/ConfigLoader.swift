@@ -12,11 +12,14 @@ package struct LoadedConfig: Sendable {
 extension ServerConfig {
     /// Loads and checks defaults, the YAML file, `EARSHOT_…` variables and flags (by dotted path).
     ///
-    /// In this order: each source overrides the one before. Reads the file and the certificates; blocks.
+    /// In this order: each source overrides the one before. `defaults`, by dotted path, depend on the machine. Reads the file and the certificates; blocks.
     ///
     /// - Throws: `ConfigError` with every mistake found. A value that a later source overrides must be valid as well.
-    package static func load(file: String?, environment: [String: String], flags: [String: String]) throws(ConfigError) -> LoadedConfig {
+    package static func load(
+        file: String?, environment: [String: String], flags: [String: String], defaults: [String: String] = [:]
+    ) throws(ConfigError) -> LoadedConfig {
         var loader = ConfigLoader()
+        loader.read(defaults: defaults)
         if let file { loader.read(file: file) }
         loader.read(environment: environment)
         loader.read(flags: flags)
@@ -42,6 +45,13 @@ private struct ConfigLoader {
             for entry in yaml.entries { assign(entry.setting, entry.values, .file(file, line: entry.line)) }
         } catch {
             report(.init(path: nil, problem: error.description, origin: nil))
+        }
+    }
+
+    mutating func read(defaults: [String: String]) {
+        for (path, value) in defaults.sorted(by: { $0.key < $1.key }) {
+            guard let setting = ConfigSetting.byPath[path] else { continue }
+            assign(setting, setting.split(value), .defaults)
         }
     }
 

@@ -65,7 +65,9 @@ extension ConfigSetting {
                 "https.listen", \.https.listen, .optional(.address),
                 "Where to listen for HTTPS, HTTP/2 included. Default once rtmps.certificate is set: 127.0.0.1:8443."),
             .make(
-                "data.directory", \.data.directory, .path, "Folder for database, keys and, by default, recordings and pictures.",
+                "data.directory", \.data.directory, .path,
+                "Folder for database, keys and, by default, recordings and pictures. Not set: ./earshot-data, /var/lib/earshot or "
+                    + "~/.local/share/earshot, the first that is there.",
                 flag: "--data"),
             .make(
                 "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),

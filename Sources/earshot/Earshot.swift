@@ -24,7 +24,8 @@ struct Earshot: AsyncParsableCommand {
             CommandGroup(
                 name: "The server:",
                 subcommands: [
-                    Serve.self, Config.self, APICommand.self, TokenCommand.self, KeysCommand.self, StoreCommand.self,
+                    Serve.self, Config.self, APICommand.self, TokenCommand.self, KeysCommand.self, StoreCommand.self, DoctorCommand.self,
+                    HealthCommand.self,
                 ]),
             CommandGroup(
                 name: "Commands for a running server:",
@@ -36,4 +37,26 @@ struct Earshot: AsyncParsableCommand {
                 ]),
         ],
         defaultSubcommand: Serve.self)
+
+    static func main() async {
+        var command: any ParsableCommand
+        do {
+            command = try await Self.asyncParseAsRoot()
+        } catch {
+            // A mistyped command looks like a mistake of another one.
+            guard Self.exitCode(for: error) == .validationFailure,
+                let mistake = CommandSuggestion.mistake(in: Array(CommandLine.arguments.dropFirst()), of: Self.self)
+            else { Self.exit(withError: error) }
+            Self.exit(withError: ValidationError(mistake))
+        }
+        do {
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            Self.exit(withError: error)
+        }
+    }
 }

@@ -17,10 +17,13 @@ struct SettingsOptions: ParsableArguments {
     var config: String?
 
     func load() throws -> LoadedConfig {
-        var flags: [String: String] = [:]
-        flags["rtmp.listen"] = self.rtmp
-        flags["http.listen"] = self.http
-        flags["data.directory"] = self.data
+        try Self.load(file: self.config, flags: ["rtmp.listen": self.rtmp, "http.listen": self.http, "data.directory": self.data])
+    }
+
+    /// The settings of the file, this process's environment, and flags, by path.
+    ///
+    /// - Throws: ``ConfigFailure``.
+    static func load(file: String?, flags: [String: String?]) throws -> LoadedConfig {
         var environment: [String: String] = [:]
         var entry = environ
         while let text = entry.pointee {
@@ -29,7 +32,9 @@ struct SettingsOptions: ParsableArguments {
             entry += 1
         }
         do throws(ConfigError) {
-            return try ServerConfig.load(file: self.config, environment: environment, flags: flags)
+            return try ServerConfig.load(
+                file: file, environment: environment, flags: flags.compactMapValues { $0 },
+                defaults: ["data.directory": DataDirectory.standard])
         } catch {
             throw ConfigFailure(error: error)
         }

@@ -55,6 +55,10 @@ import Testing
                 let id = try #require(sessions["list"][0]["sessionId"].int)
                 #expect(sessions["total"].int == 1)
                 #expect(try await cli.text("sessions").split(separator: "\n").count == 3)
+                // A publisher is behind nothing: the player, which came later, goes first.
+                let byDistance = try await cli.json("sessions", "list", "--sort", "behind", "--limit", "1")
+                #expect(byDistance["list"].count == 1 && byDistance["list"][0]["sessionId"].int == id && byDistance["next"].isNull)
+                #expect(try await cli.json("sessions", "list", "--limit", "1")["list"][0]["sessionId"].int != id)
                 #expect(try await cli.text("sessions", "kick", "\(id)") == "session \(id) is ended\n")
                 _ = try await player.outcome()
                 try await eventually("the session to be gone") { try await cli("sessions", "kick", "\(id)").status == 3 }

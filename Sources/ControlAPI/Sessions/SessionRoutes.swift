@@ -10,15 +10,23 @@ extension APIRoute {
         "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
     private static let after = Input("after", .whole(0...Int64.max), "The `next` of the previous page.", fallback: 0)
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of connections.", fallback: 100)
+    private static let sort = Input(
+        "sort", .choice() as InputType<SessionOrder>,
+        "id: by number. -behind: players that are furthest behind live first; there are no further pages then.", fallback: .id)
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required
 
     enum SessionRole: String, Sendable, CaseIterable { case publisher, player }
+    enum SessionOrder: String, Sendable, CaseIterable {
+        case id
+        case mostBehind = "-behind"
+    }
 
     /// Sessions: connections of publishers and players.
     static let sessions: [APIRoute] = [
         APIRoute(
-            .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number.",
-            query: [Self.role.erased, Self.stream.erased, Self.after.erased, Self.limit.erased], answers: SessionListAnswer.outputType
+            .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number or by distance behind live.",
+            query: [Self.role.erased, Self.stream.erased, Self.sort.erased, Self.after.erased, Self.limit.erased],
+            answers: SessionListAnswer.outputType
         ) { call in
             var all = try await Self.visible(try await call.services.streams.collect { $0.sessionSnapshots() }, call).sorted {
                 $0.id < $1.id
@@ -27,8 +35,14 @@ extension APIRoute {
             if let stream = call[Self.stream] {
                 all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
             }
+            let limit = Int(try call.value(Self.limit))
+            if try call.value(Self.sort) == .mostBehind {
+                // A second page of what changes all the time would not continue the first.
+                let behind = all.map { (session: $0, ms: $0.viewers.map(\.behindMs).max() ?? -1) }.sorted { $0.ms > $1.ms }
+                return SessionListAnswer(total: all.count, next: nil, list: behind.prefix(limit).map(\.session))
+            }
             let after = UInt64(clamping: try call.value(Self.after))
-            let page = all.filter { $0.id > after }.prefix(Int(try call.value(Self.limit)))
+            let page = all.filter { $0.id > after }.prefix(limit)
             let isLast = page.last?.id == all.last?.id || page.isEmpty
             return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, list: Array(page))
         },

@@ -26,6 +26,39 @@ package enum DataDirectory {
     }
 }
 
+extension DataDirectory {
+    /// Where a server keeps its data, and commands look for it, when nothing names a folder. They agree wherever they are started.
+    package static var standard: String {
+        self.standard(isRoot: geteuid() == 0, home: self.variable("HOME"), dataHome: self.variable("XDG_DATA_HOME")) { path in
+            access(path, X_OK) == 0
+        }
+    }
+
+    /// The folder of the system's service.
+    private static let service = "/var/lib/earshot"
+    private static let here = "./earshot-data"
+
+    /// The first of these that is there and may be entered: the folder here, the service's, the user's. If there is none, the one to make:
+    /// root's is the service's. `dataHome` is that of the XDG base directories.
+    static func standard(isRoot: Bool, home: String?, dataHome: String?, _ isThere: (String) -> Bool) -> String {
+        let mine: String? =
+            if let dataHome, dataHome.hasPrefix("/") {
+                "\(dataHome)/earshot"
+            } else if let home, home.hasPrefix("/"), home != "/" {
+                "\(home)/.local/share/earshot"
+            } else {
+                nil
+            }
+        if let found = [self.here, self.service, mine].compactMap({ $0 }).first(where: isThere) { return found }
+        return isRoot ? self.service : mine ?? self.here
+    }
+
+    /// nil when unset or empty.
+    private static func variable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
 struct DataDirectoryError: Error, CustomStringConvertible {
     let description: String
 }

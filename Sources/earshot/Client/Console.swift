@@ -9,12 +9,18 @@ enum Console {
     struct ReaderGone: Error {}
 
     static let isTerminal = isatty(STDOUT_FILENO) == 1
+    static let errorsAreOnTerminal = isatty(STDERR_FILENO) == 1
 
     /// The terminal's columns; nil for files and pipes, where nothing is cut.
-    static var width: Int? {
-        guard self.isTerminal else { return nil }
+    static var width: Int? { self.isTerminal ? self.columns(of: STDOUT_FILENO) : nil }
+    /// The same of standard error.
+    static var errorWidth: Int? { self.errorsAreOnTerminal ? self.columns(of: STDERR_FILENO) : nil }
+
+    /// COLUMNS goes first, as for other tools: it is how a user asks for another width. Terminals on serial lines know none.
+    private static func columns(of descriptor: CInt) -> Int? {
+        if let columns = self.variable("COLUMNS").flatMap(Int.init), (1...10_000).contains(columns) { return columns }
         var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
@@ -39,6 +45,9 @@ enum Console {
         // An error of standard error itself cannot be reported anywhere.
         _ = self.write(line + "\n", to: STDERR_FILENO)
     }
+
+    /// Prints to standard error without a line end, for what is overwritten later.
+    static func hint(_ text: String) { _ = self.write(text, to: STDERR_FILENO) }
 
     /// The error's text as the system's tools print it: "connection refused".
     static func explain(_ error: CInt) -> String {

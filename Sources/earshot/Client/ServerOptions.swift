@@ -1,13 +1,17 @@
 import ArgumentParser
+import Support
 
 /// The data directory of this machine's server. It holds the first token and the token commands' data.
 struct DataDirectoryOption: ParsableArguments {
-    @Option(help: ArgumentHelp("The server's data directory. (default: ./earshot-data)", valueName: "DIR"))
+    @Option(
+        help: ArgumentHelp(
+            "The server's data directory. (default: as for the server: ./earshot-data if it is there, /var/lib/earshot, ~/.local/share/earshot)",
+            valueName: "DIR"))
     var data: String?
 
     /// The given path, or the one that the server itself takes from its environment.
     var path: String {
-        var path = self.data ?? Console.variable("EARSHOT_DATA_DIRECTORY").flatMap { $0.isEmpty ? nil : $0 } ?? "./earshot-data"
+        var path = self.data ?? Console.variable("EARSHOT_DATA_DIRECTORY").flatMap { $0.isEmpty ? nil : $0 } ?? DataDirectory.standard
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
         return path
     }
@@ -36,7 +40,8 @@ struct ServerOptions: ParsableArguments {
         try OptionName.check(CommandLine.arguments.dropFirst())
     }
 
-    private func address() throws -> ServerAddress {
+    /// The server's address.
+    func address() throws -> ServerAddress {
         let variable = Console.variable("EARSHOT_SERVER").flatMap { $0.isEmpty ? nil : $0 }
         guard let text = self.server ?? variable else { return .standard }
         guard let address = ServerAddress(argument: text) else {
@@ -48,7 +53,12 @@ struct ServerOptions: ParsableArguments {
 
     func client() throws -> APIClient {
         let address = try self.address()
-        let token = try AccessToken.find(file: self.tokenFile, dataDirectory: self.directory, server: address)
+        return try self.client(for: address, dataDirectory: self.directory)
+    }
+
+    /// A client for another address than that of the options.
+    func client(for address: ServerAddress, dataDirectory: DataDirectoryOption) throws -> APIClient {
+        let token = try AccessToken.find(file: self.tokenFile, dataDirectory: dataDirectory, server: address)
         return APIClient(server: address, token: token, timeout: self.timeout)
     }
 }

@@ -9,6 +9,7 @@ struct SessionsCommand: AsyncParsableCommand {
         discussion: """
             EXAMPLES
               earshot sessions list --stream live/r1
+              earshot sessions list --sort behind --limit 10
               earshot sessions show 42
               earshot sessions kick 42
               earshot sessions trace 42
@@ -26,19 +27,33 @@ struct SessionsCommand: AsyncParsableCommand {
         var role: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?
+        @Option(help: ArgumentHelp("The order: by number (id), or furthest behind live first (behind).", valueName: "ORDER"))
+        var sort = Order.id
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
+
+        enum Order: String, ExpressibleByArgument, CaseIterable { case id, behind }
+
+        /// The most that one answer holds. By distance there is one only.
+        private static let largestPage = 1_000
+
+        func validate() throws {
+            guard self.sort == .id || (!self.page.all && self.page.limit <= Self.largestPage) else {
+                throw ValidationError("--sort behind shows the first \(Self.largestPage) at most; use --limit, without --all.")
+            }
+        }
 
         func run(_ api: APIClient) async throws {
             let stream = self.stream.map { "\($0.app)/\($0.name)" }
             let listing = Listing(
-                path: ["sessions"], query: [("role", self.role), ("stream", stream)], things: "sessions",
+                path: ["sessions"], query: [("role", self.role), ("stream", stream), ("sort", self.sort == .behind ? "-behind" : nil)],
+                things: "sessions",
                 columns: [
                     .right("ID"), .left("BY"), .text("ADDRESS"), .right("FOR"), .text("PUSHES"), .text("PLAYS"), .right("IN"),
                     .right("OUT"),
                     .right("BEHIND"), .right("SKIPPED"), .text("CLIENT"),
                 ],
-                id: { $0["sessionId"].plain }, row: Self.row, size: ("limit", 1_000))
+                id: { $0["sessionId"].plain }, row: Self.row, size: ("limit", Self.largestPage))
             try await listing.show(api, self.options, count: self.page.count)
         }
 

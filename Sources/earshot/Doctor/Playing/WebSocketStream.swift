@@ -1,0 +1,81 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import NIOWebSocket
+
+/// Reads the binary messages of a WebSocket (RFC 6455).
+enum WebSocketStream {
+    static let refused = "the server does not upgrade to a WebSocket"
+
+    private enum Upgrade: Sendable {
+        case socket(NIOAsyncChannel<WebSocketFrame, WebSocketFrame>)
+        case refused(any Channel)
+    }
+
+    /// Hands each binary message to `take`, until it returns false or the time is over. Returns why it could not begin or ended early; nil
+    /// when `take` had enough. `url` begins with http:// or https://.
+    static func read(_ url: String, within seconds: Int64, _ take: (inout ByteBuffer) -> Bool) async -> String? {
+        let path = url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
+        guard let address = ServerAddress(argument: String(url.dropLast(path.count))) else {
+            return "the URL that the server hands out cannot be used"
+        }
+        do {
+            guard case .socket(let socket) = try await self.connect(address, String(path), .seconds(seconds)) else {
+                return Self.refused
+            }
+            let timer = socket.channel.eventLoop.scheduleTask(in: .seconds(seconds)) { socket.channel.close(promise: nil) }
+            defer { timer.cancel() }
+            return try await socket.executeThenClose { frames, _ in
+                for try await frame in frames {
+                    guard frame.opcode == .binary || frame.opcode == .continuation else {
+                        if frame.opcode == .connectionClose { return "the server closed it" }
+                        continue
+                    }
+                    var bytes = frame.unmaskedData
+                    if !take(&bytes) { return nil }
+                }
+                return "no more came in time"
+            }
+        } catch {
+            return "\(DoctorHTTP.words(error)) (\(DoctorHTTP.origin(url)))"
+        }
+    }
+
+    private static func connect(_ address: ServerAddress, _ path: String, _ limit: TimeAmount) async throws -> Upgrade {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        // Certificates are judged elsewhere.
+        configuration.certificateVerification = .none
+        let tls = address.isTLS ? try NIOSSLContext(configuration: configuration) : nil
+        let upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(.seconds(3)).connect(
+            host: address.host, port: address.port
+        ) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLClientHandler(context: tls, serverHostname: nil)) }
+                return try self.upgrade(channel, address.authority, path, limit)
+            }
+        }
+        return try await upgrade.get()
+    }
+
+    private static func upgrade(_ channel: any Channel, _ host: String, _ path: String, _ limit: TimeAmount) throws -> EventLoopFuture<
+        Upgrade
+    > {
+        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: 1 << 20) { channel, _ in
+            channel.eventLoop.makeCompletedFuture { .socket(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
+        }
+        let headers: HTTPHeaders = ["Host": host, "User-Agent": "earshot doctor", "Content-Length": "0"]
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
+        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
+            channel.close(promise: nil)
+            return channel.eventLoop.makeSucceededFuture(.refused(channel))
+        }
+        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
+        // The first messages often arrive together with the server's answer; NIO would drop them.
+        pipeline.leftOverBytesStrategy = .forwardBytes
+        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
+        let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
+        result.assumeIsolated().whenComplete { _ in timer.cancel() }
+        return result
+    }
+}
