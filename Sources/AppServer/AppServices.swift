@@ -27,9 +27,10 @@ package final class AppServices: Sendable {
     let boards: Boards
     /// Nil when RongCloud is not configured.
     let rongCloud: RongCloudBridge?
+    let externalBoards: ExternalBoards?
     let tickets = OneTimeTickets<ChannelToken>()
-    /// Throttles the log lines of what is refused.
-    let flood = LogRateLimiter()
+    /// Throttle the log lines of what is refused.
+    private let floods = LogRateLimiters()
 
     package init(
         _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
@@ -48,9 +49,14 @@ package final class AppServices: Sendable {
         self.pages = PageRules(config)
         let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
         self.rongCloud = rongCloud
+        let externalBoards = ExternalBoards(config.apps, post: post, log: connections.log)
+        self.externalBoards = externalBoards
         self.gatherings = Gatherings(
             rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute,
-            observe: rongCloud?.observer)
+            observe: { change in
+                rongCloud?.performed(change)
+                externalBoards?.performed(change)
+            })
         self.boards = Boards(rooms)
         self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
@@ -61,6 +67,17 @@ package final class AppServices: Sendable {
         let sinceMs = try await self.gatherings.start()
         guard let cloud = self.rongCloud else { return }
         for runner in self.gatherings.of(GatheringKinds.classroom) { cloud.resume(runner, sinceMs: sinceMs) }
+    }
+
+    /// What rooms decide: their ends, and who is thrown out of them.
+    package func handle(_ events: [RoomEvent]) {
+        self.gatherings.handle(events)
+        self.mesh.handle(events)
+    }
+
+    package func kick(_ user: String, from room: RoomID) {
+        self.gatherings.kick(user, from: room)
+        _ = self.mesh.kick(user, from: room.rawValue)
     }
 
     /// Whiteboards that somebody looks at now.
@@ -76,9 +93,11 @@ package final class AppServices: Sendable {
         return limits
     }
 
-    /// One line for each kind of refusal, some a second at most.
+    /// A line for what is refused or cut: one a second for each message and reason (`reason`, `code`, `setting` or `status`, of which there are
+    /// few), with the number of those held back.
     func noteRefusal(_ message: String, _ facts: [String: String]) {
-        guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        let reason = ["reason", "code", "setting", "status"].compactMap { facts[$0] }.joined(separator: " ")
+        guard let held = self.floods.pass("\(message) \(reason)", nowMs: LoopSweeper.nowMs) else { return }
         var metadata: Logger.Metadata = facts.mapValues { "\($0)" }
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.warning("\(message)", metadata: metadata)

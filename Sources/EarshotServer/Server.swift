@@ -153,7 +153,8 @@ package final class Server: Sendable {
         let parts = self.parts
         // The first in the list ends last.
         let first: [any Service] = [
-            parts.outbound, RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
+            CloseLogService(closes: parts.connections.closes), parts.outbound,
+            RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
             RecordingService(parts.recordings),
             SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
@@ -166,21 +167,25 @@ package final class Server: Sendable {
             + [ReloadService(certificate: self.certificate, manager: self.manager, log: self.log), DrainService(parts: parts)]
     }
 
-    /// Runs until SIGTERM or SIGINT, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
+    /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls `announce` once these signals are
     /// trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
-        let reports = self.manager.map { ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs) }
+        let drain = Duration.milliseconds(self.config.drain.timeoutMs)
+        let reports = self.manager.map {
+            ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs + self.config.drain.timeoutMs)
+        }
         let services: [any Service] =
-            (reports.map { [$0] } ?? []) + [AnnounceService(announce: announce)] + self.services + [WatchdogService()]
+            (reports.map { [$0] } ?? []) + [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
         var configuration = ServiceGroupConfiguration(
             // Shutdown begins with the last service.
             services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
-        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        // These begin after the drain.
+        configuration.maximumGracefulShutdownDuration = .seconds(4) + drain
         try await ServiceGroup(configuration: configuration).run()
     }
 
-    /// How long the service manager waits for the end: the 4.8 s of ``WatchdogService`` and some.
-    private static let stopsWithinMs = 10_000
+    /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and some.
+    private static let stopsWithinMs: Int64 = 10_000
 
     /// The group's own lines (services started, signal received) are useful to developers only.
     private static func quiet(_ log: Logger) -> Logger {
@@ -202,11 +207,27 @@ private struct AnnounceService: Service {
 
 /// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
 private struct WatchdogService: Service {
+    let drain: Duration
     private static let hardLimit = Duration.milliseconds(4_800)
 
     func run() async throws {
         try await gracefulShutdown()
-        WatchdogThread.endProcess(after: Self.hardLimit)
+        WatchdogThread.endProcess(after: Self.hardLimit + self.drain)
+    }
+}
+
+/// Tells once a second, and at the end, of the ends that had no line of their own.
+private struct CloseLogService: Service {
+    let closes: CloseLog
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                self.closes.tell()
+            }
+        }
+        self.closes.tell()
     }
 }
 
@@ -217,6 +238,7 @@ private struct DrainService: Service {
 
     func run() async throws {
         try await gracefulShutdown()
+        await Drain(self.parts).run()
         self.parts.log.info("Shutting down: notifying the clients")
         await self.parts.streams.drain()
         // Gives the last bytes time to leave; idle sockets close by themselves before.

@@ -121,7 +121,7 @@ package final class ServerParts: Sendable {
         self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
         self.memory.whenShort { [streams = self.streams] in await streams.sweep() }
         self.control.whenPlaysEnd { [sessions = self.playback.sessions] in sessions.end($0, $1) }
-        self.control.whenKicked { [gatherings = self.apps.gatherings] room, user, _ in gatherings.kick(user, from: room) }
+        self.control.whenKicked { [weak apps = self.apps] room, user, _ in apps?.kick(user, from: room) }
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
 
@@ -130,7 +130,7 @@ package final class ServerParts: Sendable {
         self.control.handleRoomOutcomes()
         self.control.observeEvents(publish)
         self.control.observeEvents { [talk = self.talk] in talk.handle($0) }
-        self.control.observeEvents { [gatherings = self.apps.gatherings] in gatherings.handle($0) }
+        self.control.observeEvents { [weak apps = self.apps] in apps?.handle($0) }
         self.control.observeOutcomes { [recordings = self.recordings] in recordings.handle($0) }
     }
 

@@ -111,7 +111,7 @@ package struct HLSEndpoint: Sendable {
         }
         let play = try await self.services.admit(path.address, from: remote)
         let streamPath = path.address.path
-        if request.method == .get { try await self.services.waitForPublisher(play) }
+        if request.method == .get, try await self.services.mustWait(play) { try await self.services.waitForPublisher(play) }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
         // A HEAD request plays nothing.
         if request.method == .head { return Self.multivariantPlaylist("") }

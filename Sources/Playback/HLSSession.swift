@@ -110,7 +110,7 @@ package final class HLSSession: LiveConnection, Sendable {
         self.play.grant.end(reason)
         // A session without a connection ends abnormally in no way that a trace could explain.
         self.recorder.value = nil
-        guard let held = self.connections.closeFlood.pass(nowMs: self.loop.relay.nowMs) else { return }
+        guard self.connections.closes.pass(reason, nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata
         metadata["reason"] = "\(reason.rawValue)"
@@ -118,7 +118,6 @@ package final class HLSSession: LiveConnection, Sendable {
         metadata["bytesOut"] = "\(bytes)"
         metadata["seconds"] = "\((self.loop.relay.nowMs - self.openedMs) / 1_000)"
         if let detail { metadata["detail"] = "\(detail)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.connections.log.info("HLS session closed", metadata: metadata)
     }
 

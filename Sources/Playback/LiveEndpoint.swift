@@ -68,6 +68,38 @@ package struct LiveEndpoint: HTTPTakeover {
         }
         try await self.services.waitForPlace(on: request.channel.eventLoop)
         let play = try await self.admit(path.address, request)
+        let services = self.services
+        let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)
+        if try await services.mustWait(play) {
+            if isWebSocket {
+                return .take(WebSocketHandshake.response(to: head)) {
+                    let socket = AwaitingSocket(play, services: services, isSecure: isSecure) { () async throws(APIError) in
+                        try await services.waitForPublisher(play)
+                        return try await self.viewer(play, format, request, isWebSocket: true).viewer
+                    }
+                    return [socket]
+                }
+            }
+            try await services.waitForPublisher(play)
+        }
+        let (viewer, type) = try await self.viewer(play, format, request, isWebSocket: isWebSocket)
+        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
+        return .take(answer) { [LiveViewer(viewer, services: services, isSecure: isSecure, isMultiplexed: isMultiplexed)] }
+    }
+
+    /// Admits the viewer or listener. A listener's talk channel then has begun; a viewer's stream need not have.
+    private func admit(_ address: StreamAddress, _ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPPlay {
+        let client = self.services.clients.client(of: request)
+        guard TalkStreamName.isTalk(address) else { return try await self.services.admit(address, from: client) }
+        let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
+        try await self.services.waitForTalk(play)
+        return play
+    }
+
+    /// How an admitted viewer plays a stream that is live, and the media type.
+    private func viewer(
+        _ play: HTTPPlay, _ format: LivePath.Format, _ request: HTTPTakeoverRequest, isWebSocket: Bool
+    ) async throws(APIError) -> (viewer: LiveViewer.Play, type: String) {
         let stream = play.request.address.path
         let packaging: Packaging
         let transport: SessionSnapshot.Transport
@@ -89,23 +121,8 @@ package struct LiveEndpoint: HTTPTakeover {
         }
         let viewer = LiveViewer.Play(
             request: play.request, grant: play.grant, listener: play.listener, packaging: packaging, transport: transport, preface: preface,
-            client: head.headers.first(name: "user-agent"))
-        let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)
-        let services = self.services
-        return .take(answer) { [LiveViewer(viewer, services: services, isSecure: request.isSecure, isMultiplexed: request.isMultiplexed)] }
-    }
-
-    /// Admits the viewer or listener, and waits until the stream can be played.
-    private func admit(_ address: StreamAddress, _ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPPlay {
-        let client = self.services.clients.client(of: request)
-        if TalkStreamName.isTalk(address) {
-            let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
-            try await self.services.waitForTalk(play)
-            return play
-        }
-        let play = try await self.services.admit(address, from: client)
-        try await self.services.waitForPublisher(play)
-        return play
+            client: request.head.headers.first(name: "user-agent"))
+        return (viewer, type)
     }
 
     /// Starts remuxing the stream and waits until its media type is known.

@@ -47,7 +47,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var viewer: Viewer?
     /// The publisher's stream, even if the viewer plays pieces remuxed from it.
     private var stream: Relay.Stream?
-    private var reader = WebSocketReader(messageBytes: 4 << 10)
+    private var reader: WebSocketReader
     private var frameRate = WebSocketFrameRate()
     private var closeReason: CloseReason?
     private var closeDetail: String?
@@ -63,12 +63,19 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private static let pingMs: Int64 = 15_000
     private static let longestClient = 200
 
-    init(_ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool) {
+    /// Parses what a player's WebSocket sends: pings, pongs and closes.
+    static var inputReader: WebSocketReader { WebSocketReader(messageBytes: 4 << 10) }
+
+    /// `reader`: may hold the first bytes of a frame that began before.
+    init(
+        _ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool, reader: WebSocketReader = LiveViewer.inputReader
+    ) {
         self.id = play.request.session
         self.play = play
         self.services = services
         self.isSecure = isSecure
         self.isMultiplexed = isMultiplexed
+        self.reader = reader
     }
 
     var log: Logger {
@@ -185,13 +192,12 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let reason = self.closeReason ?? .clientClosed
         self.services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         defer { self.endTrace(reason, loop) }
-        guard let held = self.services.connections.closeFlood.pass(nowMs: loop.relay.nowMs) else { return }
+        guard self.services.connections.closes.pass(reason, nowMs: loop.relay.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((loop.relay.nowMs - self.openedMs) / 1_000)",
         ]
         if let detail = self.closeDetail { metadata["detail"] = "\(detail)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info("Connection closed", metadata: metadata)
     }
 

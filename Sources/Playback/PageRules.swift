@@ -109,7 +109,8 @@ package struct PageRules: Sendable {
 
     // MARK: Names of the server
 
-    private func checkHost(_ request: PageRequest) throws(APIError) {
+    /// Throws when the Host header has no name of this server.
+    package func checkHost(_ request: PageRequest) throws(APIError) {
         // HTTP/1.0 needs no Host; browsers do not speak it.
         guard !self.takesAnyHost, !request.hosts.isEmpty else { return }
         guard request.hosts.count == 1, let header = request.hosts.first, let host = PublicAddress.host(header).map({ $0.lowercased() }),
@@ -118,7 +119,7 @@ package struct PageRules: Sendable {
             throw APIError(
                 .forbidden, .forbidden,
                 "\(Self.shown(request.hosts.joined(separator: ", "))) is not a known name of this server; add it to the server's setting"
-                    + " http.hosts, or play with a signed URL or a token.")
+                    + " http.hosts, or use a signed URL or a token.")
         }
     }
 
@@ -157,7 +158,7 @@ package struct PageRules: Sendable {
     private static func foreign(_ what: String) -> APIError {
         APIError(
             .forbidden, .forbidden,
-            "Pages of \(what) may not play here without a credential; give them a signed URL or a token, or name their origin in the server's"
+            "Pages of \(what) may not do this here without a credential; give them a signed URL or a token, or name their origin in the server's"
                 + " setting http.allowOrigin.")
     }
 

@@ -15,8 +15,8 @@ import Support
 /// Holds HTTP players that arrive before the publisher.
 ///
 /// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher,
-/// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile. All others get 404 at once, with a
-/// Retry-After.
+/// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile (a WebSocket's handshake is answered first:
+/// ``AwaitingSocket``). All others get 404 at once, with a Retry-After.
 extension PlaybackServices {
     /// Milliseconds between two checks for the publisher.
     private static let lookMs = 100
@@ -25,13 +25,20 @@ extension PlaybackServices {
     /// Retry-After of a 404, in seconds.
     private static let retryAfterSeconds = 5
 
-    /// Returns once the stream can be played; throws the player's answer if it cannot.
-    func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
+    /// Whether the viewer must wait because a room's publisher has not come yet. Throws the player's answer if nobody is awaited.
+    func mustWait(_ play: HTTPPlay) async throws(APIError) -> Bool {
         let path = play.request.address.path
-        if await self.streams.media(of: path) != nil { return }
+        if play.listener != nil { return false }
+        if await self.streams.media(of: path) != nil { return false }
         guard await self.isAwaited(play.request.address.app, play.request.address.name), self.config.http.firstWaitMs > 0 else {
             throw Self.nobodyPublishes(path)
         }
+        return true
+    }
+
+    /// Returns once the stream can be played; throws the player's answer if it cannot.
+    func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
+        let path = play.request.address.path
         let address = play.request.remote?.ipAddress ?? "unknown"
         if let reason = self.connections.admission.enter(address) {
             play.grant.end(reason)

@@ -321,6 +321,13 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.closeWhenSent()
     }
 
+    package func askToReconnect(to tcURL: String?) -> Bool {
+        guard !self.isEnding, self.session.askToReconnect(to: tcURL) else { return false }
+        self.performRequests()
+        self.writer?.flush()
+        return true
+    }
+
     /// Sends publishers and players the shutdown in RTMP's terms, then closes.
     package func shutDown(_ reason: CloseReason) {
         let status = Status(StatusCode.connectAppShutdown, "The server is shutting down.")
@@ -332,13 +339,12 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     private func logClose(_ end: ConnectionLifecycle.End) {
         self.services.connections.counters.update { $0.closed[end.reason, default: 0] += 1 }
-        guard let held = self.services.connections.closeFlood.pass(nowMs: self.nowMs) else { return }
+        guard self.services.connections.closes.pass(end.reason, isPublisher: self.isPublisher, nowMs: self.nowMs) else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(end.reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((self.nowMs - self.openedMs) / 1_000)",
         ]
         if let detail = end.detail { metadata["detail"] = "\(detail)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.info("Connection closed", metadata: metadata)
     }
 

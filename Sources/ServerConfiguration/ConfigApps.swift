@@ -25,6 +25,9 @@ extension ConfigSetting {
             "apps.classroom.offline", \.apps.classroomOfflineMs, .duration(100...day),
             "How long a class's member may be away before it has left."),
         .make(
+            "apps.classroom.whiteboard", \.apps.classroomWhiteboard, .optional(.url("http", "https")),
+            "A server that makes the whiteboards of classes, by POST /room/create and /room/destroy; this one does if not set."),
+        .make(
             "apps.classroom.rongcloud.host", \.apps.rongcloud.host, .optional(.url("http", "https")),
             "RongCloud's server API, which carries the messages of classes to native apps; not called if not set."),
         .make("apps.classroom.rongcloud.appKey", \.apps.rongcloud.appKey, .optional(.code(1...64)), "The app's key at RongCloud."),

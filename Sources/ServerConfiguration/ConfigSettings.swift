@@ -323,6 +323,13 @@ extension ConfigSetting {
             .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
             .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
 
+            .make(
+                "drain.timeout", \.drain.timeoutMs, .duration(0...3_600_000),
+                "How long running pushes may go on after SIGTERM, while nobody new is let in. A second SIGTERM ends the wait."),
+            .make(
+                "drain.reconnectTo", \.drain.reconnectTo, .optional(.url("rtmp", "rtmps")),
+                "Where Enhanced RTMP clients are asked to connect again at SIGTERM; not set: where they connected before."),
+
             .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
             .make("log.format", \.log.format, .choice(ServerConfig.Log.Format.self), "Lines of text, or of JSON."),
         ]

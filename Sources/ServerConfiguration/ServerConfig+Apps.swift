@@ -27,6 +27,8 @@ extension ServerConfig {
         package var classroomTicketMs: Int64 = 30_000
         package var classroomLifetimeMs: Int64 = 7_200_000
         package var classroomOfflineMs: Int64 = 300_000
+        /// The server that keeps the classes' whiteboards; nil: this one.
+        package var classroomWhiteboard: String?
         /// The cloud that carries the messages of the classes' native apps.
         package var rongcloud = RongCloud()
         /// Whether `/demo/` shows pages for trying classes and machines.
@@ -51,6 +53,8 @@ extension ServerConfig {
         package var appKey: String?
         /// Signs the calls, and RongCloud's webhooks.
         package var secret: String?
+        /// How long somebody who changes a class waits for RongCloud. Not a setting.
+        package var callWaitMs: Int64 = 5_000
         package init() {}
     }
 }

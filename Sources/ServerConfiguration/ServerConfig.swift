@@ -29,9 +29,19 @@ package struct ServerConfig: Sendable, Equatable {
     package var stats = Stats()
     package var apps = Apps()
     package var limits = Limits()
+    package var drain = Drain()
     package var log = Log()
 
     package init() {}
+
+    /// The server's end.
+    package struct Drain: Sendable, Equatable {
+        /// How long pushes may go on after SIGTERM.
+        package var timeoutMs: Int64 = 0
+        /// Where clients that can be asked shall connect again; nil: where they did.
+        package var reconnectTo: String?
+        package init() {}
+    }
 
     /// The RTMP listener without TLS.
     package struct RTMP: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import EarshotServer
 import LibC
+import Logging
 import ServerConfiguration
 import Support
 
@@ -23,6 +24,8 @@ enum Banner {
                 lines.append("          (logs a browser on this machine in, once and within five minutes; later: earshot console)")
             }
         }
+        if config.apps.meshPage { lines.append("  apps    \(http)/mesh/  (a video room of browsers; what apps may call: docs/apps)") }
+        if config.apps.demo { lines.append("          \(http)/demo/class, \(http)/demo/machine  (to try a class and a claw machine)") }
         lines += [
             "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)"
         ]
@@ -44,6 +47,16 @@ enum Banner {
         let output = LineWriter(descriptor: STDOUT_FILENO) { _, _ in "" }
         AtExit.flush(output)
         output.write(lines.joined(separator: "\n") + "\n")
+    }
+
+    /// The same for the log: where it listens, and where its data is.
+    static func facts(_ addresses: BoundAddresses, _ config: ServerConfig) -> Logger.Metadata {
+        var facts: Logger.Metadata = [
+            "rtmp": "\(addresses.rtmp)", "http": "\(addresses.http)", "data": "\(config.data.directory)", "pid": "\(getpid())",
+        ]
+        if let rtmps = addresses.rtmps { facts["rtmps"] = "\(rtmps)" }
+        if let https = addresses.https { facts["https"] = "\(https)" }
+        return facts
     }
 
     /// Replaces a wildcard address by the loopback one, which works on this machine.

@@ -73,9 +73,21 @@ struct LineLogHandler: LogHandler {
             return "\(time) \(level.rawValue.uppercased()) \(message)\(fields.isEmpty ? "" : " ")\(fields)\n"
         case .json:
             let fields = [("time", time), ("level", level.rawValue), ("message", message)] + pairs
-            return "{" + fields.map { "\(Self.quote($0)):\(Self.quote($1))" }.joined(separator: ",") + "}\n"
+            return "{" + fields.map { "\(Self.quote($0)):\(Self.isNumber($0, $1) ? $1 : Self.quote($1))" }.joined(separator: ",") + "}\n"
         }
     }
+
+    /// Whether a value is written as a number in JSON: by its key, so that a stream or a room whose name has digits only stays a string.
+    private static func isNumber(_ key: String, _ value: String) -> Bool {
+        self.numbers.contains(key) && (1...18).contains(value.utf8.count) && (value.first != "0" || value.utf8.count == 1)
+            && value.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    private static let numbers: Set<String> = [
+        "attempts", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "failed", "frames", "lagMs", "linesDropped",
+        "linesHeldBack",
+        "microseconds", "ms", "number", "openFiles", "pid", "requests", "reserved", "rooms", "seconds", "status", "turnedAway",
+    ]
 
     private static func quoteIfNeeded(_ value: String) -> String {
         let plain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0 != "\"" && $0 != "=" && $0.value != 0x7F }

@@ -3,6 +3,7 @@ import EarshotServer
 import LibC
 import Logging
 import ServerConfiguration
+import Support
 
 /// The settings with flags of their own. All others are in the file or the environment.
 struct SettingsOptions: ParsableArguments {
@@ -57,7 +58,12 @@ struct Serve: AsyncParsableCommand {
         let server = try Server(config: config, log: log)
         let addresses = try await server.bind()
         let code = await server.consoleCode()
-        try await server.run { [config] in Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code) }
+        try await server.run { [config] in
+            log.info("earshot \(ServerVersion.text) has started", metadata: Banner.facts(addresses, config))
+            // Who reads JSON has the line above.
+            guard config.log.format == .text else { return }
+            Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code)
+        }
     }
 }
 

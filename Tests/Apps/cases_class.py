@@ -181,6 +181,7 @@ def class_page(server):
         ann.reads("Page 2", "#page")
         ann.keeps("board")
         ann.page.click("Delete whiteboard")
+        ann.click("#askYes")
         stu.reads("Nothing is shown", "#stageWords")
 
         ann.acts("<i>Stu", "makeTeacher")

@@ -164,6 +164,32 @@ machine_leavers.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFF
 
 
 @case
+def machine_flood(server):
+    """A player sends forty commands a second: the device gets thirty in each, the others are refused, and neither camera loses a picture."""
+    machine = create(server)
+    number = machine["roomId"]
+    account = data(server, "tourist")
+    with Camera(server, machine["pushUrl1"], "red"), Camera(server, machine["pushUrl2"], "blue"), Claw(server, number, 1) as claw:
+        wait_for("both cameras", lambda: sum(stream["state"] == "publishing" for stream in server.api("streams")["list"]) == 2)
+        watched = [subprocess.Popen(["ffprobe", "-v", "error", "-select_streams", "v", "-read_intervals", "%+8", "-show_entries", "packet=pts_time", "-of", "csv=p=0",
+                                     f"http://{server.http}/live/m-{number}{slot}.flv"], stdout=subprocess.PIPE, text=True) for slot in ("", "-2")]
+        outcome = subprocess.run(
+            [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine_player.py"),
+             f"ws://{server.http}/channel?token={account['imToken']}&room=m-{number}", "40", "5"],
+            env={**os.environ, "PYTHONPATH": tools.packages("websockets-15.0.1", "websockets==15.0.1"), "NO_PROXY": "*", "PYTHONDONTWRITEBYTECODE": "1"},
+            stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+        told = json.loads(outcome.stdout)
+        times = [[float(line.rstrip(",")) for line in probe.communicate(timeout=60)[0].split()] for probe in watched]
+    # The device acknowledges each command that it gets.
+    assert told["sent"] == 200 and told["taken"] + told["refused"] == 200, told
+    assert told["refused"] >= 20 and told["most"] <= 30, told
+    assert sum("the claw goes" in line for line in claw.lines) == told["taken"], told
+    for pictures in times:
+        gaps = [after - before for before, after in zip(pictures, pictures[1:])]
+        assert len(pictures) >= 70 and max(gaps) < 0.11, (len(pictures), max(gaps))
+
+
+@case
 def machine_kill(server):
     """The server is killed in the middle of a game: the pages say so and come back, the game is over, and the next one is called."""
     number = create(server)["roomId"]

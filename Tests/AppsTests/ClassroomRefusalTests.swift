@@ -37,7 +37,7 @@ import Testing
         arguments: zip(
             ["a", "t", "s", "v"],
             [
-                [14, 15, 16, 17, 18], Array(0...8) + [14, 17, 18], Array(0...12) + [17, 18], Array(0...13) + [15, 16],
+                [14, 15, 16, 17, 18], Array(0...8) + [14, 17, 18], Array(0...12) + [17], Array(0...13) + [15, 16],
             ]))
     func roles(_ id: String, _ refused: [Int]) {
         for (place, input) in self.all(by: id).enumerated() {
@@ -90,6 +90,9 @@ import Testing
             ])
         self.expect("33", lab, [.upgradeInvite(by: "a", userID: "t", role: .student, newID: "n")])
         self.expect("33", lab, [.upgradeInvite(by: "a", userID: "s", role: .audience, newID: "n")])
+        // Nor to what one is already.
+        self.expect("33", lab, [.upgradeInvite(by: "a", userID: "s", role: .student, newID: "n")])
+        self.expect("33", lab, [.upgradeInvite(by: "a", userID: "t", role: .teacher, newID: "n")])
         self.expect(
             "34", lab, [.changeRole(by: "a", userID: "t", role: .teacher), .changeRole(by: "a", userID: "v", role: .teacher)])
         var alone = lab
@@ -143,7 +146,7 @@ import Testing
         _ = lab.act(.deviceReject(by: "s", ticket: "k3"))
         self.expect("30", lab, [.deviceApprove(by: "s", ticket: "k3")])
         // An invitation that waits for who is the assistant now is no application.
-        _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .student, newID: "k4"))
+        _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .teacher, newID: "k4"))
         _ = lab.act(.transfer(by: "a", userID: "s"))
         self.expect("30", lab, [.speechReject(by: "s", ticket: "k4")])
     }

@@ -60,9 +60,19 @@ import Testing
                 self.invitation(3, "k4", 2, by: "v", to: 1), Lab.displayed(""), Lab.display("v", "") + " >1,2,3,4",
                 Lab.roles("v", ("t", 3), ("v", 2)) + " >1,2,3,4",
             ])
-        // A student may be asked and say no.
-        _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .student, newID: "k5"))
+        // A student may be asked, say no, and say yes.
+        _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .teacher, newID: "k5"))
         #expect(lab.act(.upgradeReject(by: "s", ticket: "k5")).count == 2)
+        _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .teacher, newID: "k6"))
+        #expect(
+            lab.act(.upgradeApprove(by: "s", ticket: "k6")) == [
+                "ticket approved k6 invite a s", Lab.role("v", "student"), Lab.role("s", "teacher"),
+                self.invitation(3, "k6", 2, by: "s", to: 1), Lab.roles("s", ("v", 3), ("s", 2)) + " >1,2,3,4",
+            ])
+        // One who has become what he was asked to be has nothing to answer.
+        _ = lab.act(.upgradeInvite(by: "a", userID: "v", role: .teacher, newID: "k7"))
+        _ = lab.act(.changeRole(by: "a", userID: "v", role: .teacher))
+        #expect(lab.act(.upgradeApprove(by: "v", ticket: "k7")).first != "ticket approved k7 invite a v")
     }
 
     private func device(_ action: Int, _ type: Int, _ ticket: String, by: String, to: Int) -> String {

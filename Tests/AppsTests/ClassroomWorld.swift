@@ -101,7 +101,9 @@ struct ClassroomWorld {
             return .display(by: self.mostly(.assistant, .teacher), kind: kind, userID: self.pick(), uri: self.board())
         case 22:
             return flag
-                ? .boardCreate(by: self.mostly(.assistant, .teacher), boardID: self.newID())
+                ? .boardCreate(
+                    by: self.mostly(.assistant, .teacher), boardID: self.newID(),
+                    service: Bool.random(using: &self.dice) ? self.newID() : nil)
                 : .boardDelete(by: self.mostly(.assistant, .teacher), boardID: self.board())
         default:
             return .boardTurn(

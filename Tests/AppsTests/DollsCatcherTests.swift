@@ -66,7 +66,7 @@ import Testing
                 #expect(error.code == code && !error.message.isEmpty, "\(call) \(parameters): \(error)")
             }
         }
-        let others: [DollsCatcherError] = [.unknownAccount, .tooManyRequests, .noSuchRoom, .accidTaken, .noMoreTourists]
+        let others: [DollsCatcherError] = [.unknownAccount, .tooManyRequests, .noSuchRoom, .accidTaken, .noMoreTourists("x")]
         #expect(others.map(\.code) == [401, 407, 804, 906, 1_101])
     }
 

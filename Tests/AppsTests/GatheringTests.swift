@@ -171,8 +171,10 @@ import Testing
     }
 
     @Test func names() {
-        for name in ["a", "张三", String(repeating: "x", count: 64)] { #expect(GatheringLimits.isName(name), "\(name)") }
-        for name in ["", "a\u{7}", "a\u{202E}b", String(repeating: "x", count: 65)] { #expect(!GatheringLimits.isName(name)) }
+        for name in ["a", "张三", "👩\u{200D}👧", String(repeating: "x", count: 64)] { #expect(GatheringLimits.isName(name), "\(name)") }
+        for name in ["", " ", "\u{3000}\u{200D}", "a\u{7}", "a\u{200B}", "a\u{202E}b", String(repeating: "x", count: 65)] {
+            #expect(!GatheringLimits.isName(name))
+        }
     }
 
     /// Whatever comes, ids are unique, limits hold, a ticket is used once, and everybody who is told about is there.

@@ -178,6 +178,10 @@ import Testing
         let request = Self.v1(method, sha256: sha256)
         #expect(self.code(self.with(request, host: "127.0.0.1:2")) == .signatureWrong)
         #expect(self.code(request, now: Self.now + 301) == .signatureExpired)
+        // The signed parameter counts; a header of the other method's is no part of this one.
+        let headed = self.with(request, added: ("x-tc-action", "ResumeLiveStream"))
+        #expect(self.code(headed) == nil)
+        #expect(try TencentSignature(headed).action == "ForbidLiveStream")
         var fields = try TencentSignature(request).fields(request)
         #expect(try fields.text("Reason") == "测试 a+b&c=" && fields.text("AppName") == "live" && fields.text("StreamName") == nil)
         try fields.finish()

@@ -121,6 +121,21 @@ import Testing
         #expect(info["audioFourCcInfoMap"]?["*"]?.number == 4)
     }
 
+    @Test func `who can is asked to connect again`() throws {
+        for (capsEx, url) in [(15, "rtmp://other/live"), (1, nil), (14, nil)] as [(Int, String?)] {
+            var (server, _) = try self.connect(["app": "live", "capsEx": .number(Double(capsEx))])
+            _ = server.after { $0.acceptConnect() }
+            var isAsked = false
+            let outputs = server.after { isAsked = $0.askToReconnect(to: url) }
+            #expect(isAsked == (capsEx & 1 == 1))
+            #expect(told(outputs) == (isAsked ? ["onStatus NetConnection.Connect.ReconnectRequest status 0"] : []))
+            guard case .send(let message)? = outputs.last else { continue }
+            #expect(try Command(message, limits: AMFLimits()).arguments.first?["tcUrl"]?.string == url)
+        }
+        var (server, _) = try self.connect(["app": "live"])
+        #expect(server.after { #expect(!$0.askToReconnect(to: nil)) } == [], "not before the answer, nor who cannot")
+    }
+
     private static let capabilities: [(value: AMF0Value, expected: Int)] = [
         (0, 0), (2, 2), (65535, 65535), (65536, 0), (-1, 0), (.number(.nan), 0), (.number(.infinity), 0), (.number(1e300), 0), ("2", 0),
         (.null, 0),

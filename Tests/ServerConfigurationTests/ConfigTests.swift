@@ -367,6 +367,8 @@ import Testing
         config.hooks = ServerConfig.Hooks()
         config.webhooks.key = nil
         config.apps.rongcloud = ServerConfig.RongCloud()
+        config.apps.classroomWhiteboard = nil
+        config.drain.reconnectTo = nil
         config.recording.directory = nil
         config.snapshots.directory = nil
         config.limits.memoryBytes = nil

@@ -9,7 +9,10 @@ import json
 import random
 import urllib.request
 
-import websockets
+try:
+    import websockets
+except ModuleNotFoundError:
+    raise SystemExit("machine: the package websockets is missing; python3 -m pip install websockets") from None
 
 WAYS = {"up": "back", "down": "front"}
 PHASES = {"idle": "the machine is free", "offered": "{} is called", "playing": "{} plays", "settling": "waiting for the claw"}
@@ -90,10 +93,11 @@ class Machine:
 
 
 async def main(http, room, win):
-    address = f"{http.replace('http', 'ws', 1)}/channel?token={token(http, room)}"
-    wait = 0.5
+    address, wait = None, 0.5
     while True:
+        code = None
         try:
+            address = address or f"{http.replace('http', 'ws', 1)}/channel?token={token(http, room)}"
             async with websockets.connect(address) as socket:
                 wait, machine = 0.5, Machine(socket, win)
                 try:

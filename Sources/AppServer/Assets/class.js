@@ -16,8 +16,8 @@ const word = speak({
   role1: ['Assistant', '助教'], role2: ['Teacher', '讲师'], role3: ['Student', '学员'], role4: ['Audience', '旁听人'],
   you: ['{name} (you)', '{name}（你）'], aboutMe: ['{name} · {role} · {room}', '{name} · {role} · {room}'],
   microphoneOff: ['microphone off', '麦克风已关'], cameraOff: ['camera off', '摄像头已关'], bothOff: ['microphone and camera off', '麦克风和摄像头已关'],
-  mute: ['Microphone off', '关闭麦克风'], unmute: ['Microphone on', '打开麦克风'],
-  hide: ['Camera off', '关闭摄像头'], unhide: ['Camera on', '打开摄像头'],
+  mute: ['Mute microphone', '关闭麦克风'], unmute: ['Unmute microphone', '打开麦克风'],
+  hide: ['Turn camera off', '关闭摄像头'], unhide: ['Turn camera on', '打开摄像头'],
   share: ['Share screen', '共享屏幕'], unshare: ['Stop sharing', '停止共享'],
   raise: ['Raise hand', '举手'], raised: ['Hand is raised…', '已举手…'],
   crowd: ['{n} in the audience', '{n} 位旁听人'],
@@ -32,6 +32,7 @@ const word = speak({
   invite: ['Invite to speak', '邀请发言'], makeTeacher: ['Make teacher', '设为讲师'], handOver: ['Hand the class over', '转让助教'],
   askMicrophone: ['Ask: microphone on', '请求打开麦克风'], askCamera: ['Ask: camera on', '请求打开摄像头'],
   downgrade: ['Move to audience', '降为旁听人'], kick: ['Remove', '移出课堂'], approve: ['Let speak', '同意'], reject: ['Not now', '拒绝'],
+  sureDelete: ['Delete {name} with all that is drawn on it?', '要删除{name}及其全部内容吗？'],
   sureKick: ['Remove {name} from the class?', '要把 {name} 移出课堂吗？'],
   sureHandOver: ['Make {name} the assistant? You become a student.', '要把助教转让给 {name} 吗？你将成为学员。'],
   yes: ['Yes', '是'], no: ['No', '否'], accept: ['Accept', '接受'],
@@ -832,7 +833,7 @@ function renderShows() {
   const { uri } = display;
   let remove = $('pages').querySelector('.remove');
   if (!remove) $('pages').append(remove = make('button', { type: 'button', class: 'remove' }, word('deleteBoard')));
-  remove.onclick = () => act('whiteboard/delete', { whiteboardId: uri });
+  remove.onclick = () => sure('sureDelete', boardName(board.name), () => act('whiteboard/delete', { whiteboardId: uri }));
 }
 
 function renderControls() {

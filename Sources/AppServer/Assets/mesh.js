@@ -16,7 +16,9 @@ const words = {
   here: ["people are here.", "人在房间里。"], full: ["This room is full.", "房间已满。"],
   lost: ["The connection to the server was lost. Trying again…", "与服务器的连接已断开，正在重试…"],
   denied: ["The server did not let this page in. It may need a token.", "服务器拒绝了此页面，可能需要令牌。"],
-  left: ["You have left.", "你已离开。"],
+  left: ["You have left.", "你已离开。"], replaced: ["This room is open in another window.", "此房间已在另一个窗口打开。"],
+  kicked: ["You were removed from this room.", "你已被移出房间。"], ended: ["This room has been closed.", "房间已关闭。"],
+  notIn: ["The server did not let you into this room.", "服务器不允许你进入此房间。"],
 };
 const language = (navigator.language || "en").toLowerCase().startsWith("zh") ? 1 : 0;
 const word = (key) => words[key][language];
@@ -192,10 +194,16 @@ function open() {
     const handler = events[frame.eventName];
     if (handler) Promise.resolve(handler(frame.data || {})).catch((error) => console.warn(frame.eventName, error));
   });
-  here.addEventListener("close", () => {
+  here.addEventListener("close", ({ code }) => {
     if (socket !== here) return;
     for (const id of [...peers.keys()]) drop(id);
     if (!me.wants) return;
+    // Why a full room does not let anybody in has been said.
+    const final = { 4001: "replaced", 4002: "kicked", 4003: "notIn", 4004: "ended" }[code];
+    if (final) {
+      me.wants = false;
+      return say(word(final), true);
+    }
     say(word(wasOpen || wait > 1000 ? "lost" : "denied"), true);
     setTimeout(() => { if (me.wants && socket === here) open(); }, wait);
     wait = Math.min(wait * 2, 15000);

@@ -131,12 +131,13 @@ final class ChannelSession: AppSession {
 
     /// The answer follows the frames that the input causes.
     private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ peer: AppPeer, _ runner: GatheringRunner) {
-        let command = GatheringRunner.Command(input: input) { outcome in
+        var command = GatheringRunner.Command(input: input) { outcome in
             switch outcome {
             case .success: Self.tell(peer, ChannelWriter.ack(ref))
             case .failure(let failure): Self.tell(peer, ChannelWriter.error(ref, code: failure.code, failure.message))
             }
         }
+        command.sender = peer.id
         if !runner.submit(command) { command.done(.failure(.refused(.ended))) }
     }
 

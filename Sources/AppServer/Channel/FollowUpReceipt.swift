@@ -12,7 +12,12 @@ final class FollowUpReceipt: Sendable {
         var timer: Task<Void, any Error>?
     }
 
+    /// Whether it waits for everything that follows, so that it hears of the first failure or the last success; else for the first step that
+    /// others build upon.
+    let isForAll: Bool
     private let state = Mutex(State())
+
+    init(isForAll: Bool = false) { self.isForAll = isForAll }
 
     /// Something is under way whose outcome will come.
     func expect() { self.state.withLock { $0.isExpected = true } }

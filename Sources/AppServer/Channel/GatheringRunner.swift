@@ -27,6 +27,8 @@ final class GatheringRunner: Sendable {
         var connects: ConnectionID?
         /// Is forgotten afterwards.
         var disconnects: ConnectionID?
+        /// Whose it is: one connection's commands may not fill the line.
+        var sender: ConnectionID?
         /// For who waits until observers have passed the change on.
         var receipt: FollowUpReceipt?
         var done: @Sendable (Outcome) -> Void
@@ -62,29 +64,55 @@ final class GatheringRunner: Sendable {
         var createdAtMs: Int64
         var peers: [ConnectionID: AppPeer] = [:]
         /// The last messages, as they were sent.
-        var messages: [JSONValue] = []
+        var messages: [(value: JSONValue, bytes: Int)] = []
         var isStored: Bool
         /// Commands that are queued or under way.
         var pending = 0
+        /// Those of a connection; and those that go before all others.
+        var sent: [ConnectionID: Int] = [:]
+        var urgent: [Command] = []
+        /// Bytes of ``messages``, as JSON.
+        var messageBytes = 0
         /// Takes no commands any more; the next who comes begins another.
         var isOver = false
+
+        /// A command is done, or was not taken.
+        mutating func settle(_ command: Command) {
+            self.pending -= 1
+            guard let sender = command.sender, let count = self.sent[sender] else { return }
+            self.sent[sender] = count > 1 ? count - 1 : nil
+        }
+
+        /// Keeps a message for who joins later. `bytes`: its size as JSON.
+        mutating func keep(_ message: JSONValue, bytes: Int, most: Int, mostBytes: Int) {
+            self.messages.append((message, bytes))
+            self.messageBytes += bytes
+            while self.messages.count > most || self.messageBytes > mostBytes, let first = self.messages.first {
+                self.messageBytes -= first.bytes
+                self.messages.removeFirst()
+            }
+        }
     }
 
     private let rooms: RoomRegistry
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: Observer?
     private let state: Mutex<State>
-    private let commands: AsyncStream<Command>.Continuation
+    /// Nil: look at the urgent ones.
+    private let commands: AsyncStream<Command?>.Continuation
     private let deadlineMs: Atomic<Int64>
     /// Called after each change that is stored, before the next command.
     private let whenChanged: @Sendable (GatheringRunner) -> Void
     private let whenOver: @Sendable (GatheringRunner) -> Void
 
     private static let keptMessages = 100
+    /// Of the kept messages: whoever joins gets them all at once.
+    private static let keptBytes = 128 << 10
     /// After a change that could not be stored.
     private static let retryMs: Int64 = 1_000
-    /// Inputs that wait. Each connection's pace is limited, so this is reached only when the store stands still.
-    private static let mostCommands = 10_000
+    /// Commands that wait, in all and of one connection. Each connection's pace is limited, so this is reached only when the store is slow.
+    private static let mostCommands = 2_000
+    private static let mostOfOne = 50
 
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
@@ -101,13 +129,13 @@ final class GatheringRunner: Sendable {
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
-        let (stream, continuation) = AsyncStream<Command>.makeStream(bufferingPolicy: .bufferingOldest(Self.mostCommands))
+        let (stream, continuation) = AsyncStream<Command?>.makeStream(bufferingPolicy: .bufferingOldest(Self.mostCommands))
         self.commands = continuation
         Task { [weak self] in
             for await command in stream {
                 guard let self else { return }
-                await self.take(command)
-                await self.rest()
+                while let first = self.nextUrgent() { await self.carryOut(first) }
+                if let command { await self.carryOut(command) }
             }
         }
     }
@@ -124,26 +152,49 @@ final class GatheringRunner: Sendable {
     }
 
     /// Queues a command. False when the gathering is over: it is then not carried out, and its `done` is not called.
+    ///
+    /// `isUrgent`: goes before all that wait, as an operator's end or kick does.
     @discardableResult
-    func submit(_ command: Command) -> Bool {
-        let isOver = self.state.withLock { state in
-            if !state.isOver { state.pending += 1 }
-            return state.isOver
+    func submit(_ command: Command, isUrgent: Bool = false) -> Bool {
+        enum Place { case over, full, taken }
+        let place = self.state.withLock { state -> Place in
+            if state.isOver { return .over }
+            if let sender = command.sender {
+                if state.sent[sender, default: 0] >= Self.mostOfOne { return .full }
+                state.sent[sender, default: 0] += 1
+            }
+            state.pending += 1
+            if isUrgent { state.urgent.append(command) }
+            return .taken
         }
-        guard !isOver else { return false }
-        if case .dropped = self.commands.yield(command) {
-            self.state.withLock { $0.pending -= 1 }
-            command.done(.failure(.unavailable))
+        switch place {
+        case .over: return false
+        case .full: command.done(.failure(.unavailable))
+        case .taken:
+            // With a full line the next command looks at the urgent ones first.
+            if case .dropped = self.commands.yield(isUrgent ? nil : command), !isUrgent {
+                self.state.withLock { $0.settle(command) }
+                command.done(.failure(.unavailable))
+            }
         }
         return true
     }
 
+    private func nextUrgent() -> Command? {
+        self.state.withLock { $0.urgent.isEmpty ? nil : $0.urgent.removeFirst() }
+    }
+
+    private func carryOut(_ command: Command) async {
+        await self.take(command)
+        await self.rest(after: command)
+    }
+
     /// Carries a command out and waits for its outcome.
-    func outcome(of command: Command) async -> Outcome {
+    func outcome(of command: Command, isUrgent: Bool = false) async -> Outcome {
         await withCheckedContinuation { waiting in
             var waited = command
             waited.done = { waiting.resume(returning: $0) }
-            if !self.submit(waited) { waiting.resume(returning: .failure(.refused(.ended))) }
+            if !self.submit(waited, isUrgent: isUrgent) { waiting.resume(returning: .failure(.refused(.ended))) }
         }
     }
 
@@ -200,7 +251,7 @@ final class GatheringRunner: Sendable {
     }
 
     /// After each command: ends the work when nobody is left and nothing waits.
-    private func rest() async {
+    private func rest(after command: Command) async {
         let (gathering, isStored) = self.state.withLock { ($0.gathering, $0.isStored) }
         if gathering.isIdle, !gathering.gathering.hasEnded, isStored {
             var change = GatheringChange(self.stored(gathering))
@@ -210,7 +261,7 @@ final class GatheringRunner: Sendable {
             self.state.withLock { $0.isStored = false }
         }
         let isOver = self.state.withLock { state in
-            state.pending -= 1
+            state.settle(command)
             state.isOver = state.gathering.gathering.hasEnded || (state.gathering.isIdle && state.pending == 0)
             return state.isOver
         }
@@ -233,13 +284,11 @@ final class GatheringRunner: Sendable {
                 guard
                     let value = ChannelWriter.frame(
                         signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.gathering.isPaused,
-                        messages: state.messages, greeting: state.gathering.greeting)
+                        messages: state.messages.map(\.value), greeting: state.gathering.greeting)
                 else { continue }
-                if isSaid {
-                    state.messages.append(value)
-                    if state.messages.count > Self.keptMessages { state.messages.removeFirst() }
-                }
-                let frame = WebSocketWriter.text(value.text)
+                let text = value.text
+                if isSaid { state.keep(value, bytes: text.utf8.count, most: Self.keptMessages, mostBytes: Self.keptBytes) }
+                let frame = WebSocketWriter.text(text)
                 for peer in peers { peer.send(frame) }
             case .close(let connection, let why):
                 let (code, reason) = why.closeCode

@@ -94,6 +94,9 @@ package final class Gatherings: Sendable {
         }
     }
 
+    /// Whether another gathering would be one too many. What needs a room first asks this, so that a refusal leaves no room behind.
+    var isFull: Bool { self.running.withLock { $0.count >= self.most } }
+
     /// For a member who connects: only a plain gathering begins by that.
     func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {
         self.open(kind, room, after: over) { kind == GatheringKinds.plain ? Gathering(limits: self.kinds.limits) : nil }
@@ -148,7 +151,7 @@ package final class Gatherings: Sendable {
     /// Applies an operator's input. Nil when there is no such gathering.
     package func apply(_ input: Gathering.Input, to id: String) async throws(GatheringRefusal) -> Snapshot? {
         guard let runner = self.find(id) else { return nil }
-        switch await runner.outcome(of: .init(input: input)) {
+        switch await runner.outcome(of: .init(input: input), isUrgent: true) {
         case .success(let gathering):
             return Snapshot(
                 id: runner.id, kind: runner.kind, room: runner.room.rawValue, createdAtMs: runner.createdAtMs,
@@ -162,7 +165,7 @@ package final class Gatherings: Sendable {
 
     /// A user was thrown out of a room.
     package func kick(_ user: String, from room: RoomID) {
-        for runner in self.of(room) { runner.submit(.init(input: .kick(id: user))) }
+        for runner in self.of(room) { runner.submit(.init(input: .kick(id: user)), isUrgent: true) }
     }
 
     /// A room's end ends its gatherings.
@@ -171,7 +174,7 @@ package final class Gatherings: Sendable {
             guard let room = event.roomID else { continue }
             for runner in self.of(room) where event.kind != .roomExpired || runner.kind != GatheringKinds.machine {
                 // A machine that has not pushed for a day is still there: its next push opens the room again.
-                runner.submit(.init(input: .end(reason: event.kind.rawValue)))
+                runner.submit(.init(input: .end(reason: event.kind.rawValue)), isUrgent: true)
             }
         }
     }

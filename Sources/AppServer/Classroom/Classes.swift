@@ -51,15 +51,15 @@ struct Classes: Sendable {
         return room
     }
 
-    /// Applies what a member does. Who leaves or kicks waits for RongCloud as well, if that carries the class.
+    /// Applies what a member does, and waits for RongCloud as well, if that carries the class.
     func carryOut(_ input: Classroom.Input, _ runner: GatheringRunner) async throws {
         guard let cloud = self.services.rongCloud else {
             _ = try await self.apply(input, runner)
             return
         }
-        let receipt = FollowUpReceipt()
+        let receipt = FollowUpReceipt(isForAll: true)
         _ = try await self.apply(input, runner, receipt: receipt)
-        try await cloud.left(receipt)
+        try await cloud.followed(receipt)
     }
 
     /// Joins a class, the first one by opening it.
@@ -114,13 +114,18 @@ struct Classes: Sendable {
 
     private func runner(_ room: String, after over: GatheringRunner?) async throws -> GatheringRunner {
         if let known = self.services.gatherings.find(room), known !== over { return known }
+        let tooMany = RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings)
+        guard !self.services.gatherings.isFull else { throw tooMany }
         let id = try await self.open(room)
         let limits = self.services.gatherings.classroomLimits
         let nowMs = self.services.rooms.now
         guard
             let runner = self.services.gatherings.open(
                 GatheringKinds.classroom, id, after: over, { Classroom(limits: limits, createdAtMs: nowMs) })
-        else { throw RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings) }
+        else {
+            _ = try? await self.services.rooms.apply(.expire, to: room, action: "expire", by: Actor("classes"))
+            throw tooMany
+        }
         return runner
     }
 
@@ -143,11 +148,19 @@ struct Classes: Sendable {
                 return try await self.services.rooms.create(new, by: Actor("classes")).id
             } catch {
                 guard case .idTaken(let id, let state, _) = error else { throw error }
-                guard state.isTerminal else { return id }
-                // The last class of this name, whose retention is just over.
+                if !state.isTerminal {
+                    let present = try await self.services.rooms.room(room)
+                    if self.isClass(present) { return id }
+                    // Made by a push or a call before the class: with one stream and the end of any room it is none. The push comes again.
+                    _ = try await self.services.rooms.apply(.close, to: room, action: "close", by: Actor("classes"))
+                }
+                // Else the last class of this name, whose retention is just over.
                 try? await self.services.rooms.delete(room, by: Actor("classes"))
             }
         }
         throw .tooMany(what: "classes of this name", limit: 1)
     }
+
+    /// Whether a room was made for a class.
+    private func isClass(_ room: Room) -> Bool { !room.isAdHoc && !room.isPublic && room.slots.count == Self.slots }
 }

@@ -38,18 +38,15 @@ final class ClassroomAPI: Sendable {
             return await RongCloudWebhookRoute(services: self.services, call: self.call).respond(to: request, query, context)
         }
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.crossOrigin(request, context, showsCredential: request.headers[.authorization] != nil)
+        var headers: HTTPFields = [:]
         let value: JSONValue
         do {
-            guard headers != nil else {
-                throw ClassroomCode.authorization.refusal(
-                    "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
-            }
+            headers = try self.call.crossOrigin(request, context, showsCredential: request.headers[.authorization] != nil)
             value = ClassroomAnswer.result(try await self.answer(request, query, context))
         } catch {
             value = ClassroomAnswer.refusal(Self.refusal(error))
         }
-        return DialectCall.answer(value, headers ?? [:], to: request)
+        return DialectCall.answer(value, headers, to: request)
     }
 
     static func refusal(_ error: any Error) -> GatheringRefusal {
@@ -57,7 +54,8 @@ final class ClassroomAPI: Sendable {
         case let error as GatheringRefusal: error
         case GatheringFailure.refused(let refusal): refusal
         case let error as GatheringFailure: ClassroomCode.other.refusal(error.message)
-        case let error as APIError: (error.kind == .tooLarge ? ClassroomCode.parameter : .other).refusal(error.message)
+        case let error as APIError:
+            (error.kind == .tooLarge ? ClassroomCode.parameter : error.kind == .forbidden ? .authorization : .other).refusal(error.message)
         case RegistryError.diskFull: ClassroomCode.createRoom.refusal("The server's disk is almost full, so nothing new is stored.")
         case RegistryError.tooMany(let what, let limit): ClassroomCode.createRoom.refusal("There are \(limit) \(what) already, the limit.")
         default: ClassroomCode.other.refusal("The server failed to carry this out; nothing has changed. Try again.")
@@ -70,7 +68,9 @@ final class ClassroomAPI: Sendable {
         _ request: Request, _ query: [(name: String, value: String)], _ context: APIContext
     ) async throws -> JSONValue {
         guard let client = self.call.client(request, context), self.services.config.apps.classroomFrom.contains(address: client) else {
-            self.services.noteRefusal("A call on classes was refused", ["setting": "apps.classroom.from"])
+            self.services.noteRefusal(
+                "A call on classes was refused",
+                ["remote": "\(self.call.client(request, context)?.ipAddress ?? "unknown")", "setting": "apps.classroom.from"])
             throw ClassroomCode.authorization.refusal(
                 "This address may not call this; the server's setting apps.classroom.from lists the addresses that may.")
         }
@@ -91,7 +91,7 @@ final class ClassroomAPI: Sendable {
             guard let room = read.roomID, token.room == "\(Classes.prefix)\(room)" else {
                 throw ClassroomCode.role.refusal("The token is for another class.")
             }
-            return try await self.carryOut(read, token, request)
+            return try await self.carryOut(read, token, request, context)
         }
     }
 
@@ -113,17 +113,20 @@ final class ClassroomAPI: Sendable {
         return ["authorization": .string(text), "imToken": .string(imToken ?? text)]
     }
 
-    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ request: Request) async throws -> JSONValue {
+    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ request: Request, _ context: APIContext) async throws -> JSONValue
+    {
         let (runner, room) = try self.classes.find(token.room)
         switch read.action {
         case .members, .boards:
             guard room.role(of: token.user) != nil else { throw ClassroomCode.authorization.refusal() }
             return read.action == .members ? ClassroomAnswer.members(room) : ClassroomAnswer.boards(room)
         case .boardCreate:
+            try self.call.checkName(request, context)
             guard let urls = self.call.publicAddress(request) else { throw APIError.unavailable("The server is starting.") }
-            let id = "\(urls.http)/board/\(Classes.newID())?k=1"
-            _ = try await self.classes.apply(.boardCreate(by: token.user, boardID: id), runner)
-            return .string(id)
+            return .string(try await self.classes.createBoard(by: token.user, here: urls.http, runner, room))
+        case .boardDelete(let id):
+            try await self.classes.deleteBoard(id, by: token.user, runner, room)
+            return true
         default:
             guard let input = read.input(by: token.user, newID: Classes.newID()) else { throw ClassroomCode.parameter.refusal() }
             try await self.classes.carryOut(input, runner)

@@ -19,6 +19,8 @@ final class RongCloudBridge: Sendable {
     private struct Job {
         let call: RongCloudCall
         let receipt: FollowUpReceipt?
+        /// Whether the receipt hears of its success, too.
+        let isLast: Bool
         let since: ContinuousClock.Instant
     }
 
@@ -44,10 +46,12 @@ final class RongCloudBridge: Sendable {
     private let host: String
     private let appKey: String
     let secret: String
+    /// How long somebody who changes a class waits for RongCloud. The class has changed in any case.
+    private let callWait: Duration
     private let post: OutboundPost
     private let counters: AppCounters
     private let log: Logger
-    private let flood = LogRateLimiter()
+    private let floods = LogRateLimiters(perMs: 10_000)
     private let state = Mutex(State())
 
     private static let timeout = Duration.seconds(5)
@@ -55,8 +59,6 @@ final class RongCloudBridge: Sendable {
     private static let pauses = [Duration.milliseconds(200), .seconds(1)]
     /// How long somebody who joins waits for the group.
     private static let joinWait = Duration.seconds(10)
-    /// How long who leaves or kicks waits for it. The member is out of the class in any case.
-    private static let leaveWait = Duration.seconds(5)
     private static let mostMessages = 1_000
     /// Waiting calls of a class that change its group: a lost one would let somebody listen who has left.
     private static let mostCalls = 4_000
@@ -73,6 +75,7 @@ final class RongCloudBridge: Sendable {
         self.host = host
         self.appKey = appKey
         self.secret = secret
+        self.callWait = .milliseconds(config.callWaitMs)
         self.post = post
         self.counters = counters
         self.log = log
@@ -107,12 +110,21 @@ final class RongCloudBridge: Sendable {
         try outcome.get()
     }
 
-    /// Waits for the group's change after a member has left or was kicked, but not for long: it goes on without who waits. Throws code 22.
-    func left(_ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
-        try await receipt.outcome(within: Self.leaveWait)?.get()
+    /// Waits for the messages and the group's change that follow a call, but not for long: they go on without who waits. Throws codes 13 and 22.
+    func followed(_ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
+        guard case .failure(let refusal)? = await receipt.outcome(within: self.callWait) else { return }
+        throw ClassroomCode(refusal).refusal("It is done here, but not in RongCloud: \(refusal.description)")
     }
 
     // MARK: - Presence
+
+    /// A webhook without a good signature.
+    func noteWebhook(from address: String?) {
+        guard let held = self.floods.pass("webhook", nowMs: LoopSweeper.nowMs) else { return }
+        var metadata: Logger.Metadata = ["remote": "\(address ?? "unknown")"]
+        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+        self.log.warning("A webhook without RongCloud's signature was refused", metadata: metadata)
+    }
 
     /// The class of a member.
     func classID(of user: String) -> String? { self.state.withLock { $0.classes[user] } }
@@ -139,8 +151,6 @@ final class RongCloudBridge: Sendable {
     // MARK: - Calls that follow changes
 
     /// Hears of the gatherings' changes.
-    var observer: GatheringRunner.Observer { { self.performed($0) } }
-
     func performed(_ change: GatheringRunner.Performed) {
         guard change.kind == GatheringKinds.classroom else { return }
         self.state.withLock { state in
@@ -159,26 +169,28 @@ final class RongCloudBridge: Sendable {
     /// A class's id as its members know it.
     private static func group(_ id: String) -> String { String(id.dropFirst(Classes.prefix.count)) }
 
-    /// `receipt` hears of the first call that is no message.
+    /// `receipt` hears of all calls, or of the first that is no message.
     private func enqueue(_ calls: [RongCloudCall], _ id: String, _ receipt: FollowUpReceipt?) {
         var refused: RongCloudCall?
         let (begins, dropped) = self.state.withLock { state in
             let known = state.queues.removeValue(forKey: id)
             var (queue, receipt, dropped) = (known ?? Queue(), receipt, 0)
-            for call in calls {
+            for (index, call) in calls.enumerated() {
+                let isHeard = receipt?.isForAll == true || !call.isMessage
                 let size = call.body.utf8.count
                 let hasRoom =
                     call.isMessage
                     ? queue.jobs.count < Self.mostMessages && state.bytes + size <= Self.mostBytes : queue.jobs.count < Self.mostCalls
                 guard hasRoom else {
                     dropped += 1
-                    if !call.isMessage, receipt != nil { refused = call }
+                    if isHeard, receipt != nil { refused = call }
                     continue
                 }
-                queue.jobs.append(Job(call: call, receipt: call.isMessage ? nil : receipt, since: .now))
-                if !call.isMessage {
+                let isLast = receipt?.isForAll != true || index == calls.count - 1
+                queue.jobs.append(Job(call: call, receipt: isHeard ? receipt : nil, isLast: isLast, since: .now))
+                if isHeard {
                     receipt?.expect()
-                    receipt = nil
+                    if isLast { receipt = nil }
                 }
                 state.bytes += size
             }
@@ -195,7 +207,7 @@ final class RongCloudBridge: Sendable {
         while let job = self.next(id) {
             do throws(GatheringRefusal) {
                 try await self.carryOut(job.call)
-                job.receipt?.resolve(.success(()))
+                if job.isLast { job.receipt?.resolve(.success(())) }
             } catch {
                 job.receipt?.resolve(.failure(error))
             }
@@ -264,7 +276,7 @@ final class RongCloudBridge: Sendable {
 
     private func note(_ call: RongCloudCall, _ error: String) {
         self.counters.update { $0.rongCloudFailed += 1 }
-        guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
+        guard let held = self.floods.pass(call.path, nowMs: LoopSweeper.nowMs) else { return }
         var metadata: Logger.Metadata = ["call": "\(call.path)", "error": "\(error)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.warning("A call of RongCloud has failed", metadata: metadata)

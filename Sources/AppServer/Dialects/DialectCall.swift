@@ -33,13 +33,18 @@ final class DialectCall: Sendable {
         self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
     }
 
-    /// Headers that let the page behind a request read the answer. Nil for pages that may not call at all: those of other origins than this
+    /// Headers that let the page behind a request read the answer. Throws for pages that may not call at all: those of other origins than this
     /// server's own or the one that `http.allowOrigin` names. Its `*` counts only with a credential: without one, any page that somebody with
-    /// an allowed address looks at could call.
-    func crossOrigin(_ request: Request, _ context: APIContext, showsCredential: Bool) -> HTTPFields? {
+    /// an allowed address looks at could call; and a call by a name that the server does not know may come from such a page.
+    func crossOrigin(_ request: Request, _ context: APIContext, showsCredential: Bool) throws(APIError) -> HTTPFields {
         let page = PageRequest(request, context.channel)
-        guard showsCredential ? self.services.pages.letsSocket(page) : (try? self.services.pages.check(page, showsCredential: false)) != nil
-        else { return nil }
+        if !showsCredential {
+            _ = try self.services.pages.check(page, showsCredential: false)
+        } else if !self.services.pages.letsSocket(page) {
+            throw APIError(
+                .forbidden, .forbidden,
+                "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
+        }
         guard let origin = request.headers[.origin] else { return [:] }
         return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
     }
@@ -47,7 +52,7 @@ final class DialectCall: Sendable {
     /// The answer to a preflight; nil when the request is none.
     func preflight(_ request: Request, _ context: APIContext) -> Response? {
         guard request.method == .options else { return nil }
-        guard var headers = self.crossOrigin(request, context, showsCredential: true) else { return Response(status: .forbidden) }
+        guard var headers = try? self.crossOrigin(request, context, showsCredential: true) else { return Response(status: .forbidden) }
         headers[.accessControlAllowMethods] = "GET, POST, OPTIONS"
         headers[.accessControlAllowHeaders] = "content-type, authorization"
         headers[.accessControlMaxAge] = "86400"
@@ -68,6 +73,12 @@ final class DialectCall: Sendable {
     func body(_ request: Request, _ context: APIContext) async throws -> String {
         let bytes = try await BodyReader(request, context, self.services.memory.ledger, atMost: self.longestBody).collect()
         return String(buffer: bytes)
+    }
+
+    /// Throws unless the name in the request's Host header is the server's, so that it may stand in an address that others open.
+    func checkName(_ request: Request, _ context: APIContext) throws(APIError) {
+        guard self.services.config.urls.http == nil else { return }
+        try self.services.pages.checkHost(PageRequest(request, context.channel))
     }
 
     /// The server's addresses as this client calls them. Nil while the server starts.

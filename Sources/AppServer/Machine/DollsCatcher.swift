@@ -35,26 +35,24 @@ final class DollsCatcher: Sendable {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }
-        let headers = self.call.crossOrigin(request, context, showsCredential: false)
+        var headers: HTTPFields = [:]
         let value: JSONValue
         do {
-            guard headers != nil else {
-                throw DollsCatcherError(
-                    code: 403, message: "Pages of this origin may not call this; the server's setting is http.allowOrigin.")
-            }
+            headers = try self.call.crossOrigin(request, context, showsCredential: false)
             value = try await self.answer(request, context)
         } catch let error as DollsCatcherError {
             value = DollsCatcherAnswer.failure(error)
         } catch {
             value = DollsCatcherAnswer.failure(Self.failure(error))
         }
-        return DialectCall.answer(value, headers ?? [:], to: request)
+        return DialectCall.answer(value, headers, to: request)
     }
 
     /// Anything that is not a refusal of the API's own.
     private static func failure(_ error: any Error) -> DollsCatcherError {
         switch error {
-        case let error as APIError: DollsCatcherError(code: error.kind == .tooLarge ? 400 : 800, message: error.message)
+        case let error as APIError:
+            DollsCatcherError(code: error.kind == .tooLarge ? 400 : error.kind == .forbidden ? 403 : 800, message: error.message)
         case let error as GatheringFailure: DollsCatcherError(code: 800, message: error.message)
         case RegistryError.diskFull: DollsCatcherError(code: 800, message: "The server's disk is almost full, so nothing new is stored.")
         case RegistryError.tooMany(let what, let limit):

@@ -61,6 +61,8 @@ actor MachineRooms {
         }
         self.making.insert(accid)
         defer { self.making.remove(accid) }
+        let tooMany = RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings)
+        guard !self.services.gatherings.isFull else { throw tooMany }
         let (number, room) = try await self.room(name)
         let info = Machine.Info(name: name, accid: accid, mode: mode)
         let salt = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
@@ -68,7 +70,10 @@ actor MachineRooms {
         guard
             let runner = self.services.gatherings.open(
                 GatheringKinds.machine, room.id, { Machine(info, limits: limits, salt: salt) })
-        else { throw RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings) }
+        else {
+            try? await self.services.rooms.delete(room.id.rawValue, by: Actor("machines"))
+            throw tooMany
+        }
         var command = GatheringRunner.Command(input: .enter(id: info.device, name: nickname, role: Gathering.host))
         command.isKept = true
         if case .failure(let failure) = await runner.outcome(of: command) { throw failure }

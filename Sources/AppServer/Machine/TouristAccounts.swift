@@ -39,7 +39,10 @@ final class TouristAccounts: Sendable {
                 state.made = [:]
             }
             if state.accounts.count >= Self.most { state.accounts = state.accounts.filter { $0.value.expiresMs > nowMs } }
-            guard state.accounts.count < Self.most, state.made[host, default: 0] < Self.perDay else { throw .noMoreTourists }
+            guard state.accounts.count < Self.most else { throw .noMoreTourists("There are \(Self.most) guest accounts now, the limit.") }
+            guard state.made[host, default: 0] < Self.perDay else {
+                throw .noMoreTourists("This address has had its \(Self.perDay) guest accounts of today.")
+            }
             var account: DollsCatcherAccount
             repeat {
                 account = DollsCatcherAccount(sequence: .random(in: 100_000...(.max)), random: .random(in: 0...(.max)))

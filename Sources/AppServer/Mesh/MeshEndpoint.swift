@@ -43,21 +43,21 @@ package struct MeshEndpoint: AppEndpoint {
         guard names.count <= 1, names.allSatisfy({ ["single", "double"].contains($0) }) else {
             throw APIError(FieldError("names", names.first ?? "", "expected single or double, once"))
         }
-        let (id, room) = try self.member(query, request)
+        let token = try self.token(query, request)
         let writer = MeshWriter(isDouble: names == ["double"])
-        return { [mesh = self.services.mesh] in MeshSession(mesh, writer, id: id, room: room) }
+        // One person may have several tabs: each is a member of its own.
+        return { [mesh = self.services.mesh] in MeshSession(mesh, writer, id: UUID().uuidString.lowercased(), token: token) }
     }
 
-    /// The connection's id, and its room if the credential names one.
-    private func member(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> (id: String, room: String?) {
+    /// Nil for an address that needs none.
+    private func token(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> ChannelToken? {
         let page = PageRequest(request)
         if let token = try self.services.credential(query) {
             try self.checkOrigin(request)
             guard token.kind == MeshService.kind else {
                 throw APIError(.unauthorized, .unauthorized, "The token is for the kind \(token.kind); expected mesh.")
             }
-            // One person may have several tabs: each is a member of its own.
-            return (UUID().uuidString.lowercased(), token.room)
+            return token
         }
         guard let client = self.services.connections.clients.client(of: request),
             self.services.config.apps.meshFrom.contains(address: client)
@@ -68,6 +68,6 @@ package struct MeshEndpoint: AppEndpoint {
             )
         }
         _ = try self.services.pages.check(page, showsCredential: false)
-        return (UUID().uuidString.lowercased(), nil)
+        return nil
     }
 }

@@ -1,6 +1,9 @@
+package import Access
 package import Apps
 import HTTPServer
+import Listening
 import NIOCore
+package import Rooms
 package import Support
 import Synchronization
 
@@ -8,6 +11,10 @@ import Synchronization
 package final class MeshService: Sendable {
     private struct Person {
         let id: String
+        /// Whom the token names; nil without one.
+        let user: String?
+        /// The same as ``id`` without a token.
+        let name: String
         let peer: AppPeer
         let writer: MeshWriter
         var room: String?
@@ -16,7 +23,18 @@ package final class MeshService: Sendable {
     private struct State {
         var rooms: [String: Gathering] = [:]
         var people: [ConnectionID: Person] = [:]
+        /// Until when kicked users are kept out of their room.
+        var keptOut: [KeptOut: Int64] = [:]
     }
+
+    private struct KeptOut: Hashable {
+        let room: String
+        let user: String
+    }
+
+    /// How long a user who was kicked is kept out. Who comes without a token is nobody in particular and may come again.
+    private static let keptOutMs: Int64 = 300_000
+    private static let mostKeptOut = 10_000
 
     private let limits: GatheringLimits
     private let roomLimit: Int
@@ -52,8 +70,26 @@ package final class MeshService: Sendable {
     /// Closes the connections of everybody in the room.
     package func end(room: String) { self.close(4004, "ended") { $0.room == room } }
 
-    /// Closes a member's connection. False if there is none.
-    package func kick(_ id: String, from room: String) -> Bool { self.close(4002, "kicked") { $0.room == room && $0.id == id } }
+    /// Closes a member's connection, or those of the user that tokens name, and keeps that user out for a while. False if there is none.
+    package func kick(_ id: String, from room: String) -> Bool {
+        self.state.withLock { state in
+            let users = Set(state.people.values.filter { $0.room == room && ($0.id == id || $0.user == id) }.compactMap(\.user))
+            let nowMs = LoopSweeper.nowMs
+            if state.keptOut.count >= Self.mostKeptOut { state.keptOut = state.keptOut.filter { $0.value > nowMs } }
+            for user in users where state.keptOut.count < Self.mostKeptOut {
+                state.keptOut[KeptOut(room: room, user: user)] = nowMs + Self.keptOutMs
+            }
+        }
+        return self.close(4002, "kicked") { $0.room == room && ($0.id == id || $0.user == id) }
+    }
+
+    /// A room's end closes the connections that came by its tokens. Others have nothing of it but its name.
+    package func handle(_ events: [RoomEvent]) {
+        for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
+            guard let room = event.roomID?.rawValue else { continue }
+            self.close(4004, event.kind.rawValue) { $0.room == room && $0.user != nil }
+        }
+    }
 
     @discardableResult
     private func close(_ code: UInt16, _ reason: String, where matches: (Person) -> Bool) -> Bool {
@@ -62,8 +98,10 @@ package final class MeshService: Sendable {
         return !peers.isEmpty
     }
 
-    package func opened(_ peer: AppPeer, id: String, _ writer: MeshWriter) {
-        self.state.withLock { $0.people[peer.id] = Person(id: id, peer: peer, writer: writer) }
+    package func opened(_ peer: AppPeer, id: String, token: ChannelToken?, _ writer: MeshWriter) {
+        self.state.withLock {
+            $0.people[peer.id] = Person(id: id, user: token?.user, name: token?.name ?? id, peer: peer, writer: writer)
+        }
     }
 
     package func closed(_ connection: ConnectionID) {
@@ -77,13 +115,20 @@ package final class MeshService: Sendable {
     package func join(_ connection: ConnectionID, room: String) throws(GatheringRefusal) {
         try self.state.withLock { (state) throws(GatheringRefusal) in
             guard let person = state.people[connection] else { throw .notMember }
+            if let user = person.user, let untilMs = state.keptOut[KeptOut(room: room, user: user)] {
+                let leftMs = untilMs - LoopSweeper.nowMs
+                if leftMs > 0 {
+                    throw .dialect(code: "kept_out", message: "You were kicked and may come back in \((leftMs + 999) / 1_000) s.")
+                }
+                state.keptOut[KeptOut(room: room, user: user)] = nil
+            }
             if person.room != room {
                 if state.rooms[room] == nil, state.rooms.count >= self.roomLimit { throw .full(limit: self.roomLimit) }
                 // Refused before the former room is left.
                 if let there = state.rooms[room], there.members.count >= self.limits.members { throw .full(limit: self.limits.members) }
                 self.leave(connection, &state)
             }
-            try self.apply(.connect(id: person.id, name: person.id, role: "", connection), room, &state)
+            try self.apply(.connect(id: person.id, name: person.name, role: "", connection), room, &state)
             state.people[connection]?.room = room
         }
     }
@@ -130,21 +175,21 @@ package final class MeshService: Sendable {
 final class MeshSession: AppSession {
     private let service: MeshService
     private let writer: MeshWriter
-    /// The only room that the credential opens; nil: any.
-    private let room: String?
+    /// Opens one room only; nil: any.
+    private let token: ChannelToken?
     private let id: String
     private var peer: AppPeer?
 
-    init(_ service: MeshService, _ writer: MeshWriter, id: String, room: String?) {
+    init(_ service: MeshService, _ writer: MeshWriter, id: String, token: ChannelToken?) {
         self.service = service
         self.writer = writer
         self.id = id
-        self.room = room
+        self.token = token
     }
 
     func opened(_ peer: AppPeer) {
         self.peer = peer
-        self.service.opened(peer, id: self.id, self.writer)
+        self.service.opened(peer, id: self.id, token: self.token, self.writer)
     }
 
     func closed() {
@@ -157,8 +202,8 @@ final class MeshSession: AppSession {
             switch try MeshFrame.read(text) {
             case nil: return true
             case .join(let named):
-                let room = named ?? self.room ?? MeshFrame.defaultRoom
-                guard self.room == nil || self.room == room else {
+                let room = named ?? self.token?.room ?? MeshFrame.defaultRoom
+                guard self.token == nil || self.token?.room == room else {
                     return self.refuse("__join", "forbidden", "This token is for another room.", peer)
                 }
                 do throws(GatheringRefusal) {
@@ -166,6 +211,7 @@ final class MeshSession: AppSession {
                 } catch {
                     _ = self.refuse("__join", error.code, "\(error)", peer)
                     if case .full = error { peer.close(4003, "the room is full") }
+                    if case .dialect = error { peer.close(4003, error.code) }
                 }
             case .direct(let to, let name, let data):
                 do throws(GatheringRefusal) {

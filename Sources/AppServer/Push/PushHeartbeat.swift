@@ -29,6 +29,9 @@ final class PushHeartbeat: Sendable {
     /// Reports of a stream: one a second, a few at once.
     private let paces = Mutex(PaceTable(rate: 1, burst: 3))
 
+    /// Of an address, behind which there may be many.
+    private let calls = Mutex(PaceTable(rate: 200, burst: 400))
+
     private static let bodyBytes = 4 << 10
 
     init(_ services: AppServices) { self.services = services }
@@ -64,6 +67,10 @@ final class PushHeartbeat: Sendable {
         let address = try self.address(stream, request)
         let client = self.services.connections.clients.client(
             peer: self.services.connections.clients.peer(of: context.channel), request.headers)
+        // Before the hook of the back end is asked.
+        if let client, !self.calls.withLock({ $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
+            throw APIError(.tooManyRequests, .rateLimited, "There are too many heartbeats from this address.")
+        }
         let pass = try await self.pass(AdmissionRequest(action: .publish, address: address, remote: client, session: 0))
         try self.checkPace(address.path)
         let path = StreamPath(app: address.app, name: address.name)

@@ -29,8 +29,14 @@ extension AppEndpoint {
         do throws(APIError) {
             if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
             let (session, services) = (try self.session(request), self.services)
+            let remote = services.connections.clients.client(of: request)?.ipAddress ?? "unknown"
             return .take(WebSocketHandshake.response(to: request.head)) {
-                [AppSocket(session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters)]
+                let socket = AppSocket(
+                    session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters
+                ) { why, detail in
+                    services.noteRefusal("\(Self.what) was cut", ["reason": why.rawValue, "remote": remote, "detail": detail])
+                }
+                return [socket]
             }
         } catch {
             self.services.noteRefusal(

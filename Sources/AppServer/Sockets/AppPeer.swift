@@ -47,7 +47,7 @@ package struct AppSocketLimits: Sendable {
     /// Messages that an app does not take, within ten seconds.
     static let badMessages = 20.0
     /// Pings, pongs and fragments are frames too.
-    static let framesPerMessage = 4
+    static let framesPerMessage = 4.0
 
     package init() {}
 }

@@ -13,6 +13,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private let limits: AppSocketLimits
     private let sweepers: LoopSweepers
     private let counters: AppCounters
+    private let note: (AppCounters.Cut, String) -> Void
 
     private var life = WebSocketLife(nowMs: LoopSweeper.nowMs)
     private var context: ChannelHandlerContext?
@@ -21,11 +22,19 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private var isOver = false
     private var isFlushDue = false
     private var messages: TokenBucket
+    private var frames: TokenBucket
+    /// Of the largest frame that still waits, beside the backlog: a state that was asked for may be larger than that.
+    private var granted = 0
     private var bad: TokenBucket
 
     private static let next = Atomic<UInt64>(1)
 
-    package init(_ session: any AppSession, limits: AppSocketLimits, sweepers: LoopSweepers, counters: AppCounters) {
+    /// `note` hears why the server ends the connection.
+    package init(
+        _ session: any AppSession, limits: AppSocketLimits, sweepers: LoopSweepers, counters: AppCounters,
+        note: @escaping (AppCounters.Cut, String) -> Void = { _, _ in }
+    ) {
+        self.note = note
         self.session = session
         self.limits = limits
         self.sweepers = sweepers
@@ -34,6 +43,8 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         let nowNs = NIODeadline.now().uptimeNanoseconds
         let rate = Double(limits.messageRate)
         self.messages = TokenBucket(rate: rate, burst: 4 * rate, nowNs: nowNs)
+        let frameRate = rate * AppSocketLimits.framesPerMessage
+        self.frames = TokenBucket(rate: frameRate, burst: 4 * frameRate, nowNs: nowNs)
         self.bad = TokenBucket(rate: AppSocketLimits.badMessages / 10, burst: AppSocketLimits.badMessages, nowNs: nowNs)
     }
 
@@ -100,12 +111,13 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             return
         }
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard waiting <= self.limits.backlogBytes else {
-            self.counters.update { $0.cut[.tooSlow, default: 0] += 1 }
-            self.close(1013, "reads too slowly: \(waiting) bytes wait")
+        if waiting == 0 { self.granted = 0 }
+        guard waiting <= self.limits.backlogBytes + self.granted else {
+            self.cut(.tooSlow, 1013, "reads too slowly: \(waiting) bytes wait", listens: true)
             written?(false)
             return
         }
+        self.granted = max(self.granted, frame.readableBytes)
         var promise: EventLoopPromise<Void>?
         if let written {
             let made = context.eventLoop.makePromise(of: Void.self)
@@ -147,10 +159,15 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         let before = self.reader.frames
         do throws(WebSocketError) {
             while self.life.isListening, let input = try self.reader.next() { self.take(input, context) }
-            if self.reader.frames > before { self.life.heard(nowMs: self.nowMs) }
+            let count = self.reader.frames - before
+            if count > 0 { self.life.heard(nowMs: self.nowMs) }
+            guard self.life.isOpen else { return }
+            let nowNs = NIODeadline.now().uptimeNanoseconds
+            for _ in 0..<count where !self.frames.take(nowNs: nowNs).isAllowed {
+                return self.cut(.tooMany, 1008, "more than \(Int(AppSocketLimits.framesPerMessage)) frames for a message")
+            }
         } catch {
-            self.counters.update { $0.cut[.protocolError, default: 0] += 1 }
-            if self.life.isOpen { self.close(error.code, error.reason, listens: false) } else { context.close(promise: nil) }
+            if self.life.isOpen { self.cut(.protocolError, error.code, error.reason) } else { context.close(promise: nil) }
         }
     }
 
@@ -164,8 +181,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
         guard self.life.isOpen else { return }
         guard self.messages.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else {
-            self.counters.update { $0.cut[.tooMany, default: 0] += 1 }
-            return self.close(1008, "more than \(self.limits.messageRate) messages a second", listens: false)
+            return self.cut(.tooMany, 1008, "more than \(self.limits.messageRate) messages a second")
         }
         switch input {
         case .ping(let payload): self.write(WebSocketWriter.pong(payload), context)
@@ -182,7 +198,14 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private func noteBad() {
         self.counters.update { $0.badMessages += 1 }
         guard !self.bad.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else { return }
-        self.counters.update { $0.cut[.badMessages, default: 0] += 1 }
-        self.close(1008, "too many messages that cannot be taken", listens: false)
+        self.cut(.badMessages, 1008, "too many messages that cannot be taken")
+    }
+
+    /// Ends the connection for what the peer did, counted and noted.
+    private func cut(_ why: AppCounters.Cut, _ code: UInt16, _ reason: String, listens: Bool = false) {
+        guard self.life.isOpen else { return }
+        self.counters.update { $0.cut[why, default: 0] += 1 }
+        self.note(why, reason)
+        self.close(code, reason, listens: listens)
     }
 }

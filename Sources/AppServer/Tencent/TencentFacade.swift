@@ -23,6 +23,8 @@ final class TencentFacade: Sendable {
     private struct Limits {
         var calls: [String: TokenBucket] = [:]
         var failures = FailureBuckets()
+        /// Ids of keys that signed rightly once.
+        var proven: Set<String> = []
     }
 
     init(_ services: AppServices) {
@@ -86,6 +88,11 @@ final class TencentFacade: Sendable {
                     .unauthorized, "This action needs a key with role \(action.role.rawValue); this key has role \(key.role.rawValue).")
             }
         } catch {
+            if TencentAction.isChange(named: signature.action) {
+                let call = self.auditedCall(signature.action, key, client, context.id)
+                call.update { $0.result = error.code.rawValue }
+                self.services.rooms.ended(call)
+            }
             throw error.code == .unauthorized ? self.refused(error, client, key) : error
         }
         return try await self.audited(action, signature.action, key, client, context.id)
@@ -110,25 +117,28 @@ final class TencentFacade: Sendable {
             headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: Array(body.readableBytesView))
     }
 
-    /// Wrong keys and signatures of one address are slowed down, as wrong tokens are.
+    /// Wrong keys and signatures of one address are slowed down, as wrong tokens are. A key that has signed rightly before is looked at all the
+    /// same: others behind its address must not shut it out.
     private func caller(_ request: TencentRequest, _ source: String) async throws(TencentError) -> (TencentSignature, AccessKey) {
         let nowNs = NIODeadline.now().uptimeNanoseconds
-        if let wait = self.limits.withLock({ $0.failures.wait(source, nowNs: nowNs) }) {
-            throw TencentError(
-                .requestLimit, "Too many wrong signatures came from this address; try again in \(max(1, Int(wait.rounded(.up)))) s.")
+        let signature = try TencentSignature(request)
+        let wait = self.limits.withLock { $0.failures.wait(source, nowNs: nowNs) }
+        let tooMany = wait.map {
+            TencentError(.requestLimit, "Too many wrong signatures came from this address; try again in \(max(1, Int($0.rounded(.up)))) s.")
         }
+        if let tooMany, !self.limits.withLock({ $0.proven.contains(signature.keyID) }) { throw tooMany }
         do throws(TencentError) {
-            let signature = try TencentSignature(request)
             guard let (key, secret) = try await self.key(signature.keyID) else {
                 throw TencentError(.secretIDNotFound, "The SecretId is unknown or revoked.")
             }
             try signature.check(request, secret: secret, nowSeconds: WallClock.seconds)
+            self.limits.withLock { _ = $0.proven.insert(signature.keyID) }
             return (signature, key)
         } catch {
             // A clock that is wrong guesses nothing.
-            if [.secretIDNotFound, .signatureWrong].contains(error.code) {
-                self.limits.withLock { $0.failures.failed(source, nowNs: nowNs) }
-            }
+            guard [.secretIDNotFound, .signatureWrong].contains(error.code) else { throw error }
+            if let tooMany { throw tooMany }
+            self.limits.withLock { $0.failures.failed(source, nowNs: nowNs) }
             throw error
         }
     }
@@ -163,14 +173,8 @@ final class TencentFacade: Sendable {
         _ action: TencentAction, _ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String
     ) async throws(TencentError) -> [JSONValue.Member] {
         guard action.isChange else { return try await self.carryOut(action, Actor(key.name)) }
-        var line = AuditLine(name)
-        line.address = client.ipAddress ?? ""
-        line.requestID = String(requestID.prefix(64))
-        line.token = key.name
-        line.object = "key/\(key.id)"
-        line.stream = action.stream?.description
-        line.status = 200
-        let call = AuditedCall(line)
+        let call = self.auditedCall(name, key, client, requestID)
+        call.update { $0.stream = action.stream?.description }
         do throws(TencentError) {
             let outcome: Result<[JSONValue.Member], TencentError> = await AuditedCall.$current.withValue(call) {
                 do throws(TencentError) {
@@ -187,6 +191,16 @@ final class TencentFacade: Sendable {
             self.services.rooms.ended(call)
             throw error
         }
+    }
+
+    private func auditedCall(_ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String) -> AuditedCall {
+        var line = AuditLine(name)
+        line.address = client.ipAddress ?? ""
+        line.requestID = String(requestID.prefix(64))
+        line.token = key.name
+        line.object = "key/\(key.id)"
+        line.status = 200
+        return AuditedCall(line)
     }
 
     private func carryOut(_ action: TencentAction, _ actor: Actor) async throws(TencentError) -> [JSONValue.Member] {

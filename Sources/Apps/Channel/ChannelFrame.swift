@@ -96,9 +96,15 @@ package struct ChannelFrame: Sendable, Equatable {
     private static func word(_ name: String, _ value: JSONValue) throws(FieldError) -> String? {
         switch value[name] {
         case nil, .null: return nil
-        case .string(let text)? where (1...self.longestWord).contains(text.utf8.count): return text
-        default: throw FieldError(name, value[name]?.shown ?? "", "expected 1 to \(self.longestWord) bytes of text")
+        case .string(let text)? where (1...self.longestWord).contains(text.utf8.count) && !self.hasControls(text): return text
+        default:
+            throw FieldError(name, value[name]?.shown ?? "", "expected 1 to \(self.longestWord) bytes of text without control characters")
         }
+    }
+
+    /// Others show these words, and their logs.
+    private static func hasControls(_ text: String) -> Bool {
+        text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
     }
 
     private static func needed(_ name: String, _ value: JSONValue) throws(FieldError) -> String {

@@ -138,7 +138,8 @@ extension Classroom.Board {
 }
 
 extension Classroom {
-    package func board(key: String) -> Board? { self.boards.first { $0.key == key } }
+    /// One that this server keeps.
+    package func board(key: String) -> Board? { self.boards.first { $0.key == key && $0.service == nil } }
 }
 
 extension ClassroomRole {

@@ -22,8 +22,8 @@ extension Classroom {
         case deviceSync(by: String, device: ClassroomDevice, isOn: Bool)
         /// `kind`: nil shows nothing.
         case display(by: String, kind: ClassroomDisplay.Kind?, userID: String?, uri: String?)
-        /// `boardID`: the URL that clients open.
-        case boardCreate(by: String, boardID: String)
+        /// `boardID`: the URL that clients open. `service`: its name at the other server that keeps it; nil for boards of this one.
+        case boardCreate(by: String, boardID: String, service: String? = nil)
         case boardDelete(by: String, boardID: String)
         /// `page`: `curPg`, from 0.
         case boardTurn(by: String, boardID: String, page: Int64)
@@ -69,7 +69,7 @@ extension ClassroomStep {
             let member = try self.doer(by, .assistant, .teacher, .student)
             self.setDevice(member, device, isOn, by: by)
         case .display(let by, let kind, let id, let uri): try self.display(by, kind, id, uri)
-        case .boardCreate(let by, let id): try self.boardCreate(by, id)
+        case .boardCreate(let by, let id, let service): try self.boardCreate(by, id, service)
         case .boardDelete(let by, let id): try self.boardDelete(by, id)
         case .boardTurn(let by, let id, let page): try self.boardTurn(by, id, page)
         }

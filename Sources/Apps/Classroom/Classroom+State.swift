@@ -10,7 +10,10 @@ extension Classroom {
             } ?? JSONValue.null,
             "boards": .array(
                 self.boards.map {
-                    ["id": .string($0.id), "name": .string($0.name), "page": .integer($0.page), "creator": .string($0.creator)]
+                    [
+                        "id": .string($0.id), "name": .string($0.name), "page": .integer($0.page), "creator": .string($0.creator),
+                        "service": $0.service.map { .string($0) } ?? JSONValue.null,
+                    ]
                 }),
             // In the members' order: the same class always writes the same text.
             "devices": .array(
@@ -37,7 +40,10 @@ extension Classroom {
             self.display = ClassroomDisplay(kind: kind, userID: try display.text("userId"), uri: try display.text("uri"))
         }
         self.boards = try value.entries("boards").map {
-            Board(id: try $0.text("id"), name: try $0.text("name"), page: try Self.number("page", $0), creator: try $0.text("creator"))
+            var board = Board(
+                id: try $0.text("id"), name: try $0.text("name"), page: try Self.number("page", $0), creator: try $0.text("creator"))
+            if let service = $0["service"], service != .null { board.service = try $0.text("service") }
+            return board
         }
         for entry in try value.entries("devices") {
             self.devices[try entry.text("id")] = Devices(

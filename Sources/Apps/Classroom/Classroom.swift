@@ -45,7 +45,7 @@ package struct Classroom: GatheringDialect, Equatable {
 
     var isFull: Bool { self.seated >= self.limits.seats }
 
-    func board(_ id: String) -> Board? { self.boards.first { $0.id == id } }
+    package func board(_ id: String) -> Board? { self.boards.first { $0.id == id } }
 
     // MARK: - GatheringDialect
 

@@ -28,7 +28,7 @@ struct ClassroomFields {
         switch self.value[name] {
         case nil, .null, .string(""): return nil
         case .string(let text)? where text.utf8.count <= ClassroomLimits.boardIDBytes: return text
-        default: throw Self.wrong(name, "expected at most \(ClassroomLimits.boardIDBytes) bytes of text")
+        default: throw Self.wrong(name, "expected text, at most \(ClassroomLimits.boardIDBytes) bytes")
         }
     }
 

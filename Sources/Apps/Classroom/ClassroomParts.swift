@@ -25,6 +25,8 @@ package struct ClassroomLimits: Sendable, Equatable {
         limits.ticketMs = self.ticketMs
         // One application, and one of each kind of invitation.
         limits.tickets = 4 * self.members
+        // The assistant may invite everybody.
+        limits.ticketsOfOne = limits.tickets
         limits.queue = 0
         return limits
     }
@@ -92,6 +94,8 @@ extension Classroom {
         package internal(set) var page: Int64
         /// The member that made it.
         package let creator: String
+        /// Its name at another server that keeps it (``ExternalBoardCall``); nil: this one does.
+        package var service: String?
     }
 
     /// A member and the role that it is to have.

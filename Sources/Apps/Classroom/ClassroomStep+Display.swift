@@ -64,7 +64,7 @@ extension ClassroomStep {
     }
 
     /// A new whiteboard is shown at once.
-    mutating func boardCreate(_ by: String, _ id: String) throws(GatheringRefusal) {
+    mutating func boardCreate(_ by: String, _ id: String, _ service: String?) throws(GatheringRefusal) {
         try self.doer(by, .teacher, .assistant)
         guard self.room.boards.count < self.room.limits.boards else {
             throw ClassroomCode.createBoard.refusal("There are \(self.room.limits.boards) whiteboards already, the limit.")
@@ -73,7 +73,7 @@ extension ClassroomStep {
             throw ClassroomCode.createBoard.refusal()
         }
         self.room.boardsMade += 1
-        let board = Classroom.Board(id: id, name: "白板\(self.room.boardsMade)", page: 0, creator: by)
+        let board = Classroom.Board(id: id, name: "白板\(self.room.boardsMade)", page: 0, creator: by, service: service)
         self.room.boards.append(board)
         self.event(.boardCreated, of: board)
         self.tellBoard(board, action: 1, from: by, to: self.others(than: by))

@@ -75,7 +75,7 @@ extension ClassroomStep {
         try self.doer(by, .assistant)
         let member = try self.other(id, than: by)
         let now = self.room.role(of: member.id) ?? .audience
-        guard now == .audience || role.number <= now.number else { throw ClassroomCode.lowerRole.refusal() }
+        guard now == .audience || role.number < now.number else { throw ClassroomCode.lowerRole.refusal() }
         // A second assistant would be one too many, and audience is nothing to be invited to.
         guard role == .teacher || role == .student else { throw ClassroomCode.parameter.refusal("role: expected 2 or 3") }
         guard now != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
@@ -89,16 +89,19 @@ extension ClassroomStep {
     }
 
     mutating func upgradeApprove(_ by: String, _ id: String) throws(GatheringRefusal) {
-        try self.doer(by, .audience)
+        try self.doer(by, .audience, .student)
         let ticket = try self.ticket(id, [Self.invite], to: by)
         guard let role = self.role(of: ticket) else { throw ClassroomCode.ticket.refusal() }
-        guard !self.room.isFull else { throw ClassroomCode.full.refusal() }
+        let former = self.room.role(of: by) ?? .audience
+        // Meanwhile it may have got that role, or a higher one.
+        guard role.number < former.number else { throw ClassroomCode.lowerRole.refusal() }
+        guard former != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
         self.close(ticket, isApproved: true)
-        let former = role == .teacher ? self.replaceTeacher() : []
+        let replaced = role == .teacher ? self.replaceTeacher() : []
         self.setRole(by, role)
         self.tellInvitation(ticket, role, action: 3, by: by, to: ticket.from)
-        if former.contains(where: self.shows) { self.show(nil, from: by, to: self.all) }
-        self.tellRoles(former + [by], by: by)
+        if replaced.contains(where: self.shows) { self.show(nil, from: by, to: self.all) }
+        self.tellRoles(replaced + [by], by: by)
     }
 
     mutating func upgradeReject(_ by: String, _ id: String) throws(GatheringRefusal) {

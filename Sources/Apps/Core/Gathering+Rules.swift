@@ -180,6 +180,12 @@ extension Gathering {
             return [.send(.ticket(.opened, pending), to: self.connections(of: to))]
         }
         guard self.tickets.count < self.limits.tickets else { throw .tooManyTickets(limit: self.limits.tickets) }
+        guard self.tickets.count(where: { $0.from == from }) < self.limits.ticketsOfOne else {
+            throw .tooManyTickets(limit: self.limits.ticketsOfOne)
+        }
+        guard payload.text.utf8.count <= self.limits.payloadBytes else {
+            throw .invalid(FieldError("payload", "", "expected at most \(self.limits.payloadBytes) bytes of JSON"))
+        }
         let expired = self.tickets.filter { $0.kind == kind && $0.from == from && $0.to == to }
         var effects: [Effect] = []
         for ticket in expired { effects += self.close(ticket, .expired) }

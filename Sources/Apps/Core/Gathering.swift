@@ -96,7 +96,11 @@ package struct GatheringLimits: Sendable, Equatable {
     package var offlineMs: Int64
     package var queue = 200
     package var valueBytes = 4 << 10
-    package var tickets = 1_000
+    package var tickets = 500
+    /// Open tickets that one member has asked for.
+    package var ticketsOfOne = 50
+    /// Bytes of a ticket's payload, as JSON. All of a gathering is stored with each change.
+    package var payloadBytes = 1 << 10
     package var ticketMs: Int64 = 30_000
 
     package init(members: Int, offlineMs: Int64) {
@@ -107,11 +111,17 @@ package struct GatheringLimits: Sendable, Equatable {
     /// Bytes of a member's name.
     package static let nameBytes = 64
 
-    /// 1 to 64 bytes without control characters.
+    /// 1 to 64 bytes without control characters, with something to see. What joins the parts of an emoji is no control character here.
     package static func isName(_ text: String) -> Bool {
         (1...self.nameBytes).contains(text.utf8.count)
-            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
+            && text.unicodeScalars.contains { !$0.properties.isWhitespace && $0.value != self.joiner }
+            && !text.unicodeScalars.contains {
+                $0.properties.generalCategory == .control || ($0.properties.generalCategory == .format && $0.value != self.joiner)
+            }
     }
+
+    /// ZERO WIDTH JOINER.
+    private static let joiner: UInt32 = 0x200D
 }
 
 /// The reason why an input changed nothing. `code` is for programs, the description for people.

@@ -18,5 +18,5 @@ package struct DollsCatcherError: Error, Sendable, Equatable {
     package static let invalidNickname = DollsCatcherError(
         code: 902, message: "nickname: expected 1 to 10 letters, digits, or Chinese characters")
     package static let accidTaken = DollsCatcherError(code: 906, message: "This accid is taken.")
-    package static let noMoreTourists = DollsCatcherError(code: 1101, message: "This address has had all its guest accounts of the day.")
+    package static func noMoreTourists(_ message: String) -> DollsCatcherError { DollsCatcherError(code: 1101, message: message) }
 }

@@ -25,9 +25,11 @@ extension Machine {
     }
 
     private mutating func count(_ id: String, _ nowMs: Int64) throws(GatheringRefusal) {
-        var rate = self.rates[id] ?? CommandRate(perSecond: self.limits.commandRate, nowMs: nowMs)
-        guard rate.take(perSecond: self.limits.commandRate, nowMs: nowMs) else {
-            throw .dialect(code: "407", message: "There are more than \(self.limits.commandRate) commands a second.")
+        var rate = self.rates[id] ?? CommandRate()
+        // The machine acknowledges each command of the player, and its own come beside them.
+        let most = id == self.info.device ? 2 * self.limits.commandRate : self.limits.commandRate
+        guard rate.take(perSecond: most, nowMs: nowMs) else {
+            throw .dialect(code: "407", message: "There are more than \(most) commands a second.")
         }
         self.rates[id] = rate
     }

@@ -20,24 +20,17 @@ package struct MachineLimits: Sendable, Equatable {
     }
 }
 
-/// A member's commands of the last second, as a bucket of tokens. A value.
+/// When a member's commands of the last second came: within any second no more than the rate are taken. A value.
 struct CommandRate: Sendable, Equatable {
-    /// In thousandths.
-    private var tokens: Int64
-    private var atMs: Int64
-
-    init(perSecond rate: Int, nowMs: Int64) {
-        self.tokens = Int64(rate) * 1_000
-        self.atMs = nowMs
-    }
+    /// Oldest first; at most as many as the rate.
+    private var timesMs: [Int64] = []
 
     /// False when the second's commands are used up.
     mutating func take(perSecond rate: Int, nowMs: Int64) -> Bool {
-        let passedMs = max(0, min(1_000, nowMs - self.atMs))
-        let tokens = min(Int64(rate) * 1_000, self.tokens + passedMs * Int64(rate))
-        guard tokens >= 1_000 else { return false }
-        self.tokens = tokens - 1_000
-        self.atMs = nowMs
+        // Of a clock that has gone back by more, too.
+        self.timesMs.removeAll { abs(nowMs - $0) >= 1_000 }
+        guard self.timesMs.count < rate else { return false }
+        self.timesMs.append(nowMs)
         return true
     }
 }

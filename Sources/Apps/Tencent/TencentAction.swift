@@ -74,6 +74,9 @@ package enum TencentAction: Sendable, Equatable {
         }
     }
 
+    /// Whether an action of this name is a change, whatever its fields.
+    package static func isChange(named name: String) -> Bool { ["DropLiveStream", "ForbidLiveStream", "ResumeLiveStream"].contains(name) }
+
     // MARK: - Reading
 
     /// Throws `UnsupportedOperation` for the vendor's other actions, `InvalidAction` for names that the vendor does not have either, and

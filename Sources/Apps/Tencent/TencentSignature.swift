@@ -42,7 +42,8 @@ package struct TencentSignature: Sendable {
     /// Reads what the request says of itself; nothing is checked against a key yet.
     package init(_ request: TencentRequest) throws(TencentError) {
         let (authorization, action) = (try request.header("authorization"), try request.header("x-tc-action"))
-        if authorization != nil || action != nil {
+        // A form with a signature of its own may have that header all the same; the parameter counts.
+        if authorization != nil || (action != nil && !Self.hasSignature(request)) {
             try self.init(tc3: request)
         } else {
             try self.init(v1: request)
@@ -77,6 +78,11 @@ package struct TencentSignature: Sendable {
             TC3(
                 date: parts.date, service: parts.service, names: parts.names, signature: parts.signature,
                 isUnsignedPayload: payload == Self.unsigned))
+    }
+
+    private static func hasSignature(_ request: TencentRequest) -> Bool {
+        let form = request.method == .get ? request.query : String(validating: request.body, as: UTF8.self) ?? ""
+        return form.split(separator: "&").contains { $0.hasPrefix("Signature=") }
     }
 
     private static let unsigned = "UNSIGNED-PAYLOAD"

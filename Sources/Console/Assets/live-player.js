@@ -92,7 +92,8 @@ export class LivePlayer {
     socket.onclose = async (event) => {
       if (socket !== this.socket) return;
       this.socket = null;
-      const why = isOpen ? event.reason || 'The stream ended or the connection broke.' : await this.reasonOfRefusal();
+      const ended = event.reason === 'not_found' ? 'Nobody publishes this stream yet.' : event.reason;
+      const why = isOpen ? ended || 'The stream ended or the connection broke.' : await this.reasonOfRefusal();
       if (this.isRunning && !this.socket) this.tryAgain(why);
     };
   }

@@ -10,6 +10,8 @@ package protocol LiveConnection: AnyObject {
     var id: UInt64 { get }
     /// Checks the deadlines, every 250 ms.
     func sweep(nowMs: Int64)
+    /// Asks the client to connect again elsewhere, or to the same address. False if it cannot be asked.
+    func askToReconnect(to tcURL: String?) -> Bool
     /// Announces the shutdown in the connection's protocol, then closes.
     func shutDown(_ reason: CloseReason)
     func close(_ reason: CloseReason, detail: String?)
@@ -22,6 +24,11 @@ package protocol LiveConnection: AnyObject {
     func count(into figures: inout LoopFigures)
     /// Its flight recorder; nil while nothing has happened to it of late.
     var trace: SessionTrace? { get }
+}
+
+extension LiveConnection {
+    /// Only RTMP has words for it.
+    package func askToReconnect(to tcURL: String?) -> Bool { false }
 }
 
 /// The server's state on one event loop: its relay and its connections, whose deadlines the loop's sweeper checks.
@@ -89,6 +96,11 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         case nil: break
         }
         self.joins.sweep(nowMs: nowMs)
+    }
+
+    /// How many clients were asked.
+    func askAllToReconnect(to tcURL: String?) -> Int {
+        Array(self.connections.values).count { $0.askToReconnect(to: tcURL) }
     }
 
     func closeAll(_ reason: CloseReason) {

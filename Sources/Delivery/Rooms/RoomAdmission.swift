@@ -198,4 +198,5 @@ package final class ActivePushes: Sendable {
     package func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
     package func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
     package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
+    package var count: Int { self.rows.withLock { $0.count } }
 }

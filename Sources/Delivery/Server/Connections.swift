@@ -14,8 +14,9 @@ package final class Connections: Sendable {
     package let httpGate: AcceptGate
     package let clients: ClientAddresses
     package let proxies: ProxyEntrance
-    /// Separate throttles for the log lines of closed connections and of begun roles. One kind must not hold another back.
-    package let closeFlood = LogRateLimiter()
+    /// Which ends of connections have a line.
+    package let closes: CloseLog
+    /// Throttles the lines of begun roles.
     package let roleFlood = LogRateLimiter()
     /// The flight recorders of its sessions.
     package let traces = SessionTraces()
@@ -26,6 +27,9 @@ package final class Connections: Sendable {
 
     package init(_ config: ServerConfig, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
         self.log = log
+        self.closes = CloseLog { reason, count in
+            log.info("More connections closed", metadata: ["reason": "\(reason.rawValue)", "connections": "\(count)"])
+        }
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)
         // Only some of HTTP's connections are viewers, and each counts as opening for a tenth of a second.
@@ -35,7 +39,7 @@ package final class Connections: Sendable {
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
-            flood: self.closeFlood, sweepers: sweepers, log: log)
+            flood: LogRateLimiter(), sweepers: sweepers, log: log)
     }
 
     /// A new id for a connection that publishes or plays, as in `GET /sessions`.

@@ -40,6 +40,8 @@ package enum StatusCode {
     package static let connectRejected = "NetConnection.Connect.Rejected"
     package static let connectInvalidApp = "NetConnection.Connect.InvalidApp"
     package static let connectClosed = "NetConnection.Connect.Closed"
+    /// Enhanced RTMP v2, Reconnect Request.
+    package static let connectReconnectRequest = "NetConnection.Connect.ReconnectRequest"
     package static let connectAppShutdown = "NetConnection.Connect.AppShutdown"
     package static let callFailed = "NetConnection.Call.Failed"
     package static let publishStart = "NetStream.Publish.Start"

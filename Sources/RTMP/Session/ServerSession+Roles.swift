@@ -21,6 +21,16 @@ extension ServerSession {
         self.status(streamID, status)
     }
 
+    /// Asks the client to connect again, to `tcUrl` or where it connected to (Enhanced RTMP v2, Reconnect Request). False for a client that has not
+    /// said that it can (`capsEx` 1): nothing is sent.
+    package mutating func askToReconnect(to tcURL: String?) -> Bool {
+        guard case .connected(let connect) = self.phase, connect.capsEx & 1 != 0 else { return false }
+        self.status(
+            0, Status(StatusCode.connectReconnectRequest, "The server is about to end; please connect again."),
+            tcURL.map { [AMF0Property(name: "tcUrl", value: .string($0))] } ?? [])
+        return true
+    }
+
     /// Sends the publisher the data message `onUplink`: what its uplink carried, and the bit rate to encode at.
     package mutating func adviseUplink(_ streamID: UInt32, bitsPerSecond: Int) {
         guard self.isPublishing(streamID) else { return }

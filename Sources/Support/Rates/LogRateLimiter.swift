@@ -9,24 +9,56 @@ package final class LogRateLimiter: Sendable {
     }
 
     private let window = Mutex(Window())
-    private static let linesPerSecond = 20
+    private let lines: Int
+    private let perMs: Int64
 
-    package init() {}
+    /// Twenty lines a second, unless something else is said.
+    package init(lines: Int = 20, perMs: Int64 = 1_000) {
+        self.lines = lines
+        self.perMs = perMs
+    }
 
-    /// Returns nil to hold the line back. Otherwise write it; the value is the number held back in the second before.
+    /// Returns nil to hold the line back. Otherwise write it; the value is the number held back in the time before.
     package func pass(nowMs: Int64) -> Int? {
         self.window.withLock { window in
-            if nowMs - window.startMs >= 1_000 {
+            if nowMs - window.startMs >= self.perMs {
                 let held = window.held
                 window = Window(startMs: nowMs, lines: 1, held: 0)
                 return held
             }
-            guard window.lines < Self.linesPerSecond else {
+            guard window.lines < self.lines else {
                 window.held += 1
                 return nil
             }
             window.lines += 1
             return 0
         }
+    }
+}
+
+/// A ``LogRateLimiter`` for each of a few keys, so that a flood of one kind hides no line of another. Any thread.
+package final class LogRateLimiters: Sendable {
+    private let known = Mutex<[String: LogRateLimiter]>([:])
+    private let lines: Int
+    private let perMs: Int64
+    /// Keys past this are not told apart.
+    private static let most = 1_000
+
+    /// One line a second for each key, unless something else is said.
+    package init(lines: Int = 1, perMs: Int64 = 1_000) {
+        self.lines = lines
+        self.perMs = perMs
+    }
+
+    /// As ``LogRateLimiter/pass(nowMs:)``. Keys must come from a small set: no text that peers choose.
+    package func pass(_ key: String, nowMs: Int64) -> Int? {
+        let limiter = self.known.withLock { known in
+            let key = known.count < Self.most || known[key] != nil ? key : ""
+            if let limiter = known[key] { return limiter }
+            let made = LogRateLimiter(lines: self.lines, perMs: self.perMs)
+            known[key] = made
+            return made
+        }
+        return limiter.pass(nowMs: nowMs)
     }
 }

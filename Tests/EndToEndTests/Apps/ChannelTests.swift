@@ -141,6 +141,55 @@ import Testing
     }
 
     /// A second login of the same member closes the first.
+    /// What a member may leave with others has bounds: a joiner gets all of it at once, and the store writes it with each change.
+    @Test func whatIsKeptIsBounded() async throws {
+        try await TestServer.run({ $0.apps.messageRate = 500 }) { server in
+            try await Self.room(server)
+            let (ann, bob) = (try await Member.open(server, "ann"), try await Member.open(server, "bob"))
+            for member in [ann, bob] { _ = try await member.hello() }
+            let long = String(repeating: "x", count: 60_000)
+            for number in 0..<20 {
+                try await ann.say("{\"type\":\"send\",\"ref\":\(number),\"object\":\"chat\",\"content\":\"\(number) \(long)\"}")
+                #expect(try await ann.answer(number)["type"].string == "ack")
+            }
+            let cat = try await Member.open(server, "cat")
+            let kept = try await cat.hello()["state"]["messages"].list
+            #expect(kept.count == 2 && kept.last?["content"].string?.hasPrefix("19 ") == true, "the last 128 KiB")
+            // Requests: small ones, and not too many of one member.
+            try await ann.say("{\"type\":\"ticket.open\",\"ref\":100,\"to\":\"bob\",\"kind\":\"k\",\"payload\":\"\(long)\"}")
+            let refused = try await ann.answer(100)
+            #expect(refused["code"].string == "invalid" && refused["message"].string?.contains("1024 bytes") == true, "\(refused)")
+            for number in 0...50 {
+                try await ann.say("{\"type\":\"ticket.open\",\"ref\":\(200 + number),\"to\":\"bob\",\"kind\":\"k\(number)\"}")
+            }
+            #expect(try await ann.answer(249)["type"].string == "ack")
+            #expect(try await ann.answer(250)["code"].string == "too_many_tickets")
+            try await bob.say(#"{"type":"ticket.open","ref":1,"to":"ann","kind":"k\u0007"}"#)
+            #expect(try await bob.answer(1)["code"].string == "invalid")
+            try await bob.say(#"{"type":"ticket.open","ref":2,"to":"ann","kind":"k"}"#)
+            #expect(try await bob.answer(2)["type"].string == "ack", "others have their own")
+            for member in [ann, bob, cat] { await member.socket.close() }
+        }
+    }
+
+    /// A member that sends faster than the store takes fills its own part of the line; an operator's end passes it.
+    @Test func aLineThatIsFull() async throws {
+        try await TestServer.run({ $0.apps.messageRate = 10_000 }) { server in
+            try await Self.room(server)
+            let (ann, bob) = (try await Member.open(server, "ann"), try await Member.open(server, "bob"))
+            for member in [ann, bob] { _ = try await member.hello() }
+            let value = String(repeating: "v", count: 4_000)
+            for number in 0..<3_000 {
+                try await ann.say("{\"type\":\"queue.offer\",\"ref\":\(number),\"value\":\"\(number % 10)\(value.dropFirst())\"}")
+            }
+            #expect(try await server.call("POST", "gatherings/plain-r/end").status == 200)
+            try await eventually("the end of both") { try ann.socket.closeCode == 4004 && bob.socket.closeCode == 4004 }
+            let answers = try ann.socket.messages.filter { $0["ref"].int != nil }
+            #expect(answers.count < 3_000 || answers.contains { $0["code"].string == "unavailable" }, "\(answers.count)")
+            for member in [ann, bob] { await member.socket.close() }
+        }
+    }
+
     @Test func anotherLogin() async throws {
         try await TestServer.run { server in
             try await Self.room(server)

@@ -232,6 +232,53 @@ import Testing
         }
     }
 
+    /// Fragments, pings and pongs are frames too: an endless message is cut, and the log says so once.
+    @Test func fragmentsWithoutEnd() async throws {
+        try await TestServer.run { server in
+            let (a, _) = try await Peer.joined(server)
+            let (b, _) = try await Peer.joined(server)
+            try await b.socket.send(1, Array("{".utf8), final: false)
+            let nothing = (0..<2_000).flatMap { _ in ClientFrame.bytes(0, [], final: false) }
+            for _ in 0..<10 { guard (try? await b.socket.socket.send(nothing)) != nil else { break } }
+            try await eventually("its end") { try b.socket.closeCode == 1008 }
+            _ = try await a.frame("_remove_peer")
+            #expect(await server.lines.comes("A mesh connection was cut", "reason=too_many_messages", "frames for a message"))
+            for peer in [a, b] { await peer.socket.close() }
+        }
+    }
+
+    /// A kick holds for whom a token names, and the room's end closes what came by its tokens.
+    @Test func kicksAndEnds() async throws {
+        try await TestServer.run { server in
+            _ = try await server.call("POST", "rooms", #"{"roomId":"r","policy":{"neverStarted":3600}}"#)
+            func target(_ user: String) async throws -> String {
+                let made = try await server.call(
+                    "POST", "rooms/r/channel-token", "{\"userId\":\"\(user)\",\"name\":\"\(user.uppercased())\",\"kind\":\"mesh\"}")
+                let url = try made.json()["data"]["url"].string.orThrow()
+                return try url.components(separatedBy: ":\(server.addresses.http.port)").last.orThrow()
+            }
+            let (ann, bob) = (try await target("ann"), try await target("bob"))
+            let first = try await Peer.open(server, ann)
+            try await first.say("__join", "{}")
+            let second = try await Peer.open(server, bob)
+            try await second.say("__join", "{}")
+            _ = try await first.frame("_new_peer")
+            let (free, _) = try await Peer.joined(server, "r")
+            // Lists say who is who; a kick by the user's id.
+            #expect(try await server.api("gatherings/mesh-r")["people"].list.contains { $0["name"].string == "ANN" })
+            #expect(try await server.call("POST", "gatherings/mesh-r/kick", #"{"userId":"bob"}"#).status == 200)
+            try await eventually("bob's end") { try second.socket.closeCode == 4002 }
+            let again = try await Peer.open(server, bob)
+            try await again.say("__join", "{}")
+            #expect(try await again.frame("_error")["code"].string == "kept_out")
+            try await eventually("bob to be kept out") { try again.socket.closeCode == 4003 }
+            _ = try await server.call("POST", "rooms/r/close")
+            try await eventually("ann's end") { try first.socket.closeCode == 4004 }
+            #expect(try free.socket.closeCode == nil, "who has nothing of the room but its name stays")
+            for peer in [first, second, again, free] { await peer.socket.close() }
+        }
+    }
+
     /// A thousand joins and leaves a second disturb nobody, and nothing is left of them.
     @Test func manyJoinsAndLeaves() async throws {
         try await TestServer.run({ $0.apps.messageRate = 500 }) { server in

@@ -68,4 +68,43 @@ import Testing
             await first.close()
         }
     }
+
+    /// A WebSocket is open while it waits: browsers open no second one to the same host while one is connecting.
+    @Test(arguments: ["flv", "mp4"]) func webSocketsAreOpenMeanwhile(_ format: String) async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        try await TestServer.run({ $0.http.firstWaitMs = 30_000 }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let player = try await WebSocketClient.open(server.addresses.http.port, "/live/cam1.\(format)")
+            try await server.wait("counters") { $0["playsWaited"].int == 1 }
+            try await player.send(9, "here".utf8)
+            try await eventually("a pong") { try player.all.contains { $0.opcode == 10 && $0.payload == Array("here".utf8) } }
+            #expect(try await server.api("counters")["playsStarted"].int == 0)
+            // A frame may begin before the stream does, and end after.
+            let ping = ClientFrame.bytes(9, Array("split".utf8))
+            try await player.socket.send(Array(ping.prefix(3)))
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await server.wait("counters") { $0["playsStarted"].int == 1 }
+                try await player.socket.send(Array(ping.dropFirst(3)))
+                try await eventually("a pong and pictures") {
+                    let frames = try player.all
+                    return frames.contains { $0.opcode == 10 && $0.payload == Array("split".utf8) }
+                        && frames.filter { $0.opcode == 2 }.reduce(0) { $0 + $1.payload.count } > 10_000
+                }
+            }
+            await player.close()
+            try await server.wait("selfcheck") { $0["ok"].bool != false }
+        }
+    }
+
+    /// Without a device an open WebSocket is closed with "try again later"; without a waiting room it is refused at once.
+    @Test func nobodyComesToAWebSocket() async throws {
+        try await TestServer.run({ $0.http.firstWaitMs = 300 }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let player = try await WebSocketClient.open(server.addresses.http.port, "/live/cam1.flv")
+            try await eventually("the end") { try player.closeCode == 1013 }
+            #expect(String(decoding: try player.all.last?.payload.dropFirst(2) ?? [], as: UTF8.self) == "not_found")
+            try await server.wait("counters") { $0["playsWaited"].int == 1 }
+            #expect(try await server.api("selfcheck")["ok"].bool != false)
+        }
+    }
 }

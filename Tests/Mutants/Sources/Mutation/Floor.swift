@@ -28,6 +28,7 @@ package struct Floor: Sendable {
                 "FileIdentity.swift", "FileReader.swift", "QueueExecutor.swift", "StoreLock.swift", "StoreProbe.swift", "StoreStatus.swift",
                 "StoreConnection.swift", "TokenStore.swift", "WriteAheadLog.swift",
             ]),
+        Floor("Apps"),
         Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
     ]

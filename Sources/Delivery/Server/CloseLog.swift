@@ -1,0 +1,49 @@
+package import Support
+import Synchronization
+
+/// Decides about the log's lines of closed connections: each publisher has its line; of all others at most twenty a second have one for each reason,
+/// and the rest are counted and told together. So no end goes unsaid, and no flood of ends floods the log. Any thread.
+package final class CloseLog: Sendable {
+    private struct Window {
+        var startMs: Int64
+        var lines = 0
+        var held = 0
+    }
+
+    private let windows = Mutex<[CloseReason: Window]>([:])
+    private let write: @Sendable (CloseReason, Int) -> Void
+
+    package static let linesPerSecond = 20
+
+    /// `write` tells how many ends for a reason had no line.
+    package init(write: @escaping @Sendable (CloseReason, Int) -> Void) { self.write = write }
+
+    /// Whether this end has a line of its own.
+    package func pass(_ reason: CloseReason, isPublisher: Bool = false, nowMs: Int64) -> Bool {
+        guard !isPublisher else { return true }
+        return self.windows.withLock { windows in
+            var window = windows[reason] ?? Window(startMs: nowMs)
+            // What the last one held back is told by `tell`.
+            if nowMs - window.startMs >= 1_000 { (window.startMs, window.lines) = (nowMs, 0) }
+            defer { windows[reason] = window }
+            guard window.lines < Self.linesPerSecond else {
+                window.held += 1
+                return false
+            }
+            window.lines += 1
+            return true
+        }
+    }
+
+    /// Writes what was held back, one line for each reason.
+    package func tell() {
+        let held = self.windows.withLock { windows in
+            let held = windows.filter { $0.value.held > 0 }.map { ($0.key, $0.value.held) }
+            for (reason, _) in held { windows[reason]?.held = 0 }
+            return held
+        }
+        for (reason, count) in held.sorted(by: { $0.0.rawValue < $1.0.rawValue }) {
+            self.write(reason, count)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Delivery
+import Foundation
+import RTMP
+import ServerConfiguration
+import ServerTestSupport
+import TestSupport
+import Testing
+
+@testable import EarshotServer
+
+/// The time between SIGTERM and the end.
+@Suite struct DrainTests {
+    /// Who can is asked to connect again; pushes go on, and nobody new is let in; over with the last push.
+    @Test func untilTheLastPushHasEnded() async throws {
+        try await TestServer.run({
+            $0.drain.timeoutMs = 300_000
+            $0.drain.reconnectTo = "rtmp://other.example/live"
+        }) { server in
+            let able = try await TagClient.publish(to: server, "live/able", extra: [AMF0Property(name: "capsEx", value: 1)])
+            let plain = try await TagClient.publish(to: server, "live/plain")
+            let viewer = try await TagClient.play(from: server, "live/able")
+            let parts = server.server.parts
+            let drain = Task { await Drain(parts, hearsSignals: false).run() }
+            try await eventually("the request") { able.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest } }
+            let ready = try await HTTPAnswer.get("\(server.http)/readyz")
+            #expect(ready.status == 503 && ready.text.contains("draining"), "\(ready.text)")
+            #expect(!plain.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest })
+            if let late = try? await RawClient.open(server.port) { try await eventually("the late one's end") { late.isClosed } }
+            #expect(!able.current.isClosed && !plain.current.isClosed && !viewer.current.isClosed)
+            await able.close()
+            try await eventually("one push") { parts.pushes.count == 1 }
+            #expect(!viewer.current.isClosed)
+            await plain.close()
+            await drain.value
+            #expect(parts.pushes.count == 0)
+            #expect(await server.lines.comes("Draining: nobody new", "asked=1", "pushes=2"))
+            #expect(await server.lines.comes("Drained", "all pushes have ended"))
+            await viewer.close()
+        }
+    }
+
+    /// A process: SIGTERM lets the push go on, a second one does not.
+    @Test func aSecondSignal() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)
+        try await Fixture.withDirectory { directory in
+            let file = directory.appendingPathComponent("drain.yaml").path
+            try "drain: {timeout: 10m}\n".write(toFile: file, atomically: true, encoding: .utf8)
+            try await EarshotProcess.serve(data: directory, ["--config", file]) { earshot in
+                let url = "\(earshot.rtmp)/live/cam1"
+                let push = try ClientProcess(FFmpeg.pushForEver(source, to: url))
+                defer { push.send(SIGKILL) }
+                func bytes() async throws -> Int {
+                    try await HTTPAnswer.get("\(earshot.http)/api/v1/streams", token: earshot.token).json()["data"]["list"][0]["bytesIn"]
+                        .int ?? 0
+                }
+                try await eventually("the push") { try await bytes() > 0 }
+                earshot.process.send(SIGTERM)
+                try await eventually("the drain") { earshot.process.errorsSoFar.contains("Draining: nobody new") }
+                let before = try await bytes()
+                try await eventually("more of the push") { try await bytes() > before + 50_000 }
+                let refused = try await ClientProcess.run(FFmpeg.push(source, to: "\(earshot.rtmp)/live/cam2"))
+                #expect(refused.status != 0)
+                #expect(earshot.process.isRunning && push.isRunning)
+                earshot.process.send(SIGTERM)
+                let ended = try await earshot.process.outcome()
+                #expect(ended.status == 0, "\(ended.errors)")
+                #expect(ended.errors.contains("a second signal") && ended.errors.contains("reason=server_shutdown"), "\(ended.errors)")
+            }
+        }
+    }
+
+    /// Without anybody who pushes there is nothing to wait for.
+    @Test func nobodyPushes() async throws {
+        try await Fixture.withDirectory { directory in
+            let file = directory.appendingPathComponent("drain.yaml").path
+            try "drain: {timeout: 10m}\n".write(toFile: file, atomically: true, encoding: .utf8)
+            try await EarshotProcess.serve(data: directory, ["--config", file]) { earshot in
+                earshot.process.send(SIGTERM)
+                #expect(try await earshot.process.outcome().status == 0)
+            }
+        }
+    }
+}
