@@ -174,9 +174,10 @@ package final class Server: Sendable {
     /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls
     /// `announce` once these signals are trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
-        let drainMs = self.config.drain.timeoutMs
-        let drain = Duration.milliseconds(drainMs)
-        let reports = self.manager.map { ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs + Int(drainMs)) }
+        let drain = Duration.milliseconds(self.config.drain.timeoutMs)
+        let reports = self.manager.map {
+            ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs + self.config.drain.timeoutMs)
+        }
         let services: [any Service] =
             (reports.map { [$0] } ?? []) + [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
         var configuration = ServiceGroupConfiguration(
@@ -188,7 +189,7 @@ package final class Server: Sendable {
     }
 
     /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and some.
-    private static let stopsWithinMs = 10_000
+    private static let stopsWithinMs: Int64 = 10_000
 
     /// The group's own lines (services started, signal received) are useful to developers only.
     private static func quiet(_ log: Logger) -> Logger {

@@ -11,7 +11,7 @@ import UnixSignals
 struct ServiceReports: Service {
     let manager: ServiceManager
     /// How long a shutdown takes at most.
-    let stopsWithinMs: Int
+    let stopsWithinMs: Int64
     /// Returns when everything that must turn has turned. Waits as long as something is stuck: no report says so then.
     let proof: @Sendable () async throws -> Void
     /// One line for people.
@@ -63,7 +63,7 @@ struct ServiceReports: Service {
 
 extension ServiceReports {
     /// What must turn is the event loops and the registry of rooms.
-    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: Int) {
+    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: Int64) {
         self.init(
             manager: manager, stopsWithinMs: stopsWithinMs,
             proof: {

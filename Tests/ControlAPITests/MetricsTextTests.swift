@@ -32,17 +32,21 @@ import Testing
         #expect(text.text == "n 1\nn 1.25\nn +Inf\nn -Inf\nn NaN\nn 12345678901234\n")
     }
 
+    private final class Count: Sendable {
+        let value = Atomic<Int>(0)
+    }
+
     /// However many ask at once, one page is made; and another one only when that is old.
     @Test func onePageForAll() async throws {
         let page = SharedPage(lifetime: .seconds(3_600))
-        let made = Atomic<Int>(0)
+        let made = Count()
         let gate = AsyncStream<Void>.makeStream()
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             for _ in 0..<50 {
                 group.addTask {
                     try await page.bytes {
                         for await _ in gate.stream { break }
-                        return [UInt8(made.add(1, ordering: .relaxed).newValue)]
+                        return [UInt8(made.value.add(1, ordering: .relaxed).newValue)]
                     }
                 }
             }

@@ -42,8 +42,12 @@ class Nginx:
         words = [program, "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]
         run([*words, "-t"])
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for("nginx", lambda: get(f"http://127.0.0.1:{self.http}/healthz")[0] != 0 or self.process.poll() is not None)
-        expect(self.process.poll() is None, "nginx runs")
+        try:
+            wait_for("nginx", lambda: get(f"http://127.0.0.1:{self.http}/healthz")[0] != 0 or self.process.poll() is not None)
+            expect(self.process.poll() is None, "nginx runs")
+        except BaseException:
+            self.process.kill()
+            raise
 
     def open(self, path, headers=(), source=None):
         """A TLS connection that has asked for `path` by HTTP/1.1."""

@@ -28,6 +28,7 @@ import Testing
         #expect(ServiceState.status("a\r\n\u{0}b").text == "STATUS=a   b")
         #expect(ServiceState.status(String(repeating: "é", count: 5_000)).text.count == 207)
         #expect(ServiceState.stopping(withinMs: -1).text == "STOPPING=1\nEXTEND_TIMEOUT_USEC=0")
+        #expect(ServiceState.stopping(withinMs: .max).text == "STOPPING=1\nEXTEND_TIMEOUT_USEC=31536000000000")
     }
 
     @Test func reloadsBeginNow() throws {

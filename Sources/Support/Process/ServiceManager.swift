@@ -7,7 +7,7 @@ package enum ServiceState: Sendable, Equatable {
     /// A reload began at this time of the steady clock. ``ready`` ends it.
     case reloading(monotonicUs: UInt64)
     /// The end began, and takes this long at most.
-    case stopping(withinMs: Int)
+    case stopping(withinMs: Int64)
     /// The process still works.
     case alive
     /// One line for people, in `systemctl status`.
@@ -18,7 +18,7 @@ package enum ServiceState: Sendable, Equatable {
         switch self {
         case .ready: "READY=1"
         case .reloading(let time): "RELOADING=1\nMONOTONIC_USEC=\(time)"
-        case .stopping(let limit): "STOPPING=1\nEXTEND_TIMEOUT_USEC=\(UInt64(max(0, limit)) * 1_000)"
+        case .stopping(let limit): "STOPPING=1\nEXTEND_TIMEOUT_USEC=\(max(0, min(limit, Self.longestMs)) * 1_000)"
         case .alive: "WATCHDOG=1"
         case .status(let line):
             "STATUS=" + String(String.UnicodeScalarView(line.unicodeScalars.prefix(Self.statusLength).map { $0.value < 0x20 ? " " : $0 }))
@@ -34,6 +34,8 @@ package enum ServiceState: Sendable, Equatable {
 
     /// Characters.
     private static let statusLength = 200
+    /// A year.
+    private static let longestMs: Int64 = 31_536_000_000
 }
 
 /// The service manager that started this process, such as systemd, and waits at a socket for states (sd_notify(3)). Any thread.
