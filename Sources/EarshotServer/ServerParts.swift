@@ -95,7 +95,7 @@ package final class ServerParts: Sendable {
                 config.webhooks,
                 sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
                 outbound: self.outbound), apps: self.apps, figures: figures)
-        figures.windowBytes { [remuxers = self.remuxers] in remuxers.windowBytes }
+        figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
         self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)

@@ -125,7 +125,7 @@ package final class Viewer {
         self.cursor = point.sequence
         self.prelude = fanout.encodedPrelude(point.prelude, at: point.sequence)
         self.preludeIndex = 0
-        self.isJoining = fanout.ring.head > fanout.ring.base
+        self.isJoining = point.sequence < fanout.ring.head
         self.joinSequence = point.sequence
         if point.waitsForKeyframe { self.gate.skipVideo(untilKeyframeFrom: point.sequence) }
         self.beginBurst(in: fanout, nowMs: nowMs)

@@ -1,4 +1,5 @@
 """Cases: the page, the queries, a healthy server, and ills."""
+import http.client
 import os
 import signal
 import subprocess
@@ -52,7 +53,7 @@ class Viewer:
         try:
             while self.answer.read(1 << 14):
                 pass
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
             pass
 
     def close(self):

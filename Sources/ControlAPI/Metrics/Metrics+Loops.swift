@@ -77,7 +77,7 @@ extension Metrics {
         }
         each("live", "1 while the stream has a publisher.") { $0.isLive ? 1 : 0 }
         each("viewers", "Viewers of the stream now.") { Double($0.viewers) }
-        each("bits_per_second", "Bits a second of its audio and video, over two seconds.") { Double($0.bitsPerSecond) }
+        each("bytes_per_second", "Bytes a second of its audio and video, over two seconds.") { Double($0.bitsPerSecond) / 8 }
         each("frames_per_second", "Pictures a second, over two seconds.", \.framesPerSecond)
         each("verdict", "How it does: 0 good, 1 degraded, 2 bad; -1: not judged.") { stream in
             stream.verdict.flatMap { StreamVerdict.allCases.firstIndex(of: $0) }.map(Double.init) ?? -1
