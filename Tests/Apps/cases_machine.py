@@ -170,7 +170,7 @@ def machine_flood(server):
     number = machine["roomId"]
     account = data(server, "tourist")
     with Camera(server, machine["pushUrl1"], "red"), Camera(server, machine["pushUrl2"], "blue"), Claw(server, number, 1) as claw:
-        wait_for("both cameras", lambda: sum(stream["state"] == "publishing" for stream in server.api("streams")["list"]) == 2)
+        wait_for("both cameras", lambda: sum(stream["state"] == "live" for stream in server.api("streams")["list"]) == 2)
         watched = [subprocess.Popen(["ffprobe", "-v", "error", "-select_streams", "v", "-read_intervals", "%+8", "-show_entries", "packet=pts_time", "-of", "csv=p=0",
                                      f"http://{server.http}/live/m-{number}{slot}.flv"], stdout=subprocess.PIPE, text=True) for slot in ("", "-2")]
         outcome = subprocess.run(

@@ -1,3 +1,4 @@
+import CFileStatus
 import LibC
 
 /// What a service manager hears of this process.
