@@ -157,6 +157,8 @@ def ills(binary, folder):
             wait_for("the push", lambda server=server: server.is_live("one"))
         expected = {("EarshotDiskLow", "sick"), ("EarshotWebhooksWait", "sick"), ("EarshotCertificateEnds", "sick"), ("EarshotLimitsHit", "sick"),
                     ("EarshotTokensGuessed", "well"), ("EarshotLoopsLag", "late"), ("EarshotViewersBehind", "slow"), ("EarshotDown", "late")}
+        # What rises before the first scrape rises for nobody.
+        wait_for("the first scrapes", lambda: (prometheus.value("count(up == 1)") or 0) == len(servers))
         seen, stop = set(), threading.Event()
         first = Viewer(sick, "/live/one.flv")
         with SlowViewer(slow.http, "/live/one.flv", 500):
