@@ -111,26 +111,26 @@ final class ChannelSession: AppSession {
             Self.tell(peer, ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
             return false
         }
-        let user = self.token.user
+        let (user, bytes) = (self.token.user, text.utf8.count)
         switch frame.body {
         case .ping: Self.tell(peer, ChannelWriter.pong(frame.ref))
         case .queueList: Self.tell(peer, ChannelWriter.ack(frame.ref, ChannelWriter.list(runner.gathering.queue)))
         case .send(let to, let object, let content):
-            self.submit(.say(from: user, to: to, object: object, content: content), frame.ref, peer, runner)
-        case .command(let to, let content): self.submit(.command(from: user, to: to, content: content), frame.ref, peer, runner)
-        case .queueOffer(let value): self.submit(.offer(from: user, value: value), frame.ref, peer, runner)
-        case .queuePoll(let key): self.submit(.poll(from: user, key: key), frame.ref, peer, runner)
+            self.submit(.say(from: user, to: to, object: object, content: content), frame.ref, bytes, peer, runner)
+        case .command(let to, let content): self.submit(.command(from: user, to: to, content: content), frame.ref, bytes, peer, runner)
+        case .queueOffer(let value): self.submit(.offer(from: user, value: value), frame.ref, bytes, peer, runner)
+        case .queuePoll(let key): self.submit(.poll(from: user, key: key), frame.ref, bytes, peer, runner)
         case .ticketOpen(let to, let kind, let payload):
             let id = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
-            self.submit(.ask(from: user, to: to, kind: kind, payload: payload, newID: id), frame.ref, peer, runner)
+            self.submit(.ask(from: user, to: to, kind: kind, payload: payload, newID: id), frame.ref, bytes, peer, runner)
         case .ticketAnswer(let id, let isApproved):
-            self.submit(.answer(from: user, ticket: id, isApproved: isApproved), frame.ref, peer, runner)
+            self.submit(.answer(from: user, ticket: id, isApproved: isApproved), frame.ref, bytes, peer, runner)
         }
         return true
     }
 
-    /// The answer follows the frames that the input causes.
-    private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ peer: AppPeer, _ runner: GatheringRunner) {
+    /// The answer follows the frames that the input causes. `bytes`: of the frame.
+    private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ bytes: Int, _ peer: AppPeer, _ runner: GatheringRunner) {
         var command = GatheringRunner.Command(input: input) { outcome in
             switch outcome {
             case .success: Self.tell(peer, ChannelWriter.ack(ref))
@@ -138,6 +138,7 @@ final class ChannelSession: AppSession {
             }
         }
         command.sender = peer.id
+        command.bytes = bytes
         if !runner.submit(command) { command.done(.failure(.refused(.ended))) }
     }
 

@@ -27,8 +27,9 @@ final class GatheringRunner: Sendable {
         var connects: ConnectionID?
         /// Is forgotten afterwards.
         var disconnects: ConnectionID?
-        /// Whose it is: one connection's commands may not fill the line.
+        /// Whose it is, and how large: one connection's commands may not fill the line.
         var sender: ConnectionID?
+        var bytes = 0
         /// For who waits until observers have passed the change on.
         var receipt: FollowUpReceipt?
         var done: @Sendable (Outcome) -> Void
@@ -69,7 +70,7 @@ final class GatheringRunner: Sendable {
         /// Commands that are queued or under way.
         var pending = 0
         /// Those of a connection; and those that go before all others.
-        var sent: [ConnectionID: Int] = [:]
+        var sent: [ConnectionID: (count: Int, bytes: Int)] = [:]
         var urgent: [Command] = []
         /// Bytes of ``messages``, as JSON.
         var messageBytes = 0
@@ -79,8 +80,8 @@ final class GatheringRunner: Sendable {
         /// A command is done, or was not taken.
         mutating func settle(_ command: Command) {
             self.pending -= 1
-            guard let sender = command.sender, let count = self.sent[sender] else { return }
-            self.sent[sender] = count > 1 ? count - 1 : nil
+            guard let sender = command.sender, let sent = self.sent[sender] else { return }
+            self.sent[sender] = sent.count > 1 ? (sent.count - 1, sent.bytes - command.bytes) : nil
         }
 
         /// Keeps a message for who joins later. `bytes`: its size as JSON.
@@ -111,8 +112,9 @@ final class GatheringRunner: Sendable {
     /// After a change that could not be stored.
     private static let retryMs: Int64 = 1_000
     /// Commands that wait, in all and of one connection. Each connection's pace is limited, so this is reached only when the store is slow.
-    private static let mostCommands = 2_000
-    private static let mostOfOne = 50
+    private static let mostCommands = 4_000
+    private static let mostOfOne = 500
+    private static let mostBytesOfOne = 2 << 20
 
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
@@ -160,8 +162,9 @@ final class GatheringRunner: Sendable {
         let place = self.state.withLock { state -> Place in
             if state.isOver { return .over }
             if let sender = command.sender {
-                if state.sent[sender, default: 0] >= Self.mostOfOne { return .full }
-                state.sent[sender, default: 0] += 1
+                let sent = state.sent[sender, default: (0, 0)]
+                if sent.count >= Self.mostOfOne || sent.bytes >= Self.mostBytesOfOne { return .full }
+                state.sent[sender] = (sent.count + 1, sent.bytes + command.bytes)
             }
             state.pending += 1
             if isUrgent { state.urgent.append(command) }

@@ -155,6 +155,10 @@ import Testing
             let cat = try await Member.open(server, "cat")
             let kept = try await cat.hello()["state"]["messages"].list
             #expect(kept.count == 2 && kept.last?["content"].string?.hasPrefix("19 ") == true, "the last 128 KiB")
+            // A burst in one segment is within the pace, and all of it is taken.
+            let burst = (0..<150).flatMap { ClientFrame.bytes(1, Array("{\"type\":\"send\",\"ref\":\(1_000 + $0),\"content\":1}".utf8)) }
+            try await bob.socket.socket.send(burst)
+            for number in [0, 75, 149] { #expect(try await bob.answer(1_000 + number)["type"].string == "ack") }
             // Requests: small ones, and not too many of one member.
             try await ann.say("{\"type\":\"ticket.open\",\"ref\":100,\"to\":\"bob\",\"kind\":\"k\",\"payload\":\"\(long)\"}")
             let refused = try await ann.answer(100)
