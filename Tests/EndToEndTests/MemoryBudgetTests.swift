@@ -166,7 +166,7 @@ import Testing
             #expect(try await server.counter("memoryTrims") == 1)
             #expect(try await server.counter("memoryTrimLongestMs") > 0)
             let metrics = try await HTTPAnswer.get("http://127.0.0.1:\(server.http)/metrics", token: TokenFile.read(server.data)).text
-            for name in ["used_bytes", "limit_bytes", "refusals_total", "trims_total", "trim_longest_ms"] {
+            for name in ["used_bytes", "limit_bytes", "refusals_total", "trims_total", "trim_longest_seconds"] {
                 #expect(metrics.contains("\nearshot_memory_\(name) "), "\(name)")
             }
         }

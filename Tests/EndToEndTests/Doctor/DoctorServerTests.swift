@@ -50,6 +50,10 @@ import Testing
                     for name in present + Self.plays { #expect(run.status(of: name) == "pass", "\(name) in \(run.words)") }
                     try await Self.expectNothingLeft(on: server)
                 }
+                // As the settings are when nobody has changed them.
+                let admin = try await DoctorRun.run(["--server", server.http, "--data", data])
+                #expect(admin.status == 0 && admin.status(of: "webhook") == "skip", "\(admin.words)")
+                #expect(admin.measured("webhook").contains("outbound.allowPrivate"), "\(admin.words)")
                 let none = try await DoctorRun.run([
                     "--server", server.http, "--token-file", try CLI.tokenFile("earshot_wrong", in: directory),
                 ])

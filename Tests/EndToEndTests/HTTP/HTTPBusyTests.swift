@@ -19,7 +19,7 @@ import Testing
         (["GET \(path) HTTP/1.1", "Host: 127.0.0.1"] + headers).joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    private static func waits(_ config: inout ServerConfig) { config.http.firstWaitMs = 600_000 }
+    private static func waits(_ config: inout ServerConfig) { config.http.firstWaitMs = 50_000 }
 
     /// Opens connections with a request in progress: players that wait for a device.
     private static func players(_ count: Int, _ server: TestServer, _ headers: String...) async throws -> [SocketClient] {

@@ -76,7 +76,7 @@ enum CertificateChecks {
 
     private static func days(_ facts: Facts, _ source: String, _ now: Int64) -> DoctorResult {
         let name = "certificate's time"
-        let renew = "renew it, copy it to where the server reads it, and run earshot reload (or systemctl reload earshot)"
+        let renew = "renew it, copy it to where the server reads it, and send the server SIGHUP (systemctl reload earshot)"
         let until = TimeText.short("\(Instant(milliseconds: facts.ends * 1_000))")
         if now < facts.begins {
             return .fail(

@@ -50,20 +50,20 @@ struct WebhookCheck: Sendable {
                 ])
             guard let id = made["webhookId"].integer else { throw CommandFailure(.failed, "the server names no webhookId") }
             let target = Target(listener: listener, id: id)
-            // The server judges addresses when it calls them.
+            // What the address's network forbids, the creation may have let through.
             let tried = try await self.api.post(["webhooks", "\(id)", "test"])
             guard let error = tried["error"].string else { return .target(target) }
             await self.close(target)
             return .result(Self.refused(error))
         } catch {
             listener.close()
-            return .result(.fail(Self.name, MediaChecks.words(error), "see the server's log"))
+            return .result(Self.refused(MediaChecks.words(error)))
         }
     }
 
     private static func refused(_ error: String) -> DoctorResult {
         guard error.contains("allowPrivate") else {
-            return .fail(self.name, "the server cannot call this machine: \(DisplayText.escaped(error))", "see the server's log")
+            return .fail(self.name, "no target for this machine: \(DisplayText.escaped(error))", "see the server's log")
         }
         return .skip(
             self.name, "the server may not call this machine (outbound.allowPrivate), as is usual",
