@@ -77,7 +77,7 @@ final class GatheringRunner: Sendable {
         /// Takes no commands any more; the next who comes begins another.
         var isOver = false
 
-        /// A command is done, or was not taken.
+        /// A command is done.
         mutating func settle(_ command: Command) {
             self.pending -= 1
             guard let sender = command.sender, let sent = self.sent[sender] else { return }
@@ -131,7 +131,8 @@ final class GatheringRunner: Sendable {
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
-        let (stream, continuation) = AsyncStream<Command?>.makeStream(bufferingPolicy: .bufferingOldest(Self.mostCommands))
+        // Bounded by `submit`, which never turns the end of a connection away.
+        let (stream, continuation) = AsyncStream<Command?>.makeStream()
         self.commands = continuation
         Task { [weak self] in
             for await command in stream {
@@ -161,6 +162,7 @@ final class GatheringRunner: Sendable {
         enum Place { case over, full, taken }
         let place = self.state.withLock { state -> Place in
             if state.isOver { return .over }
+            if !isUrgent, command.disconnects == nil, state.pending >= Self.mostCommands { return .full }
             if let sender = command.sender {
                 let sent = state.sent[sender, default: (0, 0)]
                 if sent.count >= Self.mostOfOne || sent.bytes >= Self.mostBytesOfOne { return .full }
@@ -172,13 +174,10 @@ final class GatheringRunner: Sendable {
         }
         switch place {
         case .over: return false
-        case .full: command.done(.failure(.unavailable))
-        case .taken:
-            // With a full line the next command looks at the urgent ones first.
-            if case .dropped = self.commands.yield(isUrgent ? nil : command), !isUrgent {
-                self.state.withLock { $0.settle(command) }
-                command.done(.failure(.unavailable))
-            }
+        case .full:
+            self.forget(command.connects)
+            command.done(.failure(.unavailable))
+        case .taken: self.commands.yield(isUrgent ? nil : command)
         }
         return true
     }
@@ -263,12 +262,13 @@ final class GatheringRunner: Sendable {
             _ = try? await self.rooms.commit(change)
             self.state.withLock { $0.isStored = false }
         }
-        let isOver = self.state.withLock { state in
+        let endsNow = self.state.withLock { state in
+            let wasOver = state.isOver
             state.settle(command)
             state.isOver = state.gathering.gathering.hasEnded || (state.gathering.isIdle && state.pending == 0)
-            return state.isOver
+            return state.isOver && !wasOver
         }
-        if isOver { self.whenOver(self) }
+        if endsNow { self.whenOver(self) }
     }
 
     private func stored(_ gathering: any GatheringDialect) -> StoredGathering {

@@ -17,6 +17,8 @@ package final class Gatherings: Sendable {
     /// Takes a member's voice out of its room's talk, or back in.
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: GatheringRunner.Observer?
+    /// Rooms of classes that have ended, which are just being closed.
+    private let endings = Mutex<[RoomID: Task<Void, Never>]>([:])
     private let running = Mutex<[String: GatheringRunner]>([:])
     private struct Follower {
         var body: (@Sendable (GatheringRunner) -> Void)?
@@ -71,8 +73,9 @@ package final class Gatherings: Sendable {
             whenChanged: { [weak self] changed in self?.follower.withLock { $0.body }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()
-                self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
+                // First: whoever finds it gone waits for this.
                 self?.release(over)
+                self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
             })
     }
 
@@ -113,9 +116,21 @@ package final class Gatherings: Sendable {
     /// A class's room is there for the class alone. It ends by itself as well, should the server not come to this.
     private func release(_ over: GatheringRunner) {
         guard over.kind == GatheringKinds.classroom, over.gathering.hasEnded else { return }
-        let (rooms, room) = (self.rooms, over.room.rawValue)
-        Task { _ = try? await rooms.apply(.expire, to: room, action: "expire", by: Actor("classes")) }
+        let room = over.room
+        self.endings.withLock { endings in
+            endings[room] = Task { [weak self] in
+                // Another class may have begun in the room meanwhile.
+                guard let self else { return }
+                if self.find(over.id).map({ $0 === over }) ?? true {
+                    _ = try? await self.rooms.apply(.expire, to: room.rawValue, action: "expire", by: Actor("classes"))
+                }
+                self.endings.withLock { $0[room] = nil }
+            }
+        }
     }
+
+    /// Returns when the room of a class that has just ended is over as well.
+    func roomHasEnded(_ room: RoomID) async { await self.endings.withLock { $0[room] }?.value }
 
     // MARK: - For the API
 

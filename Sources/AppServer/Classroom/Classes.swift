@@ -116,6 +116,7 @@ struct Classes: Sendable {
         if let known = self.services.gatherings.find(room), known !== over { return known }
         let tooMany = RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings)
         guard !self.services.gatherings.isFull else { throw tooMany }
+        await self.services.gatherings.roomHasEnded(RoomID(stored: room))
         let id = try await self.open(room)
         let limits = self.services.gatherings.classroomLimits
         let nowMs = self.services.rooms.now
@@ -151,7 +152,7 @@ struct Classes: Sendable {
                 if !state.isTerminal {
                     let present = try await self.services.rooms.room(room)
                     if self.isClass(present) { return id }
-                    // Made by a push or a call before the class: with one stream and the end of any room it is none. The push comes again.
+                    // Made by a push or a call before the class: it has other streams and ends, so it cannot carry one. The push comes again.
                     _ = try await self.services.rooms.apply(.close, to: room, action: "close", by: Actor("classes"))
                 }
                 // Else the last class of this name, whose retention is just over.

@@ -14,14 +14,6 @@ import Synchronization
 /// What the HTTP APIs of classes and machines have in common: who may call, pages of other origins, bodies, and the pace of an address. Their
 /// answers have status 200, refusals too. Any thread.
 final class DialectCall: Sendable {
-    /// A request that may go on. A value.
-    struct Caller: Sendable {
-        let address: SocketAddress
-        /// ``HostKey``.
-        let host: String
-        let headers: HTTPFields
-    }
-
     private let services: AppServices
     private let paces: Mutex<PaceTable>
     private let longestBody: Int

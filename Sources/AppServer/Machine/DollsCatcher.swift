@@ -68,7 +68,7 @@ final class DollsCatcher: Sendable {
         }
         guard self.call.mayGoOn(client) else { throw DollsCatcherError.tooManyRequests }
         guard request.method == .post else { throw DollsCatcherError.invalid("the method is \(request.method); expected POST") }
-        // A form's spaces are plus signs; in a query they may be.
+        // In a form a plus sign is a space; in the query it stays one.
         let form = try await self.call.body(request, context).replacing("+", with: "%20")
         let pairs = QueryParameters(form).pairs + QueryParameters(request.uri.query ?? "").pairs
         guard

@@ -9,7 +9,8 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    private let session: any AppSession
+    /// Nil once it has heard of the end: it holds this connection.
+    private var session: (any AppSession)?
     private let limits: AppSocketLimits
     private let sweepers: LoopSweepers
     private let counters: AppCounters
@@ -23,7 +24,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private var isFlushDue = false
     private var messages: TokenBucket
     private var frames: TokenBucket
-    /// Of the largest frame that still waits, beside the backlog: a state that was asked for may be larger than that.
+    /// Bytes of the largest frame since everything was sent: allowed beside the backlog, because a state that was asked for may be larger than that.
     private var granted = 0
     private var bad: TokenBucket
 
@@ -60,7 +61,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         sweeper.add(self)
         self.counters.update { $0.connections += 1 }
         let id = ConnectionID(Self.next.wrappingAdd(1, ordering: .relaxed).oldValue)
-        self.session.opened(AppPeer(id, NIOLoopBound(self, eventLoop: context.eventLoop)))
+        self.session?.opened(AppPeer(id, NIOLoopBound(self, eventLoop: context.eventLoop)))
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
@@ -80,7 +81,9 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private func end() {
         guard !self.isOver else { return }
         self.isOver = true
-        self.session.closed()
+        let session = self.session
+        self.session = nil
+        session?.closed()
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
@@ -187,7 +190,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         case .ping(let payload): self.write(WebSocketWriter.pong(payload), context)
         case .text(let text):
             self.counters.update { $0.messages += 1 }
-            if !self.session.received(text) { self.noteBad() }
+            if self.session?.received(text) == false { self.noteBad() }
         case .binary:
             self.close(1003, "expected text, not binary", listens: false)
         case .pong, .close: break

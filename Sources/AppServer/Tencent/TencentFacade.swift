@@ -21,7 +21,7 @@ final class TencentFacade: Sendable {
     private let limits: Mutex<Limits>
 
     private struct Limits {
-        var calls: [String: TokenBucket] = [:]
+        var calls: PaceTable
         var failures = FailureBuckets()
         /// Ids of keys that signed rightly once.
         var proven: Set<String> = []
@@ -29,7 +29,8 @@ final class TencentFacade: Sendable {
 
     init(_ services: AppServices) {
         self.services = services
-        self.limits = Mutex(Limits())
+        let rate = Double(services.config.api.rateLimit)
+        self.limits = Mutex(Limits(calls: PaceTable(rate: rate, burst: 2 * rate)))
     }
 
     static func claims(_ request: Request) -> Bool {
@@ -129,6 +130,7 @@ final class TencentFacade: Sendable {
         if let tooMany, !self.limits.withLock({ $0.proven.contains(signature.keyID) }) { throw tooMany }
         do throws(TencentError) {
             guard let (key, secret) = try await self.key(signature.keyID) else {
+                self.limits.withLock { _ = $0.proven.remove(signature.keyID) }
                 throw TencentError(.secretIDNotFound, "The SecretId is unknown or revoked.")
             }
             try signature.check(request, secret: secret, nowSeconds: WallClock.seconds)
@@ -153,10 +155,7 @@ final class TencentFacade: Sendable {
 
     private func mayCall(_ key: AccessKey) -> Bool {
         let nowNs = NIODeadline.now().uptimeNanoseconds
-        let rate = Double(self.services.config.api.rateLimit)
-        return self.limits.withLock {
-            $0.calls[key.id, default: TokenBucket(rate: rate, burst: 2 * rate, nowNs: nowNs)].take(nowNs: nowNs).isAllowed
-        }
+        return self.limits.withLock { $0.calls.take(key.id, nowNs: nowNs) }.isAllowed
     }
 
     private func refused(_ error: TencentError, _ client: SocketAddress?, _ key: AccessKey?) -> TencentError {

@@ -79,7 +79,7 @@ package struct ConnectionID: Hashable, Sendable {
     package let rawValue: UInt64
     package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Set in the numbers of members whose connections another server holds. Sockets are counted from 0 and never come so far.
+    /// Set in the numbers of members whose connections another server holds. Sockets are counted from 1 and never come so far.
     private static let remoteBit: UInt64 = 1 << 63
 
     /// The connection of a member that another server says is here. `number`: unique in the process.
