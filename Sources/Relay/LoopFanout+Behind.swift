@@ -80,13 +80,13 @@ extension LoopFanout {
                 viewer.sink.setLowWater(lowWater)
             }
             viewer.judgeBurst(in: self, limitMs: limitMs, nowMs: nowMs)
-            self.noteBehind(viewer, nowMs: nowMs)
         }
     }
 
     /// Viewers further behind than `maxBehindMs` by their own fault, slowest first. At most as many as one sweep may cut. `bytesPerSecond`
-    /// is 0 when there is no fresh sample of the kernel's queues.
-    func tooSlow(bytesPerSecond: Int, maxBehindMs: Int64, nowMs: Int64) -> ArraySlice<SlowViewer> {
+    /// is 0 when there is no fresh sample of the kernel's queues. With `isSample` each viewer's delay is noted for metrics.
+    func tooSlow(bytesPerSecond: Int, maxBehindMs: Int64, isSample: Bool, nowMs: Int64) -> ArraySlice<SlowViewer> {
+        var near: UInt64 = 0
         let lateMs = self.lateness.ms(nowMs)
         var slow: [SlowViewer] = []
         for index in 0..<self.viewers.count {
@@ -95,10 +95,15 @@ extension LoopFanout {
             // The cheaper check first. Nearly all are near live, and the own part never exceeds the whole.
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
             if behindMs > viewer.longestBehindMs { viewer.longestBehindMs = behindMs }
+            if isSample {
+                // Nearly all are in the first range: counted together.
+                if behindMs < RelayFigures.nearMs { near += 1 } else { self.figures.noteBehind(ms: behindMs) }
+            }
             guard behindMs > maxBehindMs else { continue }
             let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
             if ownMs > maxBehindMs { slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs)) }
         }
+        if near > 0 { self.figures.noteBehind(ms: 0, viewers: near) }
         slow.sort { $0.ownMs > $1.ownMs }
         return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
     }

@@ -29,16 +29,21 @@ package final class RelayFigures {
 
     package private(set) var values = Values()
 
+    /// Of so many turns, the laps within one are timed, and count for all. Those of several turns are all timed.
+    static let timedTurns: UInt64 = 8
+    /// Below this a viewer is in the first range of ``Values/behind``. Milliseconds.
+    static let nearMs: Int64 = 50
+
     package init() {}
 
     func noteLag(ms: Int64) { self.values.lag.observe(ms: ms) }
     func noteLaps(_ count: UInt64, micros: Int64) { self.values.lap.observe(micros: micros, times: count) }
-    func noteBehind(ms: Int64) { self.values.behind.observe(ms: ms) }
+    func noteBehind(ms: Int64, viewers: UInt64 = 1) { self.values.behind.observe(micros: ms &* 1_000, times: viewers) }
     func noteJoin(ms: Int64) { self.values.join.observe(ms: ms) }
 }
 
 extension RelayLoop {
-    /// Counts laps that end now. The clock is read twice a turn, not for each lap or viewer.
+    /// Counts laps that end now.
     func noteLaps(_ count: UInt64, since began: NIODeadline) {
         self.figures.noteLaps(count, micros: (NIODeadline.now() - began).nanoseconds / 1_000)
     }
@@ -53,10 +58,9 @@ extension LoopFanout {
         viewer.isJoining = false
         self.figures.noteJoin(ms: nowMs - viewer.joinedMs)
     }
+}
 
-    /// Notes how far behind live the viewer is. Once a second.
-    func noteBehind(_ viewer: Viewer, nowMs: Int64) {
-        guard !viewer.isPaused, viewer.cursor != nil else { return }
-        self.figures.noteBehind(ms: viewer.behindMs(in: self.ring, bytesPerSecond: self.rate.peak, nowMs: nowMs))
-    }
+extension NIODeadline {
+    /// Milliseconds of the server's monotonic clock.
+    var relayMs: Int64 { Int64(self.uptimeNanoseconds / 1_000_000) }
 }

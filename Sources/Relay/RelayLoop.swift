@@ -12,8 +12,8 @@ package final class RelayLoop: @unchecked Sendable {
     let policy: RelayPolicy
     private let turns: (any TurnTaking)?
     private let sendsPerTurn: Int
-    /// Milliseconds of the server's monotonic clock.
-    private let clock: @Sendable () -> Int64
+    /// Milliseconds, in place of the server's monotonic clock; nil: that one.
+    private let clock: (@Sendable () -> Int64)?
 
     var homes: [ObjectIdentifier: HomeStream] = [:]
     /// By stream and packaging.
@@ -28,6 +28,7 @@ package final class RelayLoop: @unchecked Sendable {
     private var isPumping = false
     private let scratch = PumpScratch()
     private var sweeps: UInt = 0
+    private var turnsTaken: UInt64 = 0
     private var sweepTask: RepeatedTask?
     /// Viewers closed because they were over the age limit, since start.
     package private(set) var viewersTooSlow = 0
@@ -55,7 +56,7 @@ package final class RelayLoop: @unchecked Sendable {
     package init(
         eventLoop: any EventLoop, encoder: any ReversibleEncoder, policy: RelayPolicy = RelayPolicy(), turns: (any TurnTaking)? = nil,
         sendsPerTurn: Int = RelayLoop.usualSendsPerTurn,
-        clock: @escaping @Sendable () -> Int64 = { Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000) }
+        clock: (@Sendable () -> Int64)? = nil
     ) {
         self.eventLoop = eventLoop
         self.rtmp = encoder
@@ -75,7 +76,7 @@ package final class RelayLoop: @unchecked Sendable {
         self.clock = clock
     }
 
-    package var nowMs: Int64 { self.clock() }
+    package var nowMs: Int64 { self.clock?() ?? NIODeadline.now().relayMs }
 
     func encoder(_ packaging: Packaging) -> any FrameEncoder { self.encoders[packaging.rawValue] }
 
@@ -252,8 +253,8 @@ package final class RelayLoop: @unchecked Sendable {
     }
 
     private func pumpDirty() {
-        let nowMs = self.nowMs
         let began = NIODeadline.now()
+        let nowMs = self.clock?() ?? began.relayMs
         var laps: UInt64 = 0
         var sends = self.sendsPerTurn
         // Still counts as scheduled: fanouts marked meanwhile are pumped here, or in the next turn.
@@ -275,7 +276,8 @@ package final class RelayLoop: @unchecked Sendable {
             }
         }
         self.isPumping = false
-        if laps > 0 { self.noteLaps(laps, since: began) }
+        self.turnsTaken &+= 1
+        if laps > 0, self.turnsTaken % RelayFigures.timedTurns == 0 { self.noteLaps(laps &* RelayFigures.timedTurns, since: began) }
         self.isPumpScheduled = !self.dirty.isEmpty
         guard self.isPumpScheduled else { return }
         if let turns = self.turns { return turns.next(self.pumpTask) }
@@ -328,7 +330,9 @@ package final class RelayLoop: @unchecked Sendable {
         if samplesKernel { fanout.sampleKernel(limitMs: self.policy.ring.gopMs, nowMs: nowMs) }
         // Bytes in the kernel may have left since the last sample: only a fresh one counts.
         let rate = samplesKernel ? fanout.rate.peak : 0
-        for slow in fanout.tooSlow(bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, nowMs: nowMs) {
+        for slow in fanout.tooSlow(
+            bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, isSample: samplesKernel, nowMs: nowMs)
+        {
             self.viewersTooSlow += 1
             slow.viewer.sink.fellTooFarBehind(slow.viewer, ms: slow.behindMs)
         }
