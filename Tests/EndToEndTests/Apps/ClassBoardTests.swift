@@ -253,8 +253,7 @@ import Testing
             try await beside.end(4004)
             #expect(try await beside.socket.message("closed", within: 60)["reason"].string == "ended")
             #expect(try await Self.stored(server, second) == 0)
-            let boards = server.server.parts.apps.boardCount
-            #expect(boards == 0, "nothing is left in memory")
+            try await eventually("nothing to be left in memory") { server.server.parts.apps.boardCount == 0 }
             for viewer in [assistant, teacher, student, beside, stranger, gone] { await viewer.socket.close() }
         }
     }
