@@ -13,6 +13,7 @@ from browser import Browser
 from proxy import Nginx
 from registry import case
 from server import wait_for
+from sound import loudness
 
 def key(server, name, role):
     """The file of a new key."""
@@ -62,22 +63,9 @@ PICTURES = """[...document.querySelectorAll('figure:not(.self) video')].map((vid
 })"""
 
 
-# How loud the one with this name is at most within a while, when the page plays it: the fake microphone beeps once a second.
-LOUDNESS = """(async () => {
-    const figure = [...document.querySelectorAll('figure:not(.self)')].find((each) => each.querySelector('figcaption').textContent === NAME);
-    const video = figure.querySelector('video'), context = new AudioContext(), analyser = context.createAnalyser();
-    context.createMediaStreamSource(video.srcObject).connect(analyser);
-    await context.resume();
-    const samples = new Float32Array(analyser.fftSize), end = performance.now() + 2200;
-    let most = 0;
-    while (performance.now() < end) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        analyser.getFloatTimeDomainData(samples);
-        most = Math.max(most, ...samples.map(Math.abs));
-    }
-    await context.close();
-    return video.muted || video.paused ? 0 : most;
-})()"""
+def loudness_of(name):
+    """Of the one with this name in a mesh room's page."""
+    return loudness(f"[...document.querySelectorAll('figure:not(.self)')].find((each) => each.querySelector('figcaption').textContent === {json.dumps(name)})")
 
 
 def join(page, base, name, room):
@@ -102,13 +90,13 @@ def meet(server, base, room):
             page.wait(f"JSON.stringify([...document.querySelectorAll('figure:not(.self) figcaption')].map((e) => e.textContent).sort()) === {json.dumps(json.dumps(others, separators=(',', ':'), ensure_ascii=False))}",
                       "the others' names as text")
         for page, other in ((pages[0], names[1]), (pages[1], names[0]), (pages[2], names[0])):
-            page.wait(LOUDNESS.replace("NAME", json.dumps(other)) + ".then((loudness) => loudness > 0.01)", f"{other} to be heard")
+            page.wait(loudness_of(other) + ".then((loudness) => loudness > 0.01)", f"{other} to be heard")
         pages[0].run("(document.querySelector('#line').value = 'hello everybody', document.querySelector('#chat').requestSubmit())")
         for page in pages[1:]:
             page.wait("document.querySelector('#lines').textContent.includes('Ada: hello everybody')", "a line over the data channel")
         pages[1].click("Mute")
         assert pages[1].run("document.querySelector('#mute').getAttribute('aria-pressed')") == "true"
-        pages[0].wait(LOUDNESS.replace("NAME", json.dumps(names[1])) + ".then((loudness) => loudness < 0.001)", f"{names[1]} to be silent")
+        pages[0].wait(loudness_of(names[1]) + ".then((loudness) => loudness < 0.001)", f"{names[1]} to be silent")
         if server.keep:
             os.makedirs(server.keep, exist_ok=True)
             with open(os.path.join(server.keep, f"mesh-{room}.png"), "wb") as file:

@@ -7,6 +7,7 @@ import class_sdk
 from browser import Browser
 from registry import case
 from server import Device
+from sound import loudness
 
 FAKE_DEVICES = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 DEMO = {"EARSHOT_APPS_DEMO": "on"}
@@ -19,24 +20,6 @@ PICTURES = """Object.fromEntries([...document.querySelectorAll('.tile:not(.self)
     context.drawImage(video, 0, 0, 32, 24);
     return [name, [...context.getImageData(0, 0, 32, 24).data].reduce((sum, value, index) => (sum * 31 + value * (index % 7 + 1)) % 1000003, 7)];
 }))"""
-
-# How loud somebody is in a page at most within a while: the fake microphone beeps once a second.
-LOUDNESS = """(async () => {
-    const tile = [...document.querySelectorAll('.tile')].find((each) => each.querySelector('.who').textContent === NAME);
-    const context = new AudioContext(), analyser = context.createAnalyser();
-    context.createMediaStreamSource(tile.querySelector('video').srcObject).connect(analyser);
-    await context.resume();
-    const samples = new Float32Array(analyser.fftSize), end = performance.now() + 2200;
-    let most = 0;
-    while (performance.now() < end) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-        analyser.getFloatTimeDomainData(samples);
-        most = Math.max(most, ...samples.map(Math.abs));
-    }
-    await context.close();
-    return most;
-})()"""
-
 
 def call(server, path, body, authorization=None):
     """The whole answer of a call of the class's REST API."""
@@ -104,7 +87,7 @@ class Person:
 
     def hears(self, name, is_heard=True):
         """Until somebody's microphone is heard, or is not: what was on its way still arrives."""
-        script = LOUDNESS.replace("NAME", json.dumps(name))
+        script = loudness(f"[...document.querySelectorAll('.tile')].find((each) => each.querySelector('.who').textContent === {json.dumps(name)})")
         self.page.wait(f"{script}.then((loudness) => {'loudness > 0.01' if is_heard else 'loudness < 0.001'})", f"{name} to be {'heard' if is_heard else 'silent'}", 20)
 
     def keeps(self, picture):
