@@ -84,7 +84,7 @@ struct AccessToken: JWTPayload, Equatable {
         self.role = role
     }
 
-    /// Required by jwt-kit, for its own verification. ``init(verifying:keys:nowSeconds:)`` uses the given clock instead.
+    /// Required by jwt-kit, for its own verification. ``checkTimes(nowSeconds:)`` uses the given clock instead.
     func verify(using algorithm: some JWTAlgorithm) throws { try self.exp.verifyNotExpired() }
 
     // MARK: Signing
@@ -94,9 +94,13 @@ struct AccessToken: JWTPayload, Equatable {
 
     // MARK: Checking
 
-    /// Reads the claims of a token that is valid now. Throws the refusal otherwise.
-    init(verifying token: String, keys: KeyRing, nowSeconds: Int64) throws(AdmissionRefusal) {
+    /// Reads the claims of a token that was signed by one of these keys, whatever it is for and however old. Throws the refusal otherwise.
+    init(signed token: String, keys: KeyRing) throws(AdmissionRefusal) {
         self = try SignedToken.claims(token, keys, expected: "exp (a number), room or stream, and act or role")
+    }
+
+    /// Throws unless the token is valid at this time.
+    func checkTimes(nowSeconds: Int64) throws(AdmissionRefusal) {
         try SignedToken.checkTimes(exp: self.exp.value, nbf: self.nbf?.value, iat: self.iat?.value, nowSeconds: nowSeconds)
     }
 

@@ -56,10 +56,18 @@ package struct AdmissionRefusal: Error, Sendable, Equatable {
     package var message: String
     /// Seconds until the client may try again, if known.
     package var retrySeconds: Int?
+    /// For a credential that has expired: the pass that it was good for. A push that it began may still be running.
+    package var late: AdmissionPass?
 
     package init(reason: CloseReason, message: String, retrySeconds: Int? = nil) {
         self.reason = reason
         self.message = message
         self.retrySeconds = retrySeconds
+    }
+
+    func late(_ pass: AdmissionPass?) -> AdmissionRefusal {
+        var refusal = self
+        refusal.late = pass
+        return refusal
     }
 }

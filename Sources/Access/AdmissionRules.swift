@@ -72,24 +72,39 @@ package struct AdmissionRules: Sendable {
         switch credential {
         case .txSecret(let secret, let time):
             let keys = request.action == .publish ? self.keys.publishKeys : self.keys.playKeys
-            let until = try TxSecret.check(secret, txTime: time, streamName: address.name, keys: keys, nowSeconds: nowSeconds)
-            return AdmissionPass(
-                identity: "signed \(address.path)", rank: until, user: nil, isVerified: true, parameters: parameters)
-        case .token(let text):
-            let token = try AccessToken(verifying: text, keys: self.keys, nowSeconds: nowSeconds)
-            try token.check(request.action, address)
-            let identity: String
-            if let subject = token.sub, !subject.isEmpty {
-                identity = "user \(subject)"
-            } else if let room = token.room {
-                identity = "jwt room \(room)"
-            } else {
-                identity = "jwt stream \(address.path)"
+            func pass(until seconds: Int64) -> AdmissionPass {
+                AdmissionPass(identity: "signed \(address.path)", rank: seconds, user: nil, isVerified: true, parameters: parameters)
             }
-            return AdmissionPass(
-                identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, role: token.role,
-                isVerified: true, parameters: parameters)
+            do throws(AdmissionRefusal) {
+                return pass(until: try TxSecret.check(secret, txTime: time, streamName: address.name, keys: keys, nowSeconds: nowSeconds))
+            } catch {
+                throw error.late(error.reason == .credentialExpired ? time.flatMap(TxSecret.seconds).map(pass) : nil)
+            }
+        case .token(let text):
+            let token = try AccessToken(signed: text, keys: self.keys)
+            do throws(AdmissionRefusal) {
+                try token.checkTimes(nowSeconds: nowSeconds)
+            } catch {
+                let isLate = error.reason == .credentialExpired && (try? token.check(request.action, address)) != nil
+                throw error.late(isLate ? Self.pass(token, address, parameters) : nil)
+            }
+            try token.check(request.action, address)
+            return Self.pass(token, address, parameters)
         }
+    }
+
+    private static func pass(_ token: AccessToken, _ address: StreamAddress, _ parameters: String) -> AdmissionPass {
+        let identity: String
+        if let subject = token.sub, !subject.isEmpty {
+            identity = "user \(subject)"
+        } else if let room = token.room {
+            identity = "jwt room \(room)"
+        } else {
+            identity = "jwt stream \(address.path)"
+        }
+        return AdmissionPass(
+            identity: identity, user: token.sub.flatMap { RoomID.isID($0) ? $0 : nil }, room: token.room, role: token.role,
+            isVerified: true, parameters: parameters)
     }
 
     /// Admits a request without a credential, by its address or for the hook to decide.

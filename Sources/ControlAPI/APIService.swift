@@ -85,7 +85,7 @@ package final class APIService: Sendable {
             if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
             throw self.noRoute(request)
         }
-        let audited = Auditor.begin(route, members, client, requestID: context.id)
+        let audited = Auditor.begin(route, members, request.headers, client, requestID: context.id)
         var caller: APIToken?
         do {
             let answer = try await AuditedCall.$current.withValue(audited) {

@@ -3,7 +3,8 @@ import Rooms
 /// The audit trail as rows.
 extension StoreAccess {
     private static let auditColumns = """
-        id, at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before, after
+        id, at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before, after,
+        via
         """
 
     private static func auditEntry(_ row: inout RowReader) -> AuditEntry {
@@ -23,6 +24,7 @@ extension StoreAccess {
         line.status = row.next()
         line.before = row.optional()
         line.after = row.optional()
+        line.via = (row.optional() as String?).flatMap(AuditTool.init(rawValue:))
         return AuditEntry(id: id, at: at, line: line)
     }
 
@@ -32,12 +34,12 @@ extension StoreAccess {
         try self.insert(
             """
             INSERT INTO audit (at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before,
-                after, is_refused)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+                after, is_refused, via)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             [
                 now, line.tokenID, line.token, line.tokenHash, line.address, line.requestID, line.operation, line.roomID, line.stream,
-                line.object, line.result, line.status, line.before, line.after, line.isRefused,
+                line.object, line.result, line.status, line.before, line.after, line.isRefused, line.via?.rawValue,
             ])
     }
 
@@ -53,7 +55,7 @@ extension StoreAccess {
         // The `+` keeps SQLite on the index of the narrowest filter.
         let texts = [
             ("room_id", query.room), ("stream", query.stream), ("token", query.token), ("operation", query.operation),
-            ("result", query.result),
+            ("result", query.result), ("via", query.via?.rawValue),
         ]
         for (column, value) in texts {
             guard let value else { continue }

@@ -76,6 +76,7 @@ package final class TokenStore: Sendable {
     static func line(_ operation: String, _ change: AuditChange) -> AuditLine {
         var line = AuditLine(operation)
         line.token = "cli"
+        line.via = .cli
         return line.with(change)
     }
 

@@ -8,8 +8,10 @@ package struct AuditLine: Sendable, Equatable {
     package var token: String?
     /// The first eight hex digits of the hash of a secret that no valid token has.
     package var tokenHash: String?
-    /// The caller's address; empty for the command line.
+    /// The caller's address; empty for the command line's own work in the data directory.
     package var address = ""
+    /// Nil in lines of versions that did not note it.
+    package var via: AuditTool?
     package var requestID = ""
     /// The operationId: "closeRoom".
     package let operation: String
@@ -46,6 +48,21 @@ package struct AuditLine: Sendable, Equatable {
     }
 }
 
+/// With which tool somebody acts, as far as a request tells: the command names itself in User-Agent, so that a program may claim to be it.
+package enum AuditTool: String, Sendable, CaseIterable {
+    /// A program that calls the API.
+    case api
+    /// The command `earshot`, by the API or in the data directory.
+    case cli
+    /// A browser that is logged in to the console.
+    case console
+    /// A back end that calls the cloud's API.
+    case tencent
+
+    /// The User-Agent of the command.
+    package static let commandAgent = "earshot"
+}
+
 /// A stored line.
 package struct AuditEntry: Sendable, Equatable {
     package let id: Int64
@@ -64,6 +81,7 @@ package struct AuditEntry: Sendable, Equatable {
 package struct AuditQuery: Sendable, Equatable {
     /// A token's name.
     package var token: String?
+    package var via: AuditTool?
     package var operation: String?
     package var room: String?
     package var stream: String?

@@ -43,7 +43,9 @@ extension ConfigSetting {
             "apps.backlog", \.apps.backlogBytes, .size((16 << 10)...(64 << 20)),
             "Bytes that may wait for a connection that reads slowly; past it, the connection is cut."),
         .make("apps.members", \.apps.members, .count(2...100_000), "Members of one gathering."),
-        .make("apps.gatherings", \.apps.gatherings, .count(1...1_000_000), "Gatherings at a time, mesh rooms included."),
+        .make(
+            "apps.gatherings", \.apps.gatherings, .count(1...1_000_000),
+            "Channels, classes and machines at a time; of mesh rooms there may be as many again."),
         .make("apps.offline", \.apps.offlineMs, .duration(1_000...day), "How long a channel's member may be away before it has left."),
     ]
 }

@@ -170,6 +170,22 @@ import Testing
             ])
     }
 
+    /// Who was away and had come back, which is not stored, has the whole time after a restart; so has everybody.
+    @Test func whatWasAwayBeforeARestart() throws {
+        var room = try self.room("h", "a", "b")
+        _ = self.act(&room, .offer(from: "a", value: "1"))
+        _ = self.act(&room, .disconnect(ConnectionID(2)), at: 500)
+        // Somebody else's change stores who is away meanwhile.
+        _ = self.act(&room, .offer(from: "b", value: "2"), at: 600)
+        let stored = room.state.text
+        #expect(self.act(&room, .connect(id: "a", name: "A", role: "", ConnectionID(7)), at: 700).first == "back a>1,3")
+        let late: Int64 = 700 + 10 * Self.limits.offlineMs
+        var read = try Gathering(state: stored, limits: Self.limits, nowMs: late)
+        #expect(read.member("a")?.awaySinceMs == 500 && read.nextDeadlineMs == late + Self.limits.offlineMs)
+        #expect(self.act(&read, .tick, at: late + Self.limits.offlineMs - 1).isEmpty && read.queue.map(\.key) == ["a", "b"])
+        #expect(!self.act(&read, .tick, at: late + Self.limits.offlineMs).isEmpty && read.members.isEmpty && read.queue.isEmpty)
+    }
+
     @Test func names() {
         for name in ["a", "张三", "👩\u{200D}👧", String(repeating: "x", count: 64)] { #expect(GatheringLimits.isName(name), "\(name)") }
         for name in ["", " ", "\u{3000}\u{200D}", "a\u{7}", "a\u{200B}", "a\u{202E}b", String(repeating: "x", count: 65)] {
@@ -188,7 +204,7 @@ import Testing
             nowMs += Int64.random(in: 0...20_000, using: &dice)
             let (one, other) = (people.randomElement(using: &dice) ?? "a", people.randomElement(using: &dice) ?? "b")
             let input: Gathering.Input
-            switch Int.random(in: 0..<11, using: &dice) {
+            switch Int.random(in: 0..<18, using: &dice) {
             case 0, 1:
                 next += 1
                 input = .connect(id: one, name: one, role: one == "h" ? Gathering.host : "", ConnectionID(next))
@@ -201,6 +217,19 @@ import Testing
                 input = .ask(from: one, to: other, kind: "k", payload: 0, newID: "t\(next)")
             case 8: input = .answer(from: one, ticket: room.tickets.randomElement(using: &dice)?.id ?? "t", isApproved: true)
             case 9: input = .tick
+            case 10: input = .kick(id: one)
+            case 11: input = .remove(key: one)
+            case 12: input = .pause(Bool.random(using: &dice))
+            case 13: input = .enter(id: one, name: one, role: one == "h" ? Gathering.host : "")
+            case 14: input = .command(from: one, to: other, content: 0)
+            case 15: input = .direct(from: one, to: other, name: "n", data: [])
+            case 16:
+                // The server is started anew.
+                var away = room
+                away.restart(nowMs: nowMs)
+                room = (try? Gathering(state: room.state.text, limits: Self.limits, nowMs: nowMs)) ?? room
+                #expect(room == away)
+                continue
             default: input = .say(from: one, to: Bool.random(using: &dice) ? other : nil, object: "o", content: 0)
             }
             let before = room
@@ -208,6 +237,9 @@ import Testing
                 #expect(room == before)
                 continue
             }
+            // Places keep their order.
+            let kept = before.queue.map(\.key).filter { key in room.queue.contains { $0.key == key } }
+            #expect(room.queue.prefix(kept.count).map(\.key) == kept)
             for case .ticketChanged(let change, let ticket) in effects where change != .opened {
                 #expect(used.insert(ticket.id).inserted, "\(ticket.id) ends twice")
             }

@@ -96,6 +96,17 @@ import Testing
             #expect(self.code(self.with(right, body: body)) == .signatureWrong, "\(index)")
             body[index] ^= 1
         }
+        // One bit of the signature: another digit, or none at all.
+        let signed = Array((right.headers.first { $0.name == "authorization" }?.value ?? "").utf8)
+        for index in signed.count - 64..<signed.count {
+            for bit in 0..<7 {
+                var text = signed
+                text[index] ^= 1 << UInt8(bit)
+                let code = self.code(self.with(right, header: ("authorization", String(decoding: text, as: UTF8.self))))
+                let isDigit = "0123456789abcdef".utf8.contains(text[index])
+                #expect(code == (isDigit ? .signatureWrong : .invalidAuthorization), "\(index), bit \(bit)")
+            }
+        }
         for changed in [
             self.with(right, body: right.body + [32]), self.with(right, body: []), self.with(right, host: "127.0.0.1"),
             self.with(right, host: "127.0.0.2:39499"), self.with(right, query: "a=b"), self.with(right, method: .get),

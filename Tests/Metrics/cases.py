@@ -2,12 +2,12 @@
 import http.client
 import os
 import signal
-import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 
+from certificate import certificate
 from monitor import ROOT, Prometheus, alerts, names, panels, promtool
 from peers import SlowViewer
 from server import Device, Server, wait_for
@@ -24,15 +24,6 @@ def scrape(server):
     request = urllib.request.Request(f"http://{server.http}/metrics", headers={"Authorization": f"Bearer {server.token}"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         return answer.read().decode()
-
-
-def certificate(folder, days):
-    """A certificate for 127.0.0.1 and its key, as settings."""
-    pair = [os.path.join(folder, name) for name in ("certificate.pem", "key.pem")]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=127.0.0.1", "-days", str(days),
-         "-out", pair[0], "-keyout", pair[1]], check=True, capture_output=True, timeout=30)
-    return {"EARSHOT_RTMPS_CERTIFICATE": pair[0], "EARSHOT_RTMPS_KEY": pair[1], "EARSHOT_RTMPS_LISTEN": "127.0.0.1:0", "EARSHOT_HTTPS_LISTEN": "127.0.0.1:0"}
 
 
 def started(binary, folder, name, days=90, **settings):

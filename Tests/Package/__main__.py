@@ -3,18 +3,18 @@
 python3 Tests/Package --earshot BINARY [CHECK…]   the quick ones, each by its name; part of `make test`
 python3 Tests/Package life [DEB]                  a package's life in a clean Debian; as root; `make package-test`
 """
-import argparse
 import os
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Console"))
 
-import files
-import image
-import life
-import nginx
-import notify
+import files  # noqa: E402
+import image  # noqa: E402
+import life  # noqa: E402
+import nginx  # noqa: E402
+import notify  # noqa: E402
+import suite  # noqa: E402
 
 
 def checks():
@@ -22,22 +22,9 @@ def checks():
 
 
 def quick(arguments):
-    parser = argparse.ArgumentParser(prog="Tests/Package")
-    parser.add_argument("--earshot", required=True, help="the built binary")
-    parser.add_argument("checks", nargs="*", help=f"of {', '.join(checks())}")
-    given = parser.parse_args(arguments)
-    failed = []
-    for name, check in checks().items():
-        if given.checks and name not in given.checks:
-            continue
-        begin = time.monotonic()
-        try:
-            check(os.path.abspath(given.earshot))
-            print(f"package: {name}: {time.monotonic() - begin:.1f} s", flush=True)
-        except Exception as error:  # each check is told, whatever ended it
-            print(f"FAILED package {name}: {error}", flush=True)
-            failed.append(name)
-    sys.exit(1 if failed else 0)
+    suite.run(
+        "package", "Checks what packages bring, beside what they are installed with.", checks(),
+        lambda check, options, folder: check(options.earshot), arguments=arguments)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,16 @@ import Testing
             if schema.has.contains("11 keys") {
                 try db.execute(sql: "INSERT INTO access_keys VALUES ('AKID1', 'shop', 'app', 'secret', 10, NULL)")
             }
+            if schema.has.contains("10 audit") {
+                try db.execute(
+                    sql: """
+                        INSERT INTO audit (id, at, address, request_id, operation, result, status, is_refused)
+                        VALUES (4, 10, '192.0.2.1', 'r', 'closeRoom', 'ok', 200, 0)
+                        """)
+            }
+            if schema.has.contains("12 board strokes") {
+                try db.execute(sql: "INSERT INTO board_strokes VALUES ('cam1', 'b', 1, 0, '{}')")
+            }
             if schema.has.contains("9 clock") {
                 // This step deletes what gone rooms left behind.
                 for table in ["talk_settings", "talk_members", "kicks"] {
@@ -81,7 +91,7 @@ import Testing
         """
 
     /// Columns that later versions added.
-    private static let added: Set<String> = ["kept_from", "policy_record", "app", "subject", "apps", "rooms", "redelivered_as"]
+    private static let added: Set<String> = ["kept_from", "policy_record", "app", "subject", "apps", "rooms", "redelivered_as", "via"]
 
     /// All rows as text, by table, and the schema.
     private static func contents(_ folder: String) throws -> (rows: [String: [String]], schema: [String]) {

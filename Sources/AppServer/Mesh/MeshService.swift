@@ -136,7 +136,10 @@ package final class MeshService: Sendable {
     /// Hands a frame to one member of the sender's room. One for anybody else is dropped and counted.
     package func direct(_ connection: ConnectionID, to: String, name: String, data: [JSONValue.Member]) throws(GatheringRefusal) {
         try self.state.withLock { (state) throws(GatheringRefusal) in
-            guard let person = state.people[connection], let room = person.room else { throw .notMember }
+            guard let person = state.people[connection], let room = person.room else {
+                self.counters.update { $0.undelivered += 1 }
+                throw .notMember
+            }
             do throws(GatheringRefusal) {
                 try self.apply(.direct(from: person.id, to: to, name: name, data: data), room, &state)
             } catch {

@@ -23,7 +23,7 @@ import Synchronization
 /// | `"finished"` | the push ends, as if the client had stopped it |
 ///
 /// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` tells the broadcaster to stop, for `reason`. A URL that has
-/// expired is good here for as long as a push of its stream runs.
+/// expired is good here for as long as the push that it began runs.
 final class PushHeartbeat: Sendable {
     private let services: AppServices
     /// Reports of a stream: one a second, a few at once.
@@ -117,10 +117,7 @@ final class PushHeartbeat: Sendable {
         switch outcome {
         case .success(let pass): return pass
         case .failure(let refusal):
-            // The signature was right, and the push that it began is still running.
-            if refusal.reason == .credentialExpired, await self.isPushed(request.address.path) {
-                return AdmissionPass(identity: "expired", user: nil, isVerified: true, parameters: "")
-            }
+            if let late = refusal.late, let pass = await self.pass(ofRunningPush: late, request) { return pass }
             self.services.noteRefusal(
                 "A push heartbeat was refused",
                 [
@@ -136,8 +133,16 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    private func isPushed(_ path: String) async -> Bool {
-        await self.services.streams.onHome(of: path) { home, stream in home.snapshot(of: stream)?.stream.hasPublisher ?? false } ?? false
+    /// The pass of a credential that has expired, if the push that it began is still running; nil for any other push of the stream.
+    private func pass(ofRunningPush late: AdmissionPass, _ request: AdmissionRequest) async -> AdmissionPass? {
+        // A hook that decides about pushes may have named who pushes.
+        let asked = self.services.rules.hasHook(.publish) ? await self.services.rules.ask(request, pass: late) : .success(late)
+        guard case .success(let pass) = asked else { return nil }
+        let identity = PublisherIdentity(pass.identity, rank: pass.rank)
+        let isRunning = await self.services.streams.onHome(of: request.address.path) { home, stream in
+            if case .live(_, identity)? = home.snapshot(of: stream)?.stream.phase { true } else { false }
+        }
+        return isRunning ?? false ? pass : nil
     }
 
     private func checkPace(_ path: String) throws(APIError) {

@@ -8,6 +8,8 @@ package final class AppCounters: Sendable {
         case tooMany = "too_many_messages"
         case badMessages = "bad_messages"
         case protocolError = "protocol_error"
+        /// No answer to pings: the peer is gone without a word.
+        case silent
     }
 
     package struct Values: Sendable {

@@ -101,7 +101,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         switch self.life.due(nowMs: nowMs) {
         case .nothing: break
         case .ping: self.write(WebSocketWriter.ping(), context)
-        case .dead: self.close(1013, "no answer to pings")
+        case .dead: self.cut(.silent, 1013, "no answer to pings", listens: true)
         case .cut: context.close(promise: nil)
         }
     }
@@ -192,7 +192,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             self.counters.update { $0.messages += 1 }
             if self.session?.received(text) == false { self.noteBad() }
         case .binary:
-            self.close(1003, "expected text, not binary", listens: false)
+            self.cut(.protocolError, 1003, "expected text, not binary")
         case .pong, .close: break
         }
     }
@@ -204,7 +204,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         self.cut(.badMessages, 1008, "too many messages that cannot be taken")
     }
 
-    /// Ends the connection for what the peer did, counted and noted.
+    /// Ends the connection for what the peer did or did not do, counted and noted.
     private func cut(_ why: AppCounters.Cut, _ code: UInt16, _ reason: String, listens: Bool = false) {
         guard self.life.isOpen else { return }
         self.counters.update { $0.cut[why, default: 0] += 1 }

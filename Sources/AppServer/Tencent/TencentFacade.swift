@@ -194,6 +194,7 @@ final class TencentFacade: Sendable {
 
     private func auditedCall(_ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String) -> AuditedCall {
         var line = AuditLine(name)
+        line.via = .tencent
         line.address = client.ipAddress ?? ""
         line.requestID = String(requestID.prefix(64))
         line.token = key.name

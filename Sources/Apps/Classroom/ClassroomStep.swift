@@ -87,7 +87,7 @@ struct ClassroomStep {
             self.take(self.room.gathering.close(ticket, .expired))
         }
         for member in room.gathering.members {
-            guard let since = member.awaySinceMs, since + room.gathering.limits.offlineMs <= self.nowMs else { continue }
+            guard let leaves = room.gathering.leavesMs(member), leaves <= self.nowMs else { continue }
             self.depart(member, .offline)
         }
     }

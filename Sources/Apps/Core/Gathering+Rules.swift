@@ -215,7 +215,7 @@ extension Gathering {
         var effects: [Effect] = []
         for ticket in self.tickets where ticket.expiresAtMs <= nowMs { effects += self.close(ticket, .expired) }
         for member in self.members {
-            guard let since = member.awaySinceMs, since + self.limits.offlineMs <= nowMs else { continue }
+            guard let leaves = self.leavesMs(member), leaves <= nowMs else { continue }
             effects += self.remove(member, .offline)
         }
         return effects
@@ -236,6 +236,7 @@ extension Gathering {
 
     /// Everybody as away since this time: after a restart no connection is left.
     package mutating func restart(nowMs: Int64) {
+        self.restartedMs = nowMs
         for index in self.members.indices where self.members[index].awaySinceMs == nil {
             self.members[index].connection = nil
             self.members[index].awaySinceMs = nowMs

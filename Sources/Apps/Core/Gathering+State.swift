@@ -43,6 +43,7 @@ extension Gathering {
     /// The same, of JSON that a dialect has read already.
     init(state value: JSONValue, limits: GatheringLimits, nowMs: Int64) throws {
         self.init(limits: limits)
+        self.restartedMs = nowMs
         self.joins = Int(clamping: try value.number("joins"))
         self.isPaused = value["isPaused"] == .bool(true)
         self.members = try value.entries("members").map { entry in

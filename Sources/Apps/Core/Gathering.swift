@@ -57,6 +57,8 @@ package struct Gathering: Sendable, Equatable {
     package internal(set) var hasEnded = false
     /// How many members ever joined.
     var joins = 0
+    /// When the store was read, in milliseconds since 1970: while the server was away nobody could come back.
+    var restartedMs: Int64?
 
     package init(limits: GatheringLimits) { self.limits = limits }
 
@@ -66,8 +68,15 @@ package struct Gathering: Sendable, Equatable {
 
     /// When ``Input/tick`` has something to do next, in milliseconds since 1970; nil when never.
     package var nextDeadlineMs: Int64? {
-        let leaves = self.members.compactMap { $0.awaySinceMs.map { $0 + self.limits.offlineMs } }
+        let leaves = self.members.compactMap(self.leavesMs)
         return (leaves + self.tickets.map(\.expiresAtMs)).min()
+    }
+
+    /// When a member that is away leaves, in milliseconds since 1970; nil for one that is here.
+    ///
+    /// After a restart everybody has the whole time again. What the store says of who is away may be old, too: coming back is not stored.
+    func leavesMs(_ member: Member) -> Int64? {
+        member.awaySinceMs.map { max($0, self.restartedMs ?? $0) + self.limits.offlineMs }
     }
 
     /// Whether nobody is in it and nothing waits.

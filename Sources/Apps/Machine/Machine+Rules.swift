@@ -82,7 +82,7 @@ extension Machine {
         var effects: [Gathering.Effect] = []
         if let turn = self.turn, turn.deadlineMs <= nowMs { effects += self.timeOut(turn, nowMs) }
         for member in self.gathering.members {
-            guard let since = member.awaySinceMs, since + self.limits.gathering.offlineMs <= nowMs else { continue }
+            guard let leaves = self.gathering.leavesMs(member), leaves <= nowMs else { continue }
             effects += self.departure(of: member.id, nowMs)
         }
         effects += try self.gathering.apply(.tick, nowMs: nowMs)

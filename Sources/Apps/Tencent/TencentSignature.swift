@@ -210,11 +210,12 @@ package struct TencentSignature: Sendable {
 
     /// The action's parameters.
     package func fields(_ request: TencentRequest) throws(TencentError) -> TencentFields {
+        guard request.method == .post || request.body.isEmpty else {
+            throw TencentError(.invalid, "A GET has no body; this one has \(request.body.count) bytes.")
+        }
         switch (self.form, request.method) {
         case (.v1(let parameters, _, _), _): return TencentFields(form: parameters)
-        case (.tc3, .get):
-            guard request.body.isEmpty else { throw TencentError(.invalid, "A GET has no body; this one has \(request.body.count) bytes.") }
-            return TencentFields(form: try TencentForm.pairs(request.query))
+        case (.tc3, .get): return TencentFields(form: try TencentForm.pairs(request.query))
         case (.tc3, .post):
             let value: JSONValue
             do {

@@ -1,6 +1,6 @@
 // Who may call the API, and what happened lately.
 import { get, may, post, remove, url, whyNot } from './api.js';
-import { coded, operations } from './codes.js';
+import { coded, operations, tools } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { Feed } from './feed.js';
 import { none, time } from './format.js';
@@ -56,22 +56,23 @@ export function auditPage() {
   const what = (line) => (operations[line.operation] ? coded(t(operations[line.operation]), line.operation) : h('code', null, line.operation));
 
   const who = h('input', { name: 'token', autocomplete: 'off', maxlength: 64 });
+  const tool = h('select', { name: 'via' }, h('option', { value: '' }, t('Everything')), Object.entries(tools).map(([value, words]) => h('option', { value }, t(words))));
   const room = h('input', { name: 'roomId', autocomplete: 'off', maxlength: 64 });
   const operation = h('select', { name: 'operation' }, h('option', { value: '' }, t('Everything')),
     Object.entries(operations).map(([name, words]) => [t(words), name]).sort(([one], [other]) => one.localeCompare(other)).map(([words, name]) => h('option', { value: name }, `${words} (${name})`)));
   const result = h('select', { name: 'result' }, [['', t('Everything')], ['ok', t('carried out')], ['forbidden', t('refused: the role may not')], ['unauthorized', t('refused: no valid token')], ['invalid', t('refused: wrong input')]].map(([value, words]) => h('option', { value }, words)));
   const day = h('select', { name: 'from' }, [['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]].map(([value, words]) => h('option', { value }, words)));
-  const chosen = () => ({ token: who.value.trim(), roomId: room.value.trim(), operation: operation.value, result: result.value,
+  const chosen = () => ({ token: who.value.trim(), via: tool.value, roomId: room.value.trim(), operation: operation.value, result: result.value,
     from: day.value && new Date(Date.now() - Number(day.value) * 3600_000).toISOString() });
   const csv = h('a', { class: 'button', download: 'audit.csv' }, t('Download as CSV'));
   const filters = h('form', { class: 'filters', onsubmit: (event) => event.preventDefault() },
-    [[t('Who'), who], [t('Room'), room], [t('What'), operation], [t('Result'), result], [t('Time'), day]].map(([label, input]) => h('label', null, label, input)), csv);
+    [[t('Who'), who], [t('By means of'), tool], [t('Room'), room], [t('What'), operation], [t('Result'), result], [t('Time'), day]].map(([label, input]) => h('label', null, label, input)), csv);
   filters.addEventListener('input', soon(() => load().catch(fail)));
 
   function draw() {
     csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: 10000 }).filter(([, value]) => value));
-    show(list, lines.length ? table('', [t('Time'), t('Who'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
-      time(line.at), line.token ?? line.tokenHash, line.address, what(line),
+    show(list, lines.length ? table('', [t('Time'), t('Who'), t('By means of'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
+      time(line.at), line.token ?? line.tokenHash, tools[line.via] ? t(tools[line.via]) : none, line.address, what(line),
       line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
       line.result === 'ok' ? 'ok' : h('span', { class: 'error' }, line.result), changes(line)])) : h('p', { class: 'dim' }, t('No line fits.')),
     next && button(t('Load more'), async () => { const page = await get('/audit', { ...chosen(), before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));

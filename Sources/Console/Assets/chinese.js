@@ -36,7 +36,7 @@ export const chinese = {
   'Limits hit': '触发的限制', 'No limit was hit.': '没有触发限制。', 'By protocol': '按协议', Counters: '计数', 'Version': '版本', 'Self-check': '自检', 'All counters agree.': '所有计数一致。', 'Live streams': '直播流', 'Plays begun': '播放次数', 'Pushes begun': '推流次数',
   Target: '目标', Delivered: '已送达', Failed: '失败', Pending: '待发送', 'Send again': '重发', 'No webhook targets.': '没有回调目标。', 'Nothing has failed.': '没有失败的通知。', 'Failed notices': '失败的通知', Error: '错误',
   Role: '角色', Created: '创建时间', Revoke: '吊销', 'Revoke this token? Whoever uses it is locked out at once.': '吊销此令牌？使用者将立即失效。', 'New token': '新令牌', revoked: '已吊销', 'This secret is shown once: {secret}': '此密钥仅显示一次：{secret}',
-  Time: '时间', Who: '谁', What: '操作', Result: '结果', On: '对象', 'Load more': '更多',
+  Time: '时间', Who: '谁', 'By means of': '经由', 'a program': '程序', 'the command': '命令行', 'the console': '控制台', 'the Tencent API': '腾讯云 API', What: '操作', Result: '结果', On: '对象', 'Load more': '更多',
   'The server cannot be reached. Trying again…': '无法连接服务器，正在重试…', 'Connected again.': '已重新连接。', 'Loading…': '加载中…', 'This needs the role {role}.': '需要 {role} 角色。',
   'Main menu': '主菜单', 'Skip to content': '跳到内容', Menu: '菜单', from: '从', to: '到', now: '现在', 'Cut': '断开', 'Whole screen': '全屏', 'Paused: {text}': '已暂停：{text}', Test: '测试', Pause: '暂停', Remove: '删除', 'Add target': '添加目标', Paused: '已暂停',
   'and {n} that are not live': '另有 {n} 个未直播', 'Forbidden until': '禁播至', Changes: '变更', Level: '音量', open: '自由发言', ptt: '按键发言', yes: '是', no: '否', 'by {who}': '操作者 {who}',

@@ -31,6 +31,9 @@ export const limits = {
   earshot_traces_refused_total: 'traces without memory', earshot_stats_lost_rows_total: 'rows of statistics lost', earshot_stats_surplus_rows_total: 'rows of statistics deleted early', earshot_store_dropped_facts_total: 'changes that the store did not take',
 };
 
+/** With which tool somebody acted. */
+export const tools = { api: 'a program', cli: 'the command', console: 'the console', tencent: 'the Tencent API' };
+
 /** What calls do, by operationId. */
 export const operations = {
   createRoom: 'Created the room', updateRoom: 'Changed the room', deleteRoom: 'Deleted the room', closeRoom: 'Closed the room', expireRoom: 'Expired the room', renewRoom: 'Renewed the room', pauseRoom: 'Announced a pause',

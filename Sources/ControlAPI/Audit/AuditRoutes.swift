@@ -6,6 +6,7 @@ import Support
 
 extension APIRoute {
     private static let token = Input("token", .sought(length: 1...RoomLimits.tokenNameLength), "Only calls with the token of this name.")
+    private static let via = Input("via", .words(AuditTool.allCases.map(\.rawValue)), "Only calls by this tool.")
     private static let operation = Input(
         "operation", .sought(length: 1...64), "Only this operation: an operationId of this document.")
     private static let room = Input("roomId", .id, "Only calls on this room.")
@@ -23,8 +24,8 @@ extension APIRoute {
             table: "/audit", "listAudit", .server, .admin,
             "List who changed what, newest first. Heartbeats, likes and reads leave no line.",
             query: [
-                Self.token.erased, Self.operation.erased, Self.room.erased, Self.stream.erased, Self.result.erased, Self.from.erased,
-                Self.to.erased, Self.before.erased, Self.limit.erased,
+                Self.token.erased, Self.via.erased, Self.operation.erased, Self.room.erased, Self.stream.erased, Self.result.erased,
+                Self.from.erased, Self.to.erased, Self.before.erased, Self.limit.erased,
             ],
             answers: AuditListAnswer.outputType
         ) { call in
@@ -37,6 +38,7 @@ extension APIRoute {
     private static func auditQuery(_ call: APICall) throws -> AuditQuery {
         var query = AuditQuery()
         query.token = call[Self.token]
+        query.via = call[Self.via].flatMap(AuditTool.init(rawValue:))
         query.operation = call[Self.operation]
         query.room = call[Self.room]
         query.stream = call[Self.stream]
@@ -85,6 +87,10 @@ extension AuditEntry {
         .field("token", .nullable(.text), "The token's name, if it is known; cli for `earshot token` in the data directory.", \.line.token),
         .field("tokenHash", .nullable(.text), "The beginning of the SHA-256 of a secret that no token has.", \.line.tokenHash),
         .field("address", .text, "The caller's address; empty for the command line in the data directory.", \.line.address),
+        .field(
+            "via", .nullable(.words(AuditTool.allCases.map(\.rawValue))),
+            "The tool: the API, the command earshot (by its User-Agent), the console, the Tencent API; null in lines of former versions."
+        ) { $0.line.via?.rawValue },
         .field("requestId", .text, "The request's id, as in X-Request-Id.", \.line.requestID),
         .field("operation", .text, "The operationId.", \.line.operation),
         .field("roomId", .nullable(.text), "The room acted on.", \.line.roomID),

@@ -29,10 +29,13 @@ package final class Auditor: Sendable {
     }
 
     /// Begins a call. `members` are its path's parameters.
-    static func begin(_ route: APIRoute, _ members: [JSONValue.Member], _ client: SocketAddress?, requestID: String) -> AuditedCall? {
+    static func begin(
+        _ route: APIRoute, _ members: [JSONValue.Member], _ headers: HTTPFields, _ client: SocketAddress?, requestID: String
+    ) -> AuditedCall? {
         guard route.isAudited else { return nil }
         var line = AuditLine(route.name)
         line.address = client?.ipAddress ?? ""
+        line.via = AuditTool(headers)
         line.requestID = Self.shortened(requestID)
         func value(_ name: String) -> String? { members.first { $0.name == name }.map { Self.shortened($0.value.shown) } }
         line.roomID = value("roomId")
@@ -77,6 +80,7 @@ package final class Auditor: Sendable {
     ) async {
         var line = AuditLine(name)
         line.address = client?.ipAddress ?? ""
+        line.via = .console
         line.requestID = Self.shortened(requestID)
         line.tokenID = token?.id
         line.token = token?.name
@@ -127,6 +131,17 @@ package final class Auditor: Sendable {
         if let hash = token.hash { metadata["tokenHash"] = "\(hash)" }
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.warning("An API call was refused", metadata: metadata)
+    }
+}
+
+extension AuditTool {
+    /// By how a request shows its credential: browsers that are logged in send their cookie and no token.
+    init(_ headers: HTTPFields) {
+        if headers[.authorization] == nil, headers[.cookie] != nil {
+            self = .console
+        } else {
+            self = headers[.userAgent] == Self.commandAgent ? .cli : .api
+        }
     }
 }
 

@@ -24,6 +24,8 @@ enum GatheringInputs {
         "name", .text(length: 0...GatheringLimits.nameBytes), "The name that others see; the userId if omitted.", fallback: "")
     static let role = Input(
         "role", .choice() as InputType<GatheringRole>, "host: may act for others, and take the first out of the queue.", fallback: .member)
+    static let after = Input("after", .sought(length: 1...300), "The `next` of the previous page.")
+    static let limit = Input("limit", .whole(1...1_000), "The maximum number of gatherings.", fallback: 1_000)
     static let lifetime = Input(
         "lifetime", .whole(StreamURLs.lifetimeSeconds), "Seconds for which a connection may begin with the token; a day if omitted.",
         fallback: 86_400)
@@ -47,7 +49,8 @@ extension APIRoute {
     static let gatherings: [APIRoute] = [
         APIRoute(
             .get, "/gatherings", "listGatherings", .gatherings, .app,
-            "List the gatherings in use, by id: channels, mesh rooms, classes and claw machines.", query: [GatheringInputs.kind.erased],
+            "List the gatherings in use, by id: channels, mesh rooms, classes and claw machines.",
+            query: [GatheringInputs.kind.erased, GatheringInputs.after.erased, GatheringInputs.limit.erased],
             answers: GatheringListAnswer.outputType
         ) { call in
             let kind = call[GatheringInputs.kind]
@@ -61,7 +64,10 @@ extension APIRoute {
                 all = visible
             }
             all.sort { $0.id < $1.id }
-            return GatheringListAnswer(total: all.count, list: Array(all.prefix(Self.longestList)))
+            let (limit, after) = (Int(try call.value(GatheringInputs.limit)), call[GatheringInputs.after])
+            let rest = after.map { after in all.drop { $0.id <= after } } ?? all[...]
+            return GatheringListAnswer(
+                total: all.count, next: rest.count > limit ? rest.prefix(limit).last?.id : nil, list: Array(rest.prefix(limit)))
         },
         APIRoute(
             .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .app, "Get a gathering: its members and its queue.",
@@ -144,9 +150,6 @@ extension APIRoute {
         },
     ]
 
-    /// Entries of a list. Who has more reads the metrics.
-    private static let longestList = 1_000
-
     /// Throws for a mesh room, which has no queue.
     private static func stored(_ call: APICall) async throws -> Gatherings.Snapshot {
         let found = try await call.gathering()
@@ -196,12 +199,14 @@ extension APICall {
 
 struct GatheringListAnswer: Sendable {
     let total: Int
+    let next: String?
     let list: [Gatherings.Snapshot]
 
     static let outputType = OutputType<GatheringListAnswer>.object(
         "GatheringList",
         [
-            .field("total", .count, "All that fit the filter; the list has 1,000 at most.", \.total),
+            .field("total", .count, "All that fit the filter, on whatever page.", \.total),
+            .field("next", .nullable(.text), "Pass it as `after` to get the next page; null at the end.", \.next),
             .field("list", .list(Gatherings.Snapshot.outputType), "The gatherings, by id.", \.list),
         ])
 }

@@ -3,7 +3,7 @@ import GRDB
 /// The schema's history: each step is final once released.
 enum Migrations {
     /// The newest schema version: the number at the start of its steps' names.
-    static let version = 12
+    static let version = 13
 
     /// The store's schema version; 0 if it has none yet.
     static func version(_ db: Database) throws -> Int {
@@ -44,8 +44,12 @@ enum Migrations {
         migrator.registerMigration("11 keys", foreignKeyChecks: .immediate) { db in try db.execute(sql: keys) }
         migrator.registerMigration("11 gatherings", foreignKeyChecks: .immediate) { db in try db.execute(sql: gatherings) }
         migrator.registerMigration("12 board strokes", foreignKeyChecks: .immediate) { db in try db.execute(sql: boardStrokes) }
+        migrator.registerMigration("13 audit tools", foreignKeyChecks: .immediate) { db in try db.execute(sql: auditTools) }
         return migrator
     }()
+
+    /// With which tool somebody acted. Null in lines of former versions.
+    private static let auditTools = "ALTER TABLE audit ADD COLUMN via TEXT;"
 
     /// Strokes on whiteboards, by the room of their class. Those of a class that has ended are nobody's.
     private static let boardStrokes = """

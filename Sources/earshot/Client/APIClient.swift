@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Rooms
 
 /// Calls the server's `/api/v1`. A value; each call opens a connection, since a command makes one or a few.
 struct APIClient: Sendable {
@@ -62,7 +63,7 @@ struct APIClient: Sendable {
 
     /// Headers of every request, also of the event feed's.
     var headers: HTTPHeaders {
-        var headers: HTTPHeaders = ["User-Agent": "earshot", "Accept": "application/json"]
+        var headers: HTTPHeaders = ["User-Agent": AuditTool.commandAgent, "Accept": "application/json"]
         if let secret = self.token.secret { headers.add(name: "Authorization", value: "Bearer \(secret)") }
         return headers
     }

@@ -17,6 +17,7 @@ struct AuditCommand: ServerCommand {
             \(ExitStatus.explanation)
             """)
     @Option(help: ArgumentHelp("Only calls with the token of this name.", valueName: "NAME")) var token: String?
+    @Option(help: ArgumentHelp("Only calls by this tool: api, cli, console or tencent.", valueName: "TOOL")) var via: String?
     @Option(help: ArgumentHelp("Only this operation, such as closeRoom.", valueName: "OPERATION")) var operation: String?
     @Option(help: ArgumentHelp("Only calls on this room.", valueName: "ID")) var roomId: String?
     @Option(help: ArgumentHelp("Only calls that name this stream.", valueName: "APP/NAME")) var stream: StreamArgument?
@@ -30,12 +31,12 @@ struct AuditCommand: ServerCommand {
         let listing = Listing(
             path: ["audit"],
             query: [
-                ("token", self.token), ("operation", self.operation), ("roomId", self.roomId),
+                ("token", self.token), ("via", self.via), ("operation", self.operation), ("roomId", self.roomId),
                 ("stream", self.stream.map { "\($0.app)/\($0.name)" }), ("result", self.result), ("from", self.from), ("to", self.to),
             ],
             things: "lines of the audit trail",
             columns: [
-                .right("ID"), .left("AT"), .text("TOKEN"), .left("ADDRESS"), .left("OPERATION"), .left("RESULT"), .text("ON"),
+                .right("ID"), .left("AT"), .text("TOKEN"), .left("VIA"), .left("ADDRESS"), .left("OPERATION"), .left("RESULT"), .text("ON"),
                 .text("CHANGE"),
             ],
             id: { $0["auditId"].plain }, row: Self.row, size: ("limit", 10_000), cursor: "before")
@@ -47,7 +48,8 @@ struct AuditCommand: ServerCommand {
         let isOK = line["result"].string == "ok"
         return [
             .init(line["auditId"].plain), .init(line["at"].string.map(TimeText.short)),
-            .init(line["token"].plain ?? line["tokenHash"].plain.map { "unknown, hash \($0)" }), .init(line["address"].plain),
+            .init(line["token"].plain ?? line["tokenHash"].plain.map { "unknown, hash \($0)" }), .init(line["via"].plain),
+            .init(line["address"].plain),
             .init(line["operation"].plain), .init(line["result"].plain, isOK ? nil : .red), .init(things.joined(separator: " ")),
             .init(Self.change(line)),
         ]

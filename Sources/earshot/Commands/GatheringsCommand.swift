@@ -19,6 +19,7 @@ struct GatheringsCommand: AsyncParsableCommand {
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List the gatherings in use, by id.")
         @Option(help: ArgumentHelp("Only those of this kind: plain, mesh, class, machine.", valueName: "KIND")) var kind: String?
+        @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
@@ -31,8 +32,8 @@ struct GatheringsCommand: AsyncParsableCommand {
                         .init(row["gatheringId"].plain), .init(row["kind"].plain), .init(row["roomId"].plain), .init(row["members"].plain),
                         .init(row["queued"].plain), .init(TimeText.age(row["createdAt"])),
                     ]
-                })
-            try await listing.show(api, self.options)
+                }, size: ("limit", 1_000))
+            try await listing.show(api, self.options, count: self.page.count)
         }
     }
 

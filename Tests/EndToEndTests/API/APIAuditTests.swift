@@ -44,6 +44,35 @@ import Testing
         }
     }
 
+    /// With which tool somebody acted: a program, the command, the console; the command in the data directory too.
+    @Test func whichToolItWas() async throws {
+        try await Fixture.withDirectory { directory in
+            try await TestServer.run { server in
+                let api = try await CheckedAPI(server)
+                try await api.ok("POST", "rooms", #"{"roomId":"program"}"#, status: 201)
+                _ = try await server.cli(.ops, in: directory).text("rooms", "create", "--id", "command")
+                let body = Data(#"{"token":"\#(server.token)"}"#.utf8)
+                let login = try await HTTPAnswer.call("POST", "\(server.http)/console/login", body: body)
+                let cookie = String(try login.headers["set-cookie"].orThrow().prefix { $0 != ";" })
+                let csrf = try login.json()["data"]["csrf"].string.orThrow()
+                let page = ["Cookie": cookie, "X-Csrf-Token": csrf, "Sec-Fetch-Site": "same-origin"]
+                #expect(try await server.call("POST", "rooms", #"{"roomId":"page"}"#, token: "", headers: page).status == 201)
+                // Another site's request with the browser's cookie is refused, and told as what it is.
+                _ = try await server.call("POST", "rooms/page/close", token: "", headers: ["Cookie": cookie])
+                try await api.refused(401, "POST", "rooms/page/close", token: "")
+                try await eventually("all lines") { try await self.lines(api).count == 6 }
+                let all = try await self.lines(api).map { "\($0["operation"].string ?? "") \($0["via"].string ?? "-")" }
+                #expect(
+                    all.reversed() == [
+                        "createRoom api", "createRoom cli", "logInToConsole console", "createRoom console", "closeRoom console",
+                        "closeRoom api",
+                    ])
+                #expect(try await self.lines(api, "?via=cli").map(\.["after"]["state"].string) == ["created"])
+                try await api.refused(400, "GET", "audit?via=phone")
+            }
+        }
+    }
+
     @Test func filtersAndPages() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -116,6 +116,9 @@ import Testing
             #expect(try await server.call("POST", "gatherings/plain-r/queue/pause").status == 200)
             try await host.say(#"{"type":"queue.offer","ref":5,"value":"h"}"#)
             #expect(try await host.answer(5)["code"].string == "queue_paused")
+            #expect(try await server.call("POST", "gatherings/plain-r/queue/resume").json()["data"]["isPaused"].bool == false)
+            try await host.say(#"{"type":"queue.offer","ref":15,"value":"h"}"#)
+            #expect(try await host.answer(15)["type"].string == "ack")
             let second = first == "ann" ? "bob" : "ann"
             #expect(try await server.call("POST", "gatherings/plain-r/queue/remove", "{\"key\":\"\(second)\"}").status == 200)
             #expect(try await server.call("POST", "gatherings/plain-r/queue/remove", "{\"key\":\"\(second)\"}").status == 404)
@@ -140,7 +143,36 @@ import Testing
         }
     }
 
-    /// A second login of the same member closes the first.
+    /// What the store does not take nobody hears of, and it has not happened; state and events are one transaction.
+    @Test(arguments: ["gatherings", "events"]) func whatIsNotStored(_ table: String) async throws {
+        try await TestServer.run { server in
+            try await Self.room(server)
+            let (ann, bob) = (try await Member.open(server, "ann"), try await Member.open(server, "bob"))
+            for member in [ann, bob] { _ = try await member.hello() }
+            for change in ["INSERT", "UPDATE"] {
+                try await server.changeStore(
+                    "CREATE TRIGGER no_\(change) BEFORE \(change) ON \(table) BEGIN SELECT RAISE(ABORT, 'refused by the test'); END")
+            }
+            try await ann.say(#"{"type":"queue.offer","ref":1,"value":"a"}"#)
+            #expect(try await ann.answer(1)["code"].string == "unavailable")
+            try await ann.say(#"{"type":"ticket.open","ref":2,"to":"bob","kind":"k"}"#)
+            #expect(try await ann.answer(2)["code"].string == "unavailable")
+            // Words are not kept for ever, and go on.
+            try await ann.say(#"{"type":"send","ref":3,"object":"chat","content":"still here"}"#)
+            #expect(try await bob.socket.message("message")["content"].string == "still here")
+            #expect(try bob.all("queue").isEmpty && bob.all("ticket").isEmpty)
+            #expect(try await server.api("gatherings/plain-r")["queued"].int == 0)
+            for change in ["INSERT", "UPDATE"] { try await server.changeStore("DROP TRIGGER no_\(change)") }
+            try await ann.say(#"{"type":"queue.offer","ref":4,"value":"b"}"#)
+            #expect(try await ann.answer(4)["type"].string == "ack")
+            #expect(try await bob.socket.message("queue")["value"].string == "b")
+            #expect(try await server.api("gatherings/plain-r")["queued"].int == 1)
+            let kinds = try await server.api("rooms/r/events?limit=100")["list"].list.map { $0["kind"].string }
+            #expect(kinds.count { $0 == "queue.changed" } == 1 && !kinds.contains("ticket.opened"), "\(kinds)")
+            for member in [ann, bob] { await member.socket.close() }
+        }
+    }
+
     /// What a member may leave with others has bounds: a joiner gets all of it at once, and the store writes it with each change.
     @Test func whatIsKeptIsBounded() async throws {
         try await TestServer.run({ $0.apps.messageRate = 500 }) { server in
@@ -194,6 +226,7 @@ import Testing
         }
     }
 
+    /// A second login of the same member closes the first.
     @Test func anotherLogin() async throws {
         try await TestServer.run { server in
             try await Self.room(server)

@@ -81,7 +81,7 @@ import Testing
             try await outside.say("__offer", #"{"socketId":"\#(first)","sdp":"x"}"#)
             #expect(try await outside.frame("_error")["code"].string == "not_member")
             let counters = server.server.parts.apps.counters
-            try await eventually("the dropped frame to be counted") { counters.current.undelivered == 1 }
+            try await eventually("the dropped frames to be counted") { counters.current.undelivered == 2 }
             #expect(try !a.frames.contains { $0.name == "_offer" })
             for peer in [a, b, outside] { await peer.socket.close() }
         }
@@ -157,6 +157,7 @@ import Testing
             }
             #expect(try await a.frame("_remove_peer")["socketId"].string == id)
             #expect(server.server.parts.apps.counters.current.cut[.tooSlow] == 1)
+            #expect(await server.lines.comes("A mesh connection was cut", "reason=too_slow"))
             await a.socket.close()
             await slow.socket.close()
         }
@@ -344,6 +345,8 @@ import Testing
             #expect(ContinuousClock.now - start > .seconds(40), "not before its time")
             let counters = server.server.parts.apps.counters
             try await eventually("its connection to be closed") { counters.current.connections == 1 }
+            #expect(counters.current.cut[.silent] == 1)
+            #expect(await server.lines.comes("A mesh connection was cut", "reason=silent"))
             await silent.close()
             await a.socket.close()
         }

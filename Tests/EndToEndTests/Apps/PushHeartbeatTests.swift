@@ -90,6 +90,33 @@ import Testing
         }
     }
 
+    /// An expired token is good for the push that it could have begun, for no other, and for nothing if it was made to watch or to chat.
+    @Test func expiredTokens() async throws {
+        try await TestServer.run(Self.close) { server in
+            let soon = Int(Date().timeIntervalSince1970) + 3
+            func own(_ exp: Int) -> String { "token=\(TestCredential.token(#"{"room":"cam1","act":"publish","exp":\#(exp)}"#))" }
+            let publisher = try await TagClient.publish(to: server, "live/cam1?\(own(soon))")
+            try await server.wait("rooms/cam1") { $0["state"].string == "created" }
+            // Signed for the same stream, but not what this push began with.
+            #expect(try await self.beat(server, "cam1", TestCredential.signed("cam1", txTime: "5C271099"), "finished").status == 401)
+            for claims in [
+                #"{"room":"cam1","act":"play","exp":1000}"#, #"{"room":"cam1","role":"viewer","exp":1000}"#,
+                #"{"room":"cam2","act":"publish","exp":1000}"#, #"{"stream":"live/cam2","act":"publish","exp":1000}"#,
+                #"{"aud":"channel","sub":"ann","room":"cam1","exp":1000}"#, #"{"sub":"eve","room":"cam1","act":"publish","exp":1000}"#,
+                #"{"room":"cam1","act":"publish","nbf":4000000000,"exp":4000000001}"#,
+            ] {
+                let answer = try await self.beat(server, "cam1", "token=\(TestCredential.token(claims))", "finished")
+                #expect(answer.status == 401, "\(claims): \(answer.text)")
+            }
+            #expect(!publisher.current.isClosed && !publisher.current.sawEOF)
+            try await eventually("the token to expire") { Int(Date().timeIntervalSince1970) > soon }
+            #expect(try await self.paced(server, "cam1", own(soon))["state"].string == "created")
+            _ = try await self.paced(server, "cam1", own(soon), "finished")
+            try await eventually("the push to end") { publisher.current.isClosed || publisher.current.sawEOF }
+            await publisher.close()
+        }
+    }
+
     @Test func whatIsRefused() async throws {
         try await TestServer.run(Self.close) { server in
             let query = TestCredential.signed("cam1")

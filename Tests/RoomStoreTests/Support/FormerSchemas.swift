@@ -14,7 +14,7 @@ enum FormerSchemas {
             ("2 recordings", recordings), ("3 relay tasks", relayTasks), ("4 talk", talk), ("5 recording orders", recordingOrders),
             ("6 snapshots", snapshots), ("7 talk members", talkMembers), ("8 kicks", kicks),
             ("9 clock", clock), ("10 audit", audit), ("10 scopes", scopes), ("10 webhooks", webhooks),
-            ("11 keys", keys), ("11 gatherings", gatherings),
+            ("11 keys", keys), ("11 gatherings", gatherings), ("12 board strokes", boardStrokes),
         ]
         // Relay tasks were added independently of recordings.
         let branch = Schema(description: "1 and 3", steps: first + [later[1]])
@@ -437,5 +437,16 @@ enum FormerSchemas {
             created_at INTEGER NOT NULL,
             changed_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let boardStrokes = """
+        CREATE TABLE board_strokes (
+            room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
+            board TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            page INTEGER NOT NULL,
+            stroke TEXT NOT NULL,
+            PRIMARY KEY (room_id, board, number)
+        ) STRICT;
         """
 }
