@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check.sh: what to run while working: formatting, scripts, imports, build, the tests of the parts, and what documents name, without servers,
-# clients and players.
+# check.sh: what to run while working: formatting, scripts, imports, build, the tests of the parts, and the documents: what they name exists, and
+# their commands work. Without the tests of servers, clients and players.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test

@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser import Browser  # noqa: E402
 import cases  # noqa: E402, F401: each registers its cases.
 import cases_access  # noqa: E402, F401
+import cases_actions  # noqa: E402, F401
 import cases_attacks  # noqa: E402, F401
 import cases_many  # noqa: E402, F401
 import cases_room  # noqa: E402, F401
@@ -21,9 +22,9 @@ import suite  # noqa: E402
 def act(case, options, folder):
     with Server(options.earshot, folder, settings=case.settings) as server, Browser(folder) as browser:
 
-        def keep(page):
+        def keep(page, name=case.__name__):
             if options.keep:
-                with open(os.path.join(options.keep, f"{case.__name__}.png"), "wb") as file:
+                with open(os.path.join(options.keep, f"{name}.png"), "wb") as file:
                     file.write(page.picture())
 
         try:

@@ -66,7 +66,7 @@ extension Hostile {
                         clients.append(client)
                     }
                     let grown = try server.residentBytes() - before
-                    #expect(grown < 16 * Self.mebibyte, "grew by \(grown >> 10) KiB")
+                    #expect(grown < 8 * Self.mebibyte, "grew by \(grown >> 10) KiB")
                     for client in clients.prefix(10) {
                         var bytes = RawBytes()
                         for round in 0..<64 {

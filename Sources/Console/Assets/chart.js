@@ -80,6 +80,7 @@ export function chart(name, format) {
   picture.addEventListener('pointerleave', () => { at = null; draw(); });
   picture.addEventListener('blur', () => { at = null; draw(); });
   picture.addEventListener('keydown', (event) => {
+    if (!points.length) return;
     const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
     if (event.key === 'Home') at = 0;
     else if (event.key === 'End') at = points.length - 1;

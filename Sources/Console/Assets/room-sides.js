@@ -7,7 +7,7 @@ import { t } from './i18n.js';
 import { listenIn } from './listen.js';
 import { part } from './room-stream.js';
 import { rights } from './rights.js';
-import { ask, button, facts, inform, secretLine, soon, table } from './ui.js';
+import { ask, button, facts, inform, notice, secretLine, soon, table } from './ui.js';
 import { traceButton } from './viewers.js';
 import { eventLine } from './words.js';
 
@@ -76,11 +76,12 @@ export function talk(path, roomNow) {
         const talker = `${path}/talk/members/${part(member.userId)}`;
         const holds = state.mode === 'ptt' && member.hasFloor;
         return [[member.userId, holds && ` (${t('holder')})`, member.muted && ` (${t('muted')})`], meter, h('span', { class: 'row' },
-          button(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); await self.update(); }, { class: 'small' }),
+          button(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); notice(t('Done.')); await self.update(); }, { class: 'small' }),
           state.mode === 'ptt' && button(holds ? t('Take the floor back') : t('Grant the floor'), async () => {
             const holder = members.find((each) => each.hasFloor);
             await post(`${path}/talk/floor`, holds ? { action: 'revoke', userId: member.userId }
               : holder ? { action: 'handOver', userId: holder.userId, to: member.userId } : { action: 'request', userId: member.userId });
+            notice(t('Done.'));
             await self.update();
           }, { class: 'small' }),
           button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) await self.update(); }, { class: 'small' }))];
@@ -160,6 +161,7 @@ export function timeline(path) {
   const element = h('section', { class: 'panel' }, h('h2', null, t('Timeline')), list);
   const events = [];
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ element: eventLine(event), update() {} }));
+  const most = 400;
   let isLoaded = false;
   const draw = soon(() => rows.update(events.slice(-200).reverse()));
   return {
@@ -167,19 +169,27 @@ export function timeline(path) {
     async update() {
       if (isLoaded) return;
       isLoaded = true;
-      let after = 0;
-      for (let page = 0; page < 20; page += 1) {
-        const data = await get(`${path}/events`, { after, limit: 200 });
-        events.push(...data.list);
-        if (data.isComplete) break;
-        after = data.last;
+      // They come oldest first, and the newest are shown.
+      let found = [];
+      try {
+        for (let after = 0, isComplete = false; !isComplete;) {
+          const data = await get(`${path}/events`, { after, limit: 1000 });
+          found = found.concat(data.list).slice(-most);
+          isComplete = data.isComplete || !data.list.length;
+          after = data.last;
+        }
+      } catch (error) {
+        isLoaded = false;
+        throw error;
       }
+      const known = new Set(found.map((event) => event.id));
+      events.splice(0, events.length, ...found, ...events.filter((event) => !known.has(event.id)));
       draw();
     },
     handle(message) {
       if (message.type !== 'event' || events.some((event) => event.id === message.id)) return;
       events.push(message);
-      if (events.length > 500) events.splice(0, events.length - 400);
+      if (events.length > most + 100) events.splice(0, events.length - most);
       draw();
     },
     stop: draw.stop,

@@ -35,7 +35,8 @@ export function roomPage(id) {
   function drawHead() {
     const slots = room.streams.length > 1 && h('select', { 'aria-label': t('Streams'), onchange: (event) => { slotNumber = Number(event.target.value); refresh(); } },
       room.streams.map((each) => h('option', { value: each.slot, selected: each.slot === slotNumber }, `${each.app}/${each.name}`)));
-    const key = JSON.stringify([room.version, room.state, parts.health.verdict]);
+    // The buttons act on the slot that is chosen.
+    const key = JSON.stringify([room.version, room.state, parts.health.verdict, slotNumber, slot()?.isActive]);
     if (key === drawn) return;
     drawn = key;
     show(head, h('h1', null, room.title || room.roomId), room.title && h('code', null, room.roomId), stateBadge(room.state), verdictBadge(parts.health.verdict), slots,

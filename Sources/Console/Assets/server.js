@@ -113,7 +113,7 @@ export function webhooksPage() {
       const only = [hook.kinds.join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
       return [hook.name, h('code', null, hook.url), only || t('all events'), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
         act('test', 'Test', (answer) => notice(answer.error ?? `HTTP ${answer.status}`, !answer.isDelivered)),
-        hook.isPaused ? act('resume', 'Resume', () => {}) : act('pause', 'Pause', () => {}),
+        hook.isPaused ? act('resume', 'Resume', () => notice(t('Done.'))) : act('pause', 'Pause', () => notice(t('Done.'))),
         act('redeliver', 'Send again', (answer) => notice(`${t('Done.')} ${count(answer.queued)}`)),
         button(t('Remove'), async () => { if (await ask(t('Remove'), hook.name, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load(); }, { class: 'small danger' }))];
     };
@@ -129,7 +129,7 @@ export function webhooksPage() {
     show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
       button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), each.event.kind, each.targetId, each.lastError ?? none,
-        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); await load(); }, { class: 'small' })]))]
+        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }, { class: 'small' })]))]
       : h('p', { class: 'dim' }, t('Nothing has failed.')));
   }
   const stop = every(5000, load);

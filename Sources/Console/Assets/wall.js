@@ -214,8 +214,7 @@ export function wallPage(query) {
   /** The store finds text and does not sort by figures: the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
-    const found = byRoom([...(await figuresOfAll(activeSlots(list))).values()]);
-    const ranks = { bad: 2, degraded: 1, good: 0 };
+    const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
     const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
@@ -224,7 +223,12 @@ export function wallPage(query) {
     return { list, next: null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
   }
 
-  const activeSlots = (rooms) => rooms.map((room) => room.streams.find((slot) => slot.isActive)).filter(Boolean);
+  const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
+
+  const ranks = { bad: 2, degraded: 1, good: 0 };
+
+  /** A room with several streams is as the worst of them is. */
+  const worstByRoom = (streams) => byRoom([...streams].sort((one, other) => (ranks[other.verdict] ?? -1) - (ranks[one.verdict] ?? -1)));
 
   /** A room with several streams is as its first one is, in their order. */
   function byRoom(streams) {
@@ -247,10 +251,10 @@ export function wallPage(query) {
   async function loadFigures() {
     if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
     const live = [...tiles.rows.values()].filter((tile) => tile.isLive);
-    const slots = new Map(live.map((tile) => [tile, tile.room.streams.find((slot) => slot.isActive)]).filter(([, slot]) => slot));
-    const found = await figuresOfAll([...slots.values()]);
-    for (const [tile, slot] of slots) tile.figures(found.get(`${slot.app}/${slot.name}`) ?? null);
-    tellWhetherItIsUs([...found.values()]);
+    const found = [...(await figuresOfAll(activeSlots(live.map((tile) => tile.room)))).values()];
+    const worst = worstByRoom(found);
+    for (const tile of live) tile.figures(worst.get(tile.room.roomId) ?? null);
+    tellWhetherItIsUs(found);
   }
 
   /** Ills of the uplink in most streams at once are rarely those of as many uplinks. */

@@ -35,6 +35,8 @@ import Testing
                 $0.hls.windowMs = 60_000
             }) { server in
                 let client = try await TagClient.publish(to: server, "live/cam1")
+                // Sound alone is made into pieces after two seconds of it, and no more is sent until the players have some.
+                try await HLSLatencyTests.remuxing(server)
                 let publisher = PacedPublisher(client)
                 // Enough to begin with, although the announced pictures do not arrive yet. The rest follows once the players are there.
                 let joinMs: UInt32 = 2_600
