@@ -177,7 +177,7 @@ struct EventFeed {
     }
 
     private static func upgrade(_ channel: any Channel, _ head: HTTPRequestHead, _ limit: TimeAmount) throws -> EventLoopFuture<Upgrade> {
-        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: APIClient.longestAnswer) { channel, _ in
+        try WebSocketUpgrade.begin(channel, head, longestFrame: APIClient.longestAnswer, limit: limit) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
                 // First in the pipeline, so that any received byte counts.
@@ -188,17 +188,9 @@ struct EventFeed {
                         minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 10_000, maxAccumulatedFrameSize: APIClient.longestAnswer))
                 return .feed(try NIOAsyncChannel(wrappingChannelSynchronously: channel))
             }
-        }
-        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
+        } refused: { channel in
             channel.eventLoop.makeCompletedFuture { .refused(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
         }
-        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
-        // The first frames often arrive together with the server's answer; NIO would drop them.
-        pipeline.leftOverBytesStrategy = .forwardBytes
-        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
-        let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
-        result.assumeIsolated().whenComplete { _ in timer.cancel() }
-        return result
     }
 
     /// The failure for an ordinary HTTP answer to the upgrade.

@@ -67,9 +67,7 @@ enum TalkLine {
     private final class Ear: Sendable {
         private struct State: ~Copyable {
             let writer: WAVWriter
-            let resampler = Resampler(channels: 1)
-            var track: Track?
-            var decoder: AudioDecoder?
+            var decoder = TrackDecoder()
             var samples = 0
             var end: String?
             var isFinished = false
@@ -107,17 +105,7 @@ enum TalkLine {
         }
 
         private static func write(_ frame: Frame, _ state: inout State) throws(FFmpegError) {
-            guard frame.kind == .audio else { return }
-            if Track.describes(frame) {
-                let track = try Track(frame)
-                if track != state.track {
-                    state.decoder = try AudioDecoder(track)
-                    state.track = track
-                }
-            }
-            guard let sample = Sample(frame), let decoder = state.decoder else { return }
-            for run in try decoder.decode(sample.payload) {
-                let pcm = try state.resampler.convert(run)
+            for pcm in try state.decoder.take(frame) {
                 try state.writer.write(pcm)
                 state.samples += pcm.count
             }

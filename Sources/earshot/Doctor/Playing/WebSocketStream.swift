@@ -61,21 +61,13 @@ enum WebSocketStream {
     private static func upgrade(_ channel: any Channel, _ host: String, _ path: String, _ limit: TimeAmount) throws -> EventLoopFuture<
         Upgrade
     > {
-        let upgrader = NIOTypedWebSocketClientUpgrader<Upgrade>(maxFrameSize: 1 << 20) { channel, _ in
-            channel.eventLoop.makeCompletedFuture { .socket(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
-        }
         let headers: HTTPHeaders = ["Host": host, "User-Agent": "earshot doctor", "Content-Length": "0"]
         let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: headers)
-        let configuration = NIOTypedHTTPClientUpgradeConfiguration(upgradeRequestHead: head, upgraders: [upgrader]) { channel in
+        return try WebSocketUpgrade.begin(channel, head, longestFrame: 1 << 20, limit: limit) { channel in
+            channel.eventLoop.makeCompletedFuture { .socket(try NIOAsyncChannel(wrappingChannelSynchronously: channel)) }
+        } refused: { channel in
             channel.close(promise: nil)
             return channel.eventLoop.makeSucceededFuture(.refused(channel))
         }
-        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
-        // The first messages often arrive together with the server's answer; NIO would drop them.
-        pipeline.leftOverBytesStrategy = .forwardBytes
-        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
-        let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
-        result.assumeIsolated().whenComplete { _ in timer.cancel() }
-        return result
     }
 }

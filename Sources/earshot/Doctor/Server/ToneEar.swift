@@ -7,9 +7,7 @@ import Upstream
 /// Decodes a talk mix and listens for the clip's tone. Taken on the link's thread; the lock lets the doctor look.
 final class ToneEar: Sendable {
     private struct State: ~Copyable {
-        var track: Track?
-        var decoder: AudioDecoder?
-        let resampler = Resampler(channels: 1)
+        var decoder = TrackDecoder()
         /// The newest, a window at most.
         var samples: [Float] = []
         var heard = 0
@@ -25,7 +23,7 @@ final class ToneEar: Sendable {
     var isDone: Bool { self.state.withLock { $0.share > Self.enough || $0.problem != nil } }
 
     func take(_ event: PullEvent) {
-        guard case .frame(let frame) = event, frame.kind == .audio else { return }
+        guard case .frame(let frame) = event else { return }
         self.state.withLock { state in
             guard state.share <= Self.enough, state.problem == nil else { return }
             do throws(FFmpegError) { try Self.decode(frame, &state) } catch { state.problem = "the mix cannot be decoded: \(error)" }
@@ -33,16 +31,8 @@ final class ToneEar: Sendable {
     }
 
     private static func decode(_ frame: Frame, _ state: inout State) throws(FFmpegError) {
-        if Track.describes(frame) {
-            let track = try Track(frame)
-            if track != state.track {
-                state.decoder = try AudioDecoder(track)
-                state.track = track
-            }
-        }
-        guard let sample = Sample(frame), let decoder = state.decoder else { return }
-        for run in try decoder.decode(sample.payload) {
-            let new = try state.resampler.convert(run).planes.first ?? []
+        for pcm in try state.decoder.take(frame) {
+            let new = pcm.planes.first ?? []
             state.heard += new.count
             state.samples += new
             guard state.samples.count >= Self.window else { continue }

@@ -1,0 +1,25 @@
+import FFmpeg
+import Media
+
+/// Decodes the sound of a stream to one channel, whatever its track becomes. Owned by who takes the frames.
+struct TrackDecoder: ~Copyable {
+    private var track: Track?
+    private var decoder: AudioDecoder?
+    private let resampler = Resampler(channels: 1)
+
+    /// The sound in a frame: nothing in one of another kind, in one that describes the track, and before any has.
+    mutating func take(_ frame: Frame) throws(FFmpegError) -> [PCM] {
+        guard frame.kind == .audio else { return [] }
+        if Track.describes(frame) {
+            let track = try Track(frame)
+            if track != self.track {
+                self.decoder = try AudioDecoder(track)
+                self.track = track
+            }
+        }
+        guard let sample = Sample(frame), let decoder = self.decoder else { return [] }
+        var sound: [PCM] = []
+        for run in try decoder.decode(sample.payload) { sound.append(try self.resampler.convert(run)) }
+        return sound
+    }
+}

@@ -1,0 +1,25 @@
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+
+/// A client's side of the handshake of a WebSocket (RFC 6455 §4.1).
+enum WebSocketUpgrade {
+    /// Asks for the upgrade by `head` and waits for the answer, `limit` at most. `opened` makes of the channel what reads frames, `refused` what
+    /// reads an ordinary answer.
+    static func begin<Outcome: Sendable>(
+        _ channel: any Channel, _ head: HTTPRequestHead, longestFrame: Int, limit: TimeAmount,
+        opened: @escaping @Sendable (any Channel) -> EventLoopFuture<Outcome>,
+        refused: @escaping @Sendable (any Channel) -> EventLoopFuture<Outcome>
+    ) throws -> EventLoopFuture<Outcome> {
+        let upgrader = NIOTypedWebSocketClientUpgrader<Outcome>(maxFrameSize: longestFrame) { channel, _ in opened(channel) }
+        let configuration = NIOTypedHTTPClientUpgradeConfiguration(
+            upgradeRequestHead: head, upgraders: [upgrader], notUpgradingCompletionHandler: refused)
+        var pipeline = NIOUpgradableHTTPClientPipelineConfiguration(upgradeConfiguration: configuration)
+        // The first frames often arrive together with the server's answer; NIO would drop them.
+        pipeline.leftOverBytesStrategy = .forwardBytes
+        let result = try channel.pipeline.syncOperations.configureUpgradableHTTPClientPipeline(configuration: pipeline)
+        let timer = channel.eventLoop.assumeIsolated().scheduleTask(in: limit) { channel.close(promise: nil) }
+        result.assumeIsolated().whenComplete { _ in timer.cancel() }
+        return result
+    }
+}
