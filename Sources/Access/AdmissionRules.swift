@@ -13,21 +13,23 @@ package import Support
 /// passes. Expiry is checked here only: a credential that expires later ends nothing. ``CredentialThrottle`` slows down addresses that
 /// show wrong credentials too often.
 package struct AdmissionRules: Sendable {
-    private let access: ServerConfig.Access
-    private let keys: KeyRing
+    private let config: Live<ServerConfig>
+    private let liveKeys: Live<KeyRing>
     private let hooks: AuthorizationHooks
     private let throttle: CredentialThrottle
 
-    package init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient, log: Logger) {
-        self.init(config: config, keys: keys, outbound: outbound, throttle: CredentialThrottle(), log: log)
+    package init(_ config: Live<ServerConfig>, _ keys: Live<KeyRing>, outbound: OutboundClient, log: Logger) {
+        self.init(config, keys, outbound: outbound, throttle: CredentialThrottle(), log: log)
     }
 
-    init(config: ServerConfig, keys: KeyRing, outbound: OutboundClient, throttle: CredentialThrottle, log: Logger) {
+    init(_ config: Live<ServerConfig>, _ keys: Live<KeyRing>, outbound: OutboundClient, throttle: CredentialThrottle, log: Logger) {
         self.throttle = throttle
-        self.access = config.access
-        self.keys = keys
-        self.hooks = AuthorizationHooks(config: config.hooks, signingKey: keys.webhookKey, outbound: outbound, log: log)
+        self.config = config
+        self.liveKeys = keys
+        self.hooks = AuthorizationHooks(config, keys, outbound: outbound, log: log)
     }
+
+    private var keys: KeyRing { self.liveKeys.current }
 
     /// Checks address and credential. `nowSeconds` is the wall clock, since 1970.
     package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> {
@@ -128,8 +130,8 @@ package struct AdmissionRules: Sendable {
 
     private func open(for action: AdmissionRequest.Action) -> [CIDR] {
         switch action {
-        case .publish: self.access.publishFrom
-        case .play: self.access.playFrom
+        case .publish: self.config.access.publishFrom
+        case .play: self.config.access.playFrom
         }
     }
 

@@ -55,18 +55,20 @@ final class AuthorizationHooks: Sendable {
     }
 
     private let state = Mutex(State())
-    private let config: ServerConfig.Hooks
-    private let signingKey: String
+    private let settings: Live<ServerConfig>
+    private let keys: Live<KeyRing>
     private let outbound: OutboundClient
     private let log: Logger
     private let flood = LogRateLimiter()
 
-    init(config: ServerConfig.Hooks, signingKey: String, outbound: OutboundClient, log: Logger) {
-        self.config = config
-        self.signingKey = signingKey
+    init(_ settings: Live<ServerConfig>, _ keys: Live<KeyRing>, outbound: OutboundClient, log: Logger) {
+        self.settings = settings
+        self.keys = keys
         self.outbound = outbound
         self.log = log
     }
+
+    private var config: ServerConfig.Hooks { self.settings.hooks }
 
     /// Notices dropped because the queue was full, and those that failed to arrive.
     var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
@@ -187,7 +189,7 @@ final class AuthorizationHooks: Sendable {
         } catch {
             return .failure(.badURL("was not called: its request body could not be encoded: \(error)"))
         }
-        let signature = OutboundSignature.headers(key: self.signingKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
+        let signature = OutboundSignature.headers(key: self.keys.webhookKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
         return await self.outbound.post(
             url: url, headers: [("Content-Type", "application/json")] + signature, body: body,
             timeout: .milliseconds(self.config.timeoutMs), pool: pool)

@@ -19,14 +19,18 @@ package final class PushRates: Sendable {
     }
 
     private let state: Mutex<State>
-    private let limits: ServerConfig.Limits
-
     package init(_ limits: ServerConfig.Limits) {
-        self.limits = limits
         self.state = Mutex(
             State(
                 attempts: RateTable(limits.publishesPerAddress, limits.publishesPerCredential, burst: Self.attemptBurst),
                 rooms: RateTable(limits.roomsPerAddress, limits.roomsPerCredential, burst: Self.roomBurst)))
+    }
+
+    package func set(_ limits: ServerConfig.Limits) {
+        self.state.withLock {
+            $0.attempts.set(limits.publishesPerAddress, limits.publishesPerCredential)
+            $0.rooms.set(limits.roomsPerAddress, limits.roomsPerCredential)
+        }
     }
 
     package static var nowNs: UInt64 { NIODeadline.now().uptimeNanoseconds }
@@ -67,8 +71,8 @@ struct RateTable {
 
     private var buckets: [Key: TokenBucket] = [:]
     private var older: [Key: TokenBucket] = [:]
-    private let addressRate: Int
-    private let credentialRate: Int
+    private var addressRate: Int
+    private var credentialRate: Int
     private let burst: Int
     private let most: Int
 
@@ -78,6 +82,14 @@ struct RateTable {
         self.credentialRate = credentialRate
         self.burst = burst
         self.most = most
+    }
+
+    /// Addresses and credentials start anew when a rate changes.
+    mutating func set(_ addressRate: Int, _ credentialRate: Int) {
+        guard addressRate != self.addressRate || credentialRate != self.credentialRate else { return }
+        (self.addressRate, self.credentialRate) = (addressRate, credentialRate)
+        self.buckets = [:]
+        self.older = [:]
     }
 
     var count: Int { self.buckets.count + self.older.count }

@@ -11,8 +11,8 @@ package import Support
 
 /// What the apps' endpoints use. Any thread.
 package final class AppServices: Sendable {
-    let config: ServerConfig
-    let keys: KeyRing
+    let config: Live<ServerConfig>
+    private let liveKeys: Live<KeyRing>
     let rooms: RoomRegistry
     let rules: AdmissionRules
     let streams: LiveStreams
@@ -33,12 +33,13 @@ package final class AppServices: Sendable {
     private let floods = LogRateLimiters()
 
     package init(
-        _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams, control: LiveControl,
+        _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams,
+        control: LiveControl,
         connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
         mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost
     ) {
         self.config = config
-        self.keys = keys
+        self.liveKeys = keys
         self.rooms = rooms
         self.rules = rules
         self.streams = streams
@@ -46,7 +47,7 @@ package final class AppServices: Sendable {
         self.connections = connections
         self.memory = memory
         self.sweepers = sweepers
-        self.pages = PageRules(config)
+        self.pages = PageRules(config.current)
         let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
         self.rongCloud = rongCloud
         let externalBoards = ExternalBoards(config.apps, post: post, log: connections.log)
@@ -61,6 +62,8 @@ package final class AppServices: Sendable {
         self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }
         self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
     }
+
+    var keys: KeyRing { self.liveKeys.current }
 
     /// Takes up what the store has. Call before the ports open.
     package func start() async throws {

@@ -11,7 +11,7 @@ package import Relay
 package import RoomStore
 import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 
 /// Logging in by a token or a one-time code, and out. Any thread.
 package final class ConsoleLogin: Sendable {
@@ -20,19 +20,19 @@ package final class ConsoleLogin: Sendable {
     private let registry: RoomRegistry
     private let authentication: Authentication
     private let connections: Connections
-    private let access: ServerConfig.Access
+    private let config: Live<ServerConfig>
     private let ledger: MemoryLedger
     private let auditor: Auditor
 
     package init(
         _ sessions: ConsoleSessions, _ registry: RoomRegistry, _ authentication: Authentication, _ connections: Connections,
-        _ access: ServerConfig.Access, _ ledger: MemoryLedger, _ auditor: Auditor
+        _ config: Live<ServerConfig>, _ ledger: MemoryLedger, _ auditor: Auditor
     ) {
         self.sessions = sessions
         self.registry = registry
         self.authentication = authentication
         self.connections = connections
-        self.access = access
+        self.config = config
         self.ledger = ledger
         self.auditor = auditor
     }
@@ -156,7 +156,7 @@ package final class ConsoleLogin: Sendable {
     private func client(_ request: Request, _ context: APIContext) throws(APIError) -> SocketAddress {
         let clients = self.connections.clients
         let client = clients.client(peer: clients.peer(of: context.channel), request.headers)
-        try APIService.checkAddress(client, self.access)
+        try APIService.checkAddress(client, self.config.access)
         guard let client else { throw APIError(.forbidden, .forbidden, "The address of this request is unknown.") }
         return client
     }

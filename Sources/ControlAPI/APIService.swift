@@ -21,7 +21,6 @@ package final class APIService: Sendable {
     private let limits: RateLimits
     private let authentication: Authentication
     private let idempotency: Idempotency
-    private let crossOrigin: CrossOrigin
     private let auditor: Auditor
 
     /// `sessions`: browsers' logins, which stand for a token.
@@ -31,9 +30,10 @@ package final class APIService: Sendable {
         self.limits = RateLimits(rate: services.config.api.rateLimit)
         self.authentication = Authentication(registry: services.rooms, limits: self.limits, figures: services.figures, sessions: sessions)
         self.idempotency = Idempotency(registry: services.rooms, log: services.log)
-        self.crossOrigin = CrossOrigin(services.config.api.allowOrigins)
         self.auditor = auditor
     }
+
+    private var crossOrigin: CrossOrigin { CrossOrigin(self.services.config.api.allowOrigins) }
 
     /// Always returns a response: errors become answers.
     package func respond(to request: Request, _ context: APIContext) async -> Response {

@@ -9,13 +9,15 @@ package import Packaging
 package import RoomStore
 import Rooms
 package import ServerConfiguration
+package import Support
 package import Statistics
+import Synchronization
 package import Talkback
 
 /// The services that the API's calls use. Any thread.
 package final class APIServices: Sendable {
-    let config: ServerConfig
-    let keys: KeyRing
+    let config: Live<ServerConfig>
+    private let liveKeys: Live<KeyRing>
     let streams: LiveStreams
     let connections: Connections
     let control: LiveControl
@@ -34,15 +36,21 @@ package final class APIServices: Sendable {
     package let figures: MetricFigures
     /// Tickets for the event feed, which take the place of tokens in URLs.
     package let tickets = EventTickets()
+    private let running = Mutex(Operator())
+
+    /// Weak: the operations use all parts, this one too.
+    private struct Operator {
+        weak var operations: (any ServerOperations)?
+    }
 
     package init(
-        _ config: ServerConfig, _ keys: KeyRing, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
+        _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
         talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices,
         figures: MetricFigures
     ) {
         self.config = config
-        self.keys = keys
+        self.liveKeys = keys
         self.rooms = rooms
         self.streams = streams
         self.connections = connections
@@ -60,6 +68,11 @@ package final class APIServices: Sendable {
         self.figures = figures
     }
 
+    /// Has the calls about the server's run use these. Call before the ports open.
+    package func operate(_ operations: any ServerOperations) { self.running.withLock { $0.operations = operations } }
+
+    var operations: (any ServerOperations)? { self.running.withLock { $0.operations } }
+    var keys: KeyRing { self.liveKeys.current }
     var clients: ClientAddresses { self.connections.clients }
     var log: Logger { self.connections.log }
 }

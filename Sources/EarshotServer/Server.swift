@@ -36,6 +36,7 @@ package final class Server: Sendable {
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
+    package let operations: Operations
     /// Nil when none started this process.
     private let manager = ServiceManager.ofThisProcess()
 
@@ -46,7 +47,9 @@ package final class Server: Sendable {
     package var tokenFile: String? { self.firstToken.withLock { $0 } }
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
-    package init(config: ServerConfig, log: Logger) throws {
+    ///
+    /// `reloading`: how to read the settings again; without it a reload reads the certificate only.
+    package init(config: ServerConfig, log: Logger, reloading: Reloading? = nil) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
@@ -110,9 +113,14 @@ package final class Server: Sendable {
         }
         self.http = http
         self.webhooks = WebhookDispatcher(
-            config: config, rooms: rooms,
-            sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
+            parts.live, rooms: rooms,
+            sender: { [live = parts.live, keys = parts.liveKeys] in
+                WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
+            },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
+        self.operations = Operations(parts, certificate: self.certificate, http: shared, reloading: reloading)
+        parts.api.operate(self.operations)
+        for warning in ConfigWarnings.of(config) { log.warning("Open to all: \(warning)") }
     }
 
     private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts, _ auditor: Auditor) throws -> ConsoleLogin {
@@ -121,7 +129,7 @@ package final class Server: Sendable {
         let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
         return ConsoleLogin(
             sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit, figures: parts.api.figures),
-            parts.connections, config.access,
+            parts.connections, parts.live,
             parts.memory.ledger, auditor)
     }
 
@@ -160,7 +168,7 @@ package final class Server: Sendable {
             CloseLogService(closes: parts.connections.closes), parts.outbound,
             RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
             RecordingService(parts.recordings),
-            SnapshotService(self.config, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
+            SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
             MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
         ]
@@ -168,24 +176,32 @@ package final class Server: Sendable {
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
         // Before the links and connections: it stops when all of them have reported.
         return statistics + first + self.listeners + self.http
-            + [ReloadService(certificate: self.certificate, manager: self.manager, log: self.log), DrainService(parts: parts)]
+            + [ReloadService(operations: self.operations, manager: self.manager), DrainService(parts: parts)]
     }
 
-    /// Runs until SIGTERM or SIGINT, lets pushes go on for `drain.timeout`, then notifies the clients and returns within five seconds. Calls
-    /// `announce` once these signals are trapped: a reader of its output may send them at once.
+    /// Runs until SIGTERM, SIGINT or a call to drain, lets pushes go on for the time of the drain, then notifies the clients and returns within
+    /// five seconds. Calls `announce` once these signals are trapped: a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
-        let drain = Duration.milliseconds(self.config.drain.timeoutMs)
-        let reports = self.manager.map {
-            ServiceReports($0, self.parts, stopsWithinMs: Self.stopsWithinMs + self.config.drain.timeoutMs)
+        let (parts, operations, manager) = (self.parts, self.operations, self.manager)
+        let reports = manager.map {
+            ServiceReports(
+                $0, parts, stopsWithinMs: Self.stopsWithinMs + max(parts.live.drain.timeoutMs, operations.drainState?.leftMs ?? 0))
         }
-        let services: [any Service] =
-            (reports.map { [$0] } ?? []) + [AnnounceService(announce: announce)] + self.services + [WatchdogService(drain: drain)]
-        var configuration = ServiceGroupConfiguration(
-            // Shutdown begins with the last service.
-            services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: Self.quiet(self.log))
-        // These begin after the drain.
-        configuration.maximumGracefulShutdownDuration = .seconds(4) + drain
-        try await ServiceGroup(configuration: configuration).run()
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        // Once the group runs: a shutdown before that would be an error.
+        let hearing = AnnounceService {
+            Task { for await _ in signals { await operations.signalled() } }
+            announce()
+        }
+        let services: [any Service] = (reports.map { [$0] } ?? []) + [hearing] + self.services + [WatchdogService()]
+        // Shutdown begins with the last service.
+        var configuration = ServiceGroupConfiguration(services: services, logger: Self.quiet(self.log))
+        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        let group = ServiceGroup(configuration: configuration)
+        operations.follow(
+            begun: { ms in manager?.send([.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")]) },
+            over: { await group.triggerGracefulShutdown() })
+        try await group.run()
     }
 
     /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and some.
@@ -196,90 +212,5 @@ package final class Server: Sendable {
         var quiet = log
         if log.logLevel > .debug { quiet.logLevel = .warning }
         return quiet
-    }
-}
-
-/// Announces that the server runs: a group starts its services once its signals are trapped.
-private struct AnnounceService: Service {
-    let announce: @Sendable () -> Void
-
-    func run() async throws {
-        self.announce()
-        try await gracefulShutdown()
-    }
-}
-
-/// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
-private struct WatchdogService: Service {
-    let drain: Duration
-    private static let hardLimit = Duration.milliseconds(4_800)
-
-    func run() async throws {
-        try await gracefulShutdown()
-        WatchdogThread.endProcess(after: Self.hardLimit + self.drain)
-    }
-}
-
-/// Tells once a second, and at the end, of the ends that had no line of their own.
-private struct CloseLogService: Service {
-    let closes: CloseLog
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                try? await Task.sleep(for: .seconds(1))
-                self.closes.tell()
-            }
-        }
-        self.closes.tell()
-    }
-}
-
-/// Notifies the clients when the server shuts down.
-private struct DrainService: Service {
-    let parts: ServerParts
-    private static let lastWords = Duration.milliseconds(300)
-
-    func run() async throws {
-        try await gracefulShutdown()
-        await Drain(self.parts).run()
-        self.parts.log.info("Shutting down: notifying the clients")
-        await self.parts.streams.drain()
-        // Gives the last bytes time to leave; idle sockets close by themselves before.
-        try await Task.sleep(for: Self.lastWords)
-        self.parts.stop()
-        await self.parts.rules.finishNotices(within: .seconds(1))
-    }
-}
-
-extension CertificateStore {
-    /// Logs a certificate that has expired or soon will.
-    fileprivate func warn(_ log: Logger) {
-        for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
-    }
-}
-
-/// Reloads certificates on SIGHUP.
-private struct ReloadService: Service {
-    let certificate: CertificateStore?
-    let manager: ServiceManager?
-    let log: Logger
-
-    func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
-            self.manager?.send([.reloadingNow])
-            defer { self.manager?.send([.ready]) }
-            guard let certificate = self.certificate else {
-                self.log.info("SIGHUP: no certificate is set, nothing to reload")
-                continue
-            }
-            do {
-                try certificate.reload()
-                self.log.info("SIGHUP: certificate reloaded")
-                certificate.warn(self.log)
-            } catch {
-                self.log.error("SIGHUP: the certificate could not be read; the old one stays", metadata: ["error": "\(error)"])
-            }
-        }
     }
 }

@@ -14,13 +14,14 @@ package import RoomStore
 import Rooms
 package import ServerConfiguration
 package import Statistics
-import Support
+package import Support
 package import Talkback
 
 /// The services of one server, each made with what it needs. Any thread.
 package final class ServerParts: Sendable {
-    package let config: ServerConfig
-    package let keys: KeyRing
+    /// The settings and keys in force: a reload changes them.
+    package let live: Live<ServerConfig>
+    package let liveKeys: Live<KeyRing>
     package let rooms: RoomRegistry
     package let memory: MemoryBudget
     package let streams: LiveStreams
@@ -55,32 +56,34 @@ package final class ServerParts: Sendable {
         config: ServerConfig, rooms: RoomRegistry, keys: KeyRing, group: any EventLoopGroup, figures: MetricFigures = MetricFigures(),
         log: Logger
     ) {
-        self.config = config
-        self.keys = keys
+        let live = Live(config)
+        let liveKeys = Live(keys)
+        self.live = live
+        self.liveKeys = liveKeys
         self.rooms = rooms
         self.log = log
         let memory = MemoryBudget(config.limits)
         let sweepers = LoopSweepers(group)
         let streams = LiveStreams(config, group: group, sweepers: sweepers, ledger: memory.ledger, log: log)
         let sessions = HLSSessions()
-        let connections = Connections(config, pressures: streams.pressures, sweepers: sweepers, log: log)
+        let connections = Connections(live, pressures: streams.pressures, sweepers: sweepers, log: log)
         self.sweepers = sweepers
         self.memory = memory
         self.streams = streams
         self.connections = connections
-        self.outbound = OutboundClient(config: config.outbound)
-        self.rules = AdmissionRules(config: config, keys: keys, outbound: self.outbound, log: log)
-        self.admission = RoomAdmission(config, rooms, self.rules, memory, self.pushes, streams)
+        self.outbound = OutboundClient(live)
+        self.rules = AdmissionRules(live, liveKeys, outbound: self.outbound, log: log)
+        self.admission = RoomAdmission(live, rooms, self.rules, memory, self.pushes, streams)
         self.control = LiveControl(rooms, streams, self.pushes, log: log)
         self.webhookLog = WebhookLog(log)
-        self.talk = Talkback(config.talk, rooms, self.rules, streams, self.events, log: log)
-        self.recordings = Recordings(config, rooms, streams, memory.ledger, talk: self.talk, log: log)
-        self.remuxers = RemuxTable(config, rooms, streams, memory.ledger, log: log) { [sessions] in sessions.play($0) }
-        self.relayTasks = RelayTasks(config, self.admission, connections)
+        self.talk = Talkback(live, rooms, self.rules, streams, self.events, log: log)
+        self.recordings = Recordings(live, rooms, streams, memory.ledger, talk: self.talk, log: log)
+        self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, log: log) { [sessions] in sessions.play($0) }
+        self.relayTasks = RelayTasks(live, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
         self.apps = AppServices(
-            config, keys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
+            live, liveKeys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
             sweepers: sweepers,
             mute: { [talk = self.talk] room, user, isMuted in try? await talk.mute(user, in: room, isMuted) },
             post: { [outbound = self.outbound] url, headers, body, timeout in
@@ -88,19 +91,22 @@ package final class ServerParts: Sendable {
                 return (answer.status, answer.body)
             })
         self.api = APIServices(
-            config, keys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
+            live, liveKeys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,
             webhookLog: self.webhookLog, statistics: self.statistics,
             webhookTester: WebhookTester(
-                config.webhooks,
-                sender: { WebhookRequest.Sender(config: config, addresses: connections.addresses, key: keys.webhookKey) },
+                live,
+                sender: { WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
                 outbound: self.outbound), apps: self.apps, figures: figures)
         figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
-        self.rtmp = RTMPServices(config, streams, connections, self.admission, self.talk)
-        self.playback = PlaybackServices(config, streams, connections, self.admission, self.remuxers, self.talk, sessions)
+        self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
+        self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)
         self.follow()
     }
+
+    package var config: ServerConfig { self.live.current }
+    package var keys: KeyRing { self.liveKeys.current }
 
     private static func statistics(_ config: ServerConfig, _ rooms: RoomRegistry, _ log: Logger) -> Statistics? {
         guard config.stats.enabled else { return nil }

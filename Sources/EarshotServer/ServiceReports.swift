@@ -11,11 +11,22 @@ import UnixSignals
 struct ServiceReports: Service {
     let manager: ServiceManager
     /// How long a shutdown takes at most.
-    let stopsWithinMs: Int64
+    let stopsWithinMs: @Sendable () -> Int64
     /// Returns when everything that must turn has turned. Waits as long as something is stuck: no report says so then.
     let proof: @Sendable () async throws -> Void
     /// One line for people.
     let status: @Sendable () async -> String
+
+    init(
+        manager: ServiceManager, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64,
+        proof: @escaping @Sendable () async throws -> Void,
+        status: @escaping @Sendable () async -> String
+    ) {
+        self.manager = manager
+        self.stopsWithinMs = stopsWithinMs
+        self.proof = proof
+        self.status = status
+    }
 
     private static let mostPauseMs = 10_000
 
@@ -56,16 +67,16 @@ struct ServiceReports: Service {
     /// At the signal itself: the shutdown of the group reaches this service last.
     private func announceStop() async {
         for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint).cancelOnGracefulShutdown() {
-            self.manager.send([.stopping(withinMs: self.stopsWithinMs), .status("Stopping")])
+            self.manager.send([.stopping(withinMs: self.stopsWithinMs()), .status("Stopping")])
         }
     }
 }
 
 extension ServiceReports {
     /// What must turn is the event loops and the registry of rooms.
-    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: Int64) {
+    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64) {
         self.init(
-            manager: manager, stopsWithinMs: stopsWithinMs,
+            manager: manager, stopsWithinMs: stopsWithinMs(),
             proof: {
                 _ = try await parts.streams.collect { _ in [()] }
                 await parts.rooms.turn()

@@ -7,20 +7,20 @@ import RoomStore
 package import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
-import Support
+package import Support
 import Synchronization
 import Upstream
 
 /// The links to other servers, by task. Any thread.
 package final class RelayTasks: Sendable {
-    let config: ServerConfig
+    let config: Live<ServerConfig>
     let admission: RoomAdmission
     let connections: Connections
     private let rows = Mutex<[Int64: ForwardLink]>([:])
     /// Created for the first task.
     private let vaults = Mutex<URLVault?>(nil)
 
-    package init(_ config: ServerConfig, _ admission: RoomAdmission, _ connections: Connections) {
+    package init(_ config: Live<ServerConfig>, _ admission: RoomAdmission, _ connections: Connections) {
         self.config = config
         self.admission = admission
         self.connections = connections

@@ -44,7 +44,7 @@ struct HTTPPlaceTable {
     /// A connection idle for less than this keeps its place.
     static let graceMs: Int64 = 1_000
 
-    private let limits: Limits
+    private var limits: Limits
     private var entries: [ID: Entry] = [:]
     private(set) var served = 0
     /// Oldest first.
@@ -55,6 +55,9 @@ struct HTTPPlaceTable {
     private var idleOf: [String: IdleOrder] = [:]
 
     init(_ limits: Limits) { self.limits = limits }
+
+    /// Connections beyond a lower limit stay.
+    mutating func set(_ limits: Limits) { self.limits = limits }
 
     func has(_ id: ID) -> Bool { self.entries[id] != nil }
 

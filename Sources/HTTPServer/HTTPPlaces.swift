@@ -11,20 +11,26 @@ final class HTTPPlaces: Sendable {
         var table: HTTPPlaceTable
         var channels: [HTTPPlaceTable.ID: any Channel] = [:]
         var next: HTTPPlaceTable.ID = 0
+        var access: ServerConfig.Access
     }
 
     private let state: Mutex<State>
-    private let access: ServerConfig.Access
     private let clients: ClientAddresses
     private let proxies: ProxyEntrance
     private let counters: Counters
 
     init(limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters) {
-        self.state = Mutex(State(table: HTTPPlaceTable(.init(limits))))
-        self.access = access
+        self.state = Mutex(State(table: HTTPPlaceTable(.init(limits)), access: access))
         self.clients = clients
         self.proxies = proxies
         self.counters = counters
+    }
+
+    func set(_ limits: HTTPLimits, _ access: ServerConfig.Access) {
+        self.state.withLock { state in
+            state.table.set(.init(limits))
+            state.access = access
+        }
     }
 
     /// Gives a new connection its place until it closes. Call before adding any handler; on its loop.
@@ -46,11 +52,12 @@ final class HTTPPlaces: Sendable {
 
     private func take(_ place: HTTPPlace, _ channel: any Channel) {
         let peer = self.clients.peer(of: channel)
-        let isTrusted = peer.map { self.access.trustedProxies.contains(address: $0) } ?? false
+        let access = self.state.withLock { $0.access }
+        let isTrusted = peer.map { access.trustedProxies.contains(address: $0) } ?? false
         // Each request that a trusted proxy forwards names its own client.
         place.isProxy = isTrusted
         let address = isTrusted ? nil : peer.map { HostKey.of($0) }
-        self.enter(place, address, mayUseReserve: !isTrusted && peer.map { self.access.apiFrom.contains(address: $0) } ?? false)
+        self.enter(place, address, mayUseReserve: !isTrusted && peer.map { access.apiFrom.contains(address: $0) } ?? false)
     }
 
     private func enter(_ place: HTTPPlace, _ address: String?, mayUseReserve: Bool) {

@@ -18,7 +18,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
     /// State shared by all of the server's connections. Any thread.
     package final class Shared: Sendable {
-        package let limits: HTTPLimits
+        private let bounds: Live<HTTPLimits>
         package let takeovers: [any HTTPTakeover]
         package let sweepers: LoopSweepers
         private let places: HTTPPlaces
@@ -27,10 +27,18 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, access: ServerConfig.Access,
             clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters
         ) {
-            self.limits = limits
+            self.bounds = Live(limits)
             self.takeovers = takeovers
             self.sweepers = sweepers
             self.places = HTTPPlaces(limits: limits, access: access, clients: clients, proxies: proxies, counters: counters)
+        }
+
+        package var limits: HTTPLimits { self.bounds.current }
+
+        /// Applies changed limits and addresses. Connections that are open keep their deadlines and places.
+        package func set(_ limits: HTTPLimits, _ access: ServerConfig.Access) {
+            self.bounds.set(limits)
+            self.places.set(limits, access)
         }
 
         /// Gives the connection its place until it closes, and configures its socket. Call before adding any handler. On its loop.
@@ -49,18 +57,19 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
 
         /// Adds the handlers of HTTP/1.1; whoever answers comes behind them. On the channel's loop.
         func addHTTP1(to channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws {
+            let limits = self.limits
             var decoding = NIOHTTPDecoderLimitConfiguration()
-            decoding.maxHeaderFieldSize = self.limits.headBytes
-            decoding.maxHeaderListSize = self.limits.headBytes
-            decoding.maxHeaderFieldCount = self.limits.headerFields
+            decoding.maxHeaderFieldSize = limits.headBytes
+            decoding.maxHeaderListSize = limits.headBytes
+            decoding.maxHeaderFieldCount = limits.headerFields
             let encoder = HTTPResponseEncoder()
             let decoder = ByteToMessageHandler(
                 HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding),
                 // After a request for an upgrade, the decoder buffers what it gets without parsing it.
-                maximumBufferSize: self.limits.headBytes + (64 << 10))
+                maximumBufferSize: limits.headBytes + (64 << 10))
             let types = HTTP1ToHTTPServerCodec(secure: isSecure)
             let connection = HTTPConnectionHandler(
-                sweeper: self.sweepers.of(channel.eventLoop), limits: self.limits, takeovers: self.takeovers,
+                sweeper: self.sweepers.of(channel.eventLoop), limits: limits, takeovers: self.takeovers,
                 codec: [types, encoder, decoder], openedMs: openedMs, place: place, isSecure: isSecure)
             try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connection, types])
         }

@@ -59,10 +59,10 @@ package final class AcceptGate: Sendable {
     /// How long the next accepted connection has waited in the backlog; 0 unless the loops are late. Milliseconds.
     package var waitMs: Int64 { self.wait.load(ordering: .relaxed) }
     private let wait = Atomic<Int64>(0)
-    private let places: Int
+    private let most: Atomic<Int>
     private let reserve: AcceptReserve?
     /// Descriptors promised to this gate while nobody is connected.
-    private let promised: Int
+    private let promised: Atomic<Int>
     private let counters: Counters
     private let log: Logger
     private let flood = LogRateLimiter()
@@ -79,18 +79,34 @@ package final class AcceptGate: Sendable {
     package init(limit: Int, pace: AcceptPace = AcceptPace([]), reserve: AcceptReserve? = nil, counters: Counters, log: Logger) {
         self.pace = pace
         self.reserve = reserve
-        self.places = limit + min(128, max(4, limit / 32))
+        let places = Self.places(limit)
+        self.most = Atomic(places)
         // A turn of a full loop lasts tens of milliseconds. NIO's default of 4 would admit a hundred viewers a second. Sockets accepted
         // beyond the places are held until they close, so a gate with few places accepts few per turn.
         self.perTurn = min(256, max(2, limit / 64))
         // One turn of each of two listeners.
-        self.promised = self.places + (reserve?.places ?? 0) + 2 * self.perTurn
-        OpenDescriptors.promise(self.promised)
+        let promised = places + (reserve?.places ?? 0) + 2 * self.perTurn
+        self.promised = Atomic(promised)
+        OpenDescriptors.promise(promised)
         self.counters = counters
         self.log = log
     }
 
-    deinit { OpenDescriptors.promise(-self.promised) }
+    deinit { OpenDescriptors.promise(-self.promised.load(ordering: .relaxed)) }
+
+    /// Places for `limit` connections, and for those that are refused by their protocol.
+    private static func places(_ limit: Int) -> Int { limit + min(128, max(4, limit / 32)) }
+
+    private var places: Int { self.most.load(ordering: .relaxed) }
+
+    /// Changes the number of connections that are served. Those beyond a lower limit stay.
+    package func set(limit: Int) {
+        let new = Self.places(limit)
+        let change = new - self.most.exchange(new, ordering: .relaxed)
+        guard change != 0 else { return }
+        self.promised.add(change, ordering: .relaxed)
+        OpenDescriptors.promise(change)
+    }
 
     /// Add at the very front of a listening channel's pipeline.
     package func handler() -> any ChannelHandler & Sendable { Handler(gate: self) }

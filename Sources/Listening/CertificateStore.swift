@@ -4,14 +4,15 @@ import Synchronization
 
 /// Holds the certificate for new TLS connections. A reload replaces it as a whole; running connections keep theirs. Any thread.
 package final class CertificateStore: Sendable {
-    private let certificatePath: String
-    private let keyPath: String
     private let contexts: Mutex<Contexts>
 
-    private struct Contexts {
-        let plain: NIOSSLContext
-        let http: NIOSSLContext
-        let lifetimes: [Lifetime]
+    /// A certificate that has been read and fits its key.
+    package struct Contexts: Sendable {
+        fileprivate let certificatePath: String
+        fileprivate let keyPath: String
+        fileprivate let plain: NIOSSLContext
+        fileprivate let http: NIOSSLContext
+        fileprivate let lifetimes: [Lifetime]
     }
 
     /// Validity of a certificate of the chain, in seconds since 1970.
@@ -27,9 +28,7 @@ package final class CertificateStore: Sendable {
 
     /// Throws if the files cannot be read or do not match.
     package init(certificatePath: String, keyPath: String) throws {
-        self.certificatePath = certificatePath
-        self.keyPath = keyPath
-        self.contexts = Mutex(try Self.load(certificatePath, keyPath))
+        self.contexts = Mutex(try Self.read(certificatePath: certificatePath, keyPath: keyPath))
     }
 
     /// The context without ALPN (RFC 7301).
@@ -44,11 +43,15 @@ package final class CertificateStore: Sendable {
 
     /// Reads the files again. On an error the old certificate stays in force.
     package func reload() throws {
-        let new = try Self.load(self.certificatePath, self.keyPath)
-        self.contexts.withLock { $0 = new }
+        let paths = self.contexts.withLock { ($0.certificatePath, $0.keyPath) }
+        self.use(try Self.read(certificatePath: paths.0, keyPath: paths.1))
     }
 
-    private static func load(_ certificatePath: String, _ keyPath: String) throws -> Contexts {
+    /// New connections get this certificate.
+    package func use(_ new: Contexts) { self.contexts.withLock { $0 = new } }
+
+    /// Reads another certificate, not in force yet. Throws if the files cannot be read or do not match. Blocks.
+    package static func read(certificatePath: String, keyPath: String) throws -> Contexts {
         let chain = try NIOSSLCertificate.fromPEMFile(certificatePath)
         let key = try NIOSSLPrivateKey(file: keyPath, format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
@@ -60,7 +63,9 @@ package final class CertificateStore: Sendable {
         let lifetimes = chain.enumerated().map { index, certificate in
             Lifetime(begins: Int64(certificate.notValidBefore), ends: Int64(certificate.notValidAfter), isLeaf: index == 0)
         }
-        return Contexts(plain: plain, http: try NIOSSLContext(configuration: configuration), lifetimes: lifetimes)
+        return Contexts(
+            certificatePath: certificatePath, keyPath: keyPath, plain: plain, http: try NIOSSLContext(configuration: configuration),
+            lifetimes: lifetimes)
     }
 
     /// TLS 1.2 suites with forward secrecy (ECDHE) and authenticated encryption (RFC 9325 §4.2). TLS 1.3 has no weaker ones.
@@ -77,7 +82,8 @@ package final class CertificateStore: Sendable {
 
     /// Warnings about certificates that are not valid at `nowMs` (since 1970), or expire soon. For the log, at each load.
     package func warnings(nowMs: Int64) -> [String] {
-        Self.warnings(self.contexts.withLock { $0.lifetimes }, path: self.certificatePath, nowMs: nowMs)
+        let (lifetimes, path) = self.contexts.withLock { ($0.lifetimes, $0.certificatePath) }
+        return Self.warnings(lifetimes, path: path, nowMs: nowMs)
     }
 
     static func warnings(_ lifetimes: [Lifetime], path: String, nowMs: Int64) -> [String] {

@@ -11,7 +11,7 @@ import Synchronization
 /// address that it got the request from. Only HTTP proxies in `access.trustedProxies` are believed; anybody else can invent the header. Any
 /// thread.
 package final class ClientAddresses: Sendable {
-    private let trusted: [CIDR]
+    private let proxies: Mutex<[CIDR]>
     private let log: Logger
     private let hasWarned = Atomic<Bool>(false)
     /// Clients of the open connections that TCP proxies made; nil if the proxy does not know the client.
@@ -20,9 +20,11 @@ package final class ClientAddresses: Sendable {
     private let hasConnections = Atomic<Bool>(false)
 
     package init(trusted: [CIDR], log: Logger) {
-        self.trusted = trusted
+        self.proxies = Mutex(trusted)
         self.log = log
     }
+
+    package func set(trusted: [CIDR]) { self.proxies.withLock { $0 = trusted } }
 
     /// Records the client of a connection that a proxy made. On its loop, while it is open.
     func proxied(_ channel: any Channel, _ client: SocketAddress?) {
@@ -50,7 +52,8 @@ package final class ClientAddresses: Sendable {
     /// An unlisted proxy on this machine would make everybody a local client, with more rights. So its clients count as unknown.
     package func client(peer: SocketAddress?, forwarded: [String]) -> SocketAddress? {
         guard !forwarded.isEmpty, let peer else { return peer }
-        guard self.trusted.contains(address: peer) else {
+        let trusted = self.proxies.withLock { $0 }
+        guard trusted.contains(address: peer) else {
             guard CIDR.loopback.contains(address: peer) else { return peer }
             self.warn(peer)
             return nil
@@ -60,7 +63,7 @@ package final class ClientAddresses: Sendable {
             // A trusted proxy wrote this entry; if it is not an address, the client is unknown.
             guard let address = Self.address(entry.trimmingSpaces) else { return nil }
             client = address
-            guard self.trusted.contains(address: address) else { break }
+            guard trusted.contains(address: address) else { break }
         }
         return client
     }

@@ -46,22 +46,26 @@ package final class ConnectionAdmission: Sendable {
         var highest = 0
         var perAddress: [String: Int] = [:]
         var publishers = 0
+        var totalLimit: Int
+        var addressLimit: Int
     }
 
-    private let state = Mutex(State())
-    private let totalLimit: Int
-    private let addressLimit: Int
+    private let state: Mutex<State>
 
     package init(total: Int, perAddress: Int) {
-        self.totalLimit = total
-        self.addressLimit = perAddress
+        self.state = Mutex(State(totalLimit: total, addressLimit: perAddress))
+    }
+
+    /// Connections beyond a lower limit stay.
+    package func set(total: Int, perAddress: Int) {
+        self.state.withLock { ($0.totalLimit, $0.addressLimit) = (total, perAddress) }
     }
 
     /// Returns nil if admitted; pair with `leave`.
     package func enter(_ address: String) -> CloseReason? {
         self.state.withLock { state in
-            if state.total >= self.totalLimit { return .tooManyConnections }
-            if state.perAddress[address, default: 0] >= self.addressLimit { return .tooManyFromAddress }
+            if state.total >= state.totalLimit { return .tooManyConnections }
+            if state.perAddress[address, default: 0] >= state.addressLimit { return .tooManyFromAddress }
             state.total += 1
             state.highest = max(state.highest, state.total)
             state.perAddress[address, default: 0] += 1

@@ -1,13 +1,14 @@
 package import Logging
 package import NIOCore
 package import Support
+import Synchronization
 
 /// Requires a PROXY protocol header, which names the client, on connections of TCP proxies. Any thread.
 ///
 /// Only proxies in `access.proxyProtocolFrom` may send the header, since its sender can claim any address.
 package final class ProxyEntrance: Sendable {
-    private let from: [CIDR]
-    package let deadlineMs: Int64
+    private let from: Mutex<[CIDR]>
+    private let limitMs: Atomic<Int64>
     package let sweepers: LoopSweepers
     private let clients: ClientAddresses
     private let counters: Counters
@@ -18,8 +19,8 @@ package final class ProxyEntrance: Sendable {
         from: [CIDR], deadlineMs: Int64, clients: ClientAddresses, counters: Counters, flood: LogRateLimiter, sweepers: LoopSweepers,
         log: Logger
     ) {
-        self.from = from
-        self.deadlineMs = deadlineMs
+        self.from = Mutex(from)
+        self.limitMs = Atomic(deadlineMs)
         self.clients = clients
         self.counters = counters
         self.flood = flood
@@ -27,11 +28,19 @@ package final class ProxyEntrance: Sendable {
         self.log = log
     }
 
+    /// Connections that are open stay as they are.
+    package func set(from: [CIDR], deadlineMs: Int64) {
+        self.from.withLock { $0 = from }
+        self.limitMs.store(deadlineMs, ordering: .relaxed)
+    }
+
+    package var deadlineMs: Int64 { self.limitMs.load(ordering: .relaxed) }
+
     /// Makes a proxy's connection wait for its header. Call before adding any other handler, TLS too, while the connection is not active
     /// yet. On its loop. Returns true if the connection is a proxy's; `admitted` is then called when the header has arrived.
     @discardableResult
     package func guardConnection(_ channel: any Channel, admitted: @escaping () -> Void = {}) throws -> Bool {
-        guard let remote = channel.remoteAddress, self.from.contains(address: remote) else { return false }
+        guard let remote = channel.remoteAddress, self.from.withLock({ $0.contains(address: remote) }) else { return false }
         try channel.pipeline.syncOperations.addHandler(ProxyHeaderHandler(self, admitted))
         return true
     }

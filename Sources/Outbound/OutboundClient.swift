@@ -6,7 +6,7 @@ internal import NIOPosix
 internal import NIOSSL
 package import ServerConfiguration
 internal import ServiceLifecycle
-import Support
+package import Support
 
 /// Sends the server's own HTTP requests: hooks and webhooks. Shared by all; any thread.
 ///
@@ -14,7 +14,7 @@ import Support
 /// the connection goes to a checked address, so a name that points elsewhere a moment later gains nothing. TLS and the Host header still
 /// use the name. Redirects are not followed, proxies in the environment are not used, and an answer has at most 64 KiB.
 package final class OutboundClient: Service, Sendable {
-    private let rules: TargetRules
+    private let rules: @Sendable () -> TargetRules
     private let resolver: HostResolver
     private let pool: OutboundPool
 
@@ -23,13 +23,19 @@ package final class OutboundClient: Service, Sendable {
     /// Addresses of one name to try, one after another, while connecting fails.
     private static let maxAttempts = 3
 
+    package init(_ config: Live<ServerConfig>) {
+        self.rules = { TargetRules(allowPrivate: config.outbound.allowPrivate) }
+        self.resolver = HostResolver()
+        self.pool = OutboundPool(tls: nil)
+    }
+
     package convenience init(config: ServerConfig.Outbound) {
         self.init(config: config, resolver: HostResolver())
     }
 
     /// `tls`: settings for checking certificates; nil uses the system's authorities.
     init(config: ServerConfig.Outbound, resolver: HostResolver, tls: TLSConfiguration? = nil) {
-        self.rules = TargetRules(allowPrivate: config.allowPrivate)
+        self.rules = { TargetRules(allowPrivate: config.allowPrivate) }
         self.resolver = resolver
         self.pool = OutboundPool(tls: tls)
     }
@@ -107,13 +113,14 @@ package final class OutboundClient: Service, Sendable {
             case .failure(let failure): throw .unresolved(host: name, why: failure.why)
             }
         }
-        let good = all.filter { self.rules.objection(to: $0) == nil }
+        let rules = self.rules()
+        let good = all.filter { rules.objection(to: $0) == nil }
         guard good.isEmpty else { return good }
         let first = all.first ?? []
         throw .forbiddenTarget(
             host: target.hostText,
             address: first.count == 16 && target.hostText.hasPrefix("[") ? target.hostText : IPText.text(first),
-            why: self.rules.objection(to: first) ?? "without an address")
+            why: rules.objection(to: first) ?? "without an address")
     }
 
     private func send(

@@ -29,7 +29,7 @@ package struct HLSEndpoint: Sendable {
     private static let mediaName = "media.m3u8"
     package init(services: PlaybackServices) {
         self.services = services
-        self.pages = PageRules(services.config)
+        self.pages = PageRules(services.config.current)
     }
 
     private enum Target {

@@ -10,6 +10,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Support
 
 /// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the
 /// stream.
@@ -22,7 +23,7 @@ package struct LiveEndpoint: HTTPTakeover {
 
     package init(services: PlaybackServices) {
         self.services = services
-        self.pages = PageRules(services.config)
+        self.pages = PageRules(services.config.current)
     }
 
     package func claims(_ head: HTTPRequestHead) -> Bool {

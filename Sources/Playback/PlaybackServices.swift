@@ -5,10 +5,11 @@ package import Packaging
 import RoomStore
 import Rooms
 package import ServerConfiguration
+package import Support
 
 /// The services that playing over HTTP uses. Any thread.
 package final class PlaybackServices: Sendable {
-    let config: ServerConfig
+    let config: Live<ServerConfig>
     let streams: LiveStreams
     let connections: Connections
     let admission: RoomAdmission
@@ -17,7 +18,8 @@ package final class PlaybackServices: Sendable {
     package let sessions: HLSSessions
 
     package init(
-        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ remuxers: RemuxTable,
+        _ config: Live<ServerConfig>, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission,
+        _ remuxers: RemuxTable,
         _ talk: any TalkGateway, _ sessions: HLSSessions
     ) {
         self.config = config

@@ -245,7 +245,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     package func sweep(nowMs: Int64) {
         guard !self.isEnding else { return }
         if self.publishings.isEmpty, self.trace?.isQuiet(nowMs: nowMs) == true { self.trace = nil }
-        let limits = self.services.config.limits
+        var limits: ServerConfig.Limits { self.services.config.limits }
         if self.handshake != nil {
             if self.loop.relay.punctualMs - self.openedPunctualMs > limits.handshakeMs {
                 self.close(.handshakeTimeout, detail: "no complete handshake within \(limits.handshakeMs) ms (limits.handshake)")

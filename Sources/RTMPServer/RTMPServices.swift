@@ -4,17 +4,19 @@ import Logging
 import RoomStore
 import Rooms
 package import ServerConfiguration
+package import Support
 
 /// The services that RTMP connections use. Any thread.
 package final class RTMPServices: Sendable {
-    let config: ServerConfig
+    let config: Live<ServerConfig>
     let streams: LiveStreams
     let connections: Connections
     let admission: RoomAdmission
     let talk: any TalkGateway
 
     package init(
-        _ config: ServerConfig, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission, _ talk: any TalkGateway
+        _ config: Live<ServerConfig>, _ streams: LiveStreams, _ connections: Connections, _ admission: RoomAdmission,
+        _ talk: any TalkGateway
     ) {
         self.config = config
         self.streams = streams

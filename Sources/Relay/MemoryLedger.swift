@@ -6,11 +6,15 @@ import Synchronization
 /// charge it here when they reserve it and give it back when they free it: once per block, never per message. The ledger does not enforce
 /// its limit. Others do: streams that nobody watches lose their cached pictures (``RelayLoop/dropUnwatchedCaches()``).
 package final class MemoryLedger: Sendable {
-    /// Bytes.
-    package let limit: Int
+    private let most: Atomic<Int>
     private let charged = Atomic<Int>(0)
 
-    package init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.most = Atomic(limit) }
+
+    /// Bytes.
+    package var limit: Int { self.most.load(ordering: .relaxed) }
+
+    package func set(limit: Int) { self.most.store(limit, ordering: .relaxed) }
 
     /// Bytes.
     package var used: Int { self.charged.load(ordering: .relaxed) }

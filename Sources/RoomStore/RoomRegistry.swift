@@ -1,5 +1,6 @@
 import Dispatch
 package import Rooms
+import Support
 import Synchronization
 
 /// The rooms of this server: rules, store and one timer. All changes run on one queue, many operations per transaction (group commit). An
@@ -67,7 +68,8 @@ package actor RoomRegistry {
     package nonisolated let clock: RoomClock
     nonisolated let probe = StoreProbe()
     let shares = HistoryShares()
-    let settings: Settings
+    private nonisolated let standing: Live<Settings>
+    nonisolated var settings: Settings { self.standing.current }
     let executor = QueueExecutor(label: "earshot.rooms")
     nonisolated let intake: SubmissionQueue
     private let playTable = PlayTable()
@@ -106,7 +108,7 @@ package actor RoomRegistry {
         try self.store.readNow { store in
             clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
         }
-        self.settings = settings
+        self.standing = Live(settings)
         self.intake = SubmissionQueue(settings.intake)
         self.clock = clock
         let table = try self.store.readNow { store in
@@ -117,6 +119,9 @@ package actor RoomRegistry {
         self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
         self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
     }
+
+    /// Changes settings from the next operation on. Not what the registry was made with: exclusiveness and the limits of its queue.
+    package nonisolated func update(_ change: (inout Settings) -> Void) { self.standing.update(change) }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([Outcome]) -> Void) { self.listener.withLock { $0.body = body } }

@@ -2,23 +2,27 @@ extension ConfigSetting {
     /// The settings of what apps use beside the streams.
     static let apps: [ConfigSetting] = [
         .make(
-            "apps.mesh.from", \.apps.meshFrom, .networks, "Addresses that may meet in mesh rooms without a channel token; others need one."),
+            "apps.mesh.from", \.apps.meshFrom, .networks, "Addresses that may meet in mesh rooms without a channel token; others need one.",
+            applies: .reload),
         .make("apps.mesh.page", \.apps.meshPage, .onOff, "Whether /mesh/ shows a page for trying mesh rooms."),
         .make("apps.mesh.members", \.apps.meshMembers, .count(2...32), "People in a mesh room; each sends its media to all others."),
         .make(
             "apps.tencent.from", \.apps.tencentFrom, .networks,
-            "Addresses that may call the Tencent-compatible API, with a key made by earshot keys create."),
+            "Addresses that may call the Tencent-compatible API, with a key made by earshot keys create.", applies: .reload),
         .make(
             "apps.tencent.domains", \.apps.tencentDomains, .hostNames,
-            "The push domains that DomainName may name in that API; empty: any."),
+            "The push domains that DomainName may name in that API; empty: any.", applies: .reload),
         .make(
-            "apps.machine.from", \.apps.machineFrom, .networks, "Addresses that may get guest accounts for claw machines, and list these."),
-        .make("apps.machine.hostFrom", \.apps.machineHostFrom, .networks, "Addresses that may create and manage claw machines."),
+            "apps.machine.from", \.apps.machineFrom, .networks, "Addresses that may get guest accounts for claw machines, and list these.",
+            applies: .reload),
+        .make(
+            "apps.machine.hostFrom", \.apps.machineHostFrom, .networks, "Addresses that may create and manage claw machines.",
+            applies: .reload),
         .make("apps.machine.offered", \.apps.machineOfferedMs, .duration(100...day), "How long a player may take to accept a turn."),
         .make(
             "apps.machine.playing", \.apps.machinePlayingMs, .duration(100...day), "How long a game lasts before the claw drops by itself."),
         .make("apps.machine.settling", \.apps.machineSettlingMs, .duration(100...day), "How long the machine may take to tell the result."),
-        .make("apps.classroom.from", \.apps.classroomFrom, .networks, "Addresses that may open and join classes."),
+        .make("apps.classroom.from", \.apps.classroomFrom, .networks, "Addresses that may open and join classes.", applies: .reload),
         .make("apps.classroom.ticket", \.apps.classroomTicketMs, .duration(100...day), "How long a request of a class may be answered."),
         .make("apps.classroom.lifetime", \.apps.classroomLifetimeMs, .duration(1_000...(30 * day)), "How long a class lasts."),
         .make(

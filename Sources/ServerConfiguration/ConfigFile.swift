@@ -2,7 +2,7 @@ import LibC
 import Support
 
 /// Reads small files whole; errors quote the system's text. Blocks; for start and reload only.
-enum ConfigFile {
+package enum ConfigFile {
     static let maxBytes = 1 << 20
 
     /// Reads the file at `path`. `regular` also refuses pipes and devices, which could block.
@@ -26,6 +26,25 @@ enum ConfigFile {
             guard bytes.count <= maxBytes else {
                 throw ValueProblem("cannot read \(path): it is larger than \(ConfigUnits.size(bytes: maxBytes))")
             }
+        }
+    }
+
+    /// Waits until the file has not changed for half a second, five seconds at most: a program may be writing it.
+    package static func waitUntilWritten(_ path: String) {
+        var last: (Int, Int, Int)?
+        for _ in 0..<10 {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return }
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            let ageMs =
+                (Int(now.tv_sec) - Int(status.st_mtim.tv_sec)) * 1_000 + (Int(now.tv_nsec) - Int(status.st_mtim.tv_nsec)) / 1_000_000
+            let mark = (Int(status.st_size), Int(status.st_mtim.tv_sec), Int(status.st_mtim.tv_nsec))
+            // A time in the future is as good as an old one.
+            if !(0..<500).contains(ageMs) { return }
+            if let last, last == mark { return }
+            last = mark
+            usleep(500_000)
         }
     }
 

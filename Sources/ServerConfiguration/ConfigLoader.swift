@@ -6,6 +6,9 @@ package struct LoadedConfig: Sendable {
     /// Origins by dotted path; a default has none.
     package let origins: [String: ConfigOrigin]
 
+    /// Whether any value comes from a file.
+    package var isFromFile: Bool { origins.values.contains { if case .file = $0 { true } else { false } } }
+
     package func origin(of path: String) -> ConfigOrigin { origins[path] ?? .defaults }
 }
 

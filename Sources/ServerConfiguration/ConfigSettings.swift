@@ -16,10 +16,21 @@ package struct ConfigSetting: Sendable {
     let isList: Bool
     /// Whether the value is hidden in `config print` and in messages.
     package let isSecret: Bool
+    let applies: Application
     /// Sets the value. Throws `ValueProblem` for one it refuses, and then changes nothing.
     let assign: @Sendable (_ values: [String], _ config: inout ServerConfig) throws(ValueProblem) -> Void
     /// The value in the form that `assign` reads; nil when unset.
     let values: @Sendable (ServerConfig) -> [String]?
+
+    /// Takes over the value of another configuration.
+    let copy: @Sendable (_ source: ServerConfig, _ config: inout ServerConfig) -> Void
+
+    /// When a changed value takes effect. Of what has begun only the new follows: connections, rooms, files, talk channels, HLS of a stream.
+    package enum Application: String, Sendable, CaseIterable {
+        /// At a reload, and at a start.
+        case reload
+        case restart
+    }
 
     /// `EARSHOT_` and the path in capitals, with `_` between words: `EARSHOT_RELAY_GOP_CACHE_MAX_BYTES`.
     package var environmentName: String {
@@ -38,19 +49,20 @@ package struct ConfigSetting: Sendable {
 
 extension ConfigSetting {
     static let day: Int64 = 86_400_000
-    private static let message = 1_024...(64 << 20)
 
     package static let all: [ConfigSetting] =
         [
             .make("rtmp.listen", \.rtmp.listen, .address, "Where to listen for RTMP.", flag: "--rtmp"),
             .make(
                 "rtmp.adviseUplink", \.rtmp.adviseUplink, .onOff,
-                "Send publishers whose uplink is too slow a data message (onUplink) with the bit rate that it carried."),
+                "Send publishers whose uplink is too slow a data message (onUplink) with the bit rate that it carried.", applies: .reload),
             .make(
                 "rtmps.listen", \.rtmps.listen, .optional(.address),
                 "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
-            .make("rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on."),
-            .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key."),
+            .make(
+                "rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on.",
+                applies: .reload),
+            .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key.", applies: .reload),
             .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),
             .make(
                 "http.allowOrigin", \.http.allowOrigin, .origin,
@@ -60,7 +72,8 @@ extension ConfigSetting {
                 "More host names for players without a credential, besides those in urls, localhost and local addresses. any: every name."),
             .make(
                 "http.firstWait", \.http.firstWaitMs, .duration(0...50_000),
-                "How long a player's first request waits for a publisher in a room that has none, or for the first segment."),
+                "How long a player's first request waits for a publisher in a room that has none, or for the first segment.",
+                applies: .reload),
             .make(
                 "https.listen", \.https.listen, .optional(.address),
                 "Where to listen for HTTPS, HTTP/2 included. Default once rtmps.certificate is set: 127.0.0.1:8443."),
@@ -71,18 +84,22 @@ extension ConfigSetting {
                 flag: "--data"),
             .make(
                 "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
-                "Free disk space to keep: with less, no room is created and no push begins; running pushes go on."),
+                "Free disk space to keep: with less, no room is created and no push begins; running pushes go on.", applies: .reload),
 
-            .make("access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one."),
-            .make("access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one."),
-            .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token."),
+            .make(
+                "access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one.",
+                applies: .reload),
+            .make(
+                "access.playFrom", \.access.playFrom, .networks, "Addresses that may play without a credential; others need one.",
+                applies: .reload),
+            .make("access.apiFrom", \.access.apiFrom, .networks, "Addresses that may call the HTTP API, with a token.", applies: .reload),
             .make(
                 "access.trustedProxies", \.access.trustedProxies, .networks,
-                "HTTP proxies whose X-Forwarded-For header is trusted to name the client."),
+                "HTTP proxies whose X-Forwarded-For header is trusted to name the client.", applies: .reload),
             .make(
                 "access.proxyProtocolFrom", \.access.proxyProtocolFrom, .networks,
-                "TCP proxies that must begin each connection, on any port, with a PROXY protocol header (v1 or v2). Others must not send one."
-            ),
+                "TCP proxies that must begin each connection, on any port, with a PROXY protocol header (v1 or v2). Others must not send one.",
+                applies: .reload),
 
             .make("urls.rtmp", \.urls.rtmp, .optional(.url("rtmp")), "Prefix of the RTMP URLs that the server hands out."),
             .make("urls.rtmps", \.urls.rtmps, .optional(.url("rtmps")), "The same, for RTMPS."),
@@ -90,17 +107,19 @@ extension ConfigSetting {
 
             .make(
                 "rooms.autoCreate", \.rooms.autoCreate, .choice(ServerConfig.Rooms.AutoCreate.self),
-                "Pushes that create a missing room: from this machine (loopback), all (always), none (never). All need their credential."),
+                "Pushes that create a missing room: from this machine (loopback), all (always), none (never). All need their credential.",
+                applies: .reload),
             .make(
                 "rooms.duplicatePublish", \.rooms.duplicatePublish, .choice(ServerConfig.Rooms.DuplicatePublish.self),
-                "A second push to a name takes over: with the same credential (identity), never (reject), with any valid one (takeover)."),
+                "A second push to a name takes over: with the same credential (identity), never (reject), with any valid one (takeover).",
+                applies: .reload),
             .make(
                 "rooms.duplicatePublishByApp", \.rooms.duplicatePublishByApp,
                 .byApp(.choice(ServerConfig.Rooms.DuplicatePublish.self), example: "live=reject"),
-                "The same for single apps, e.g. [live=reject, talk=takeover]."),
+                "The same for single apps, e.g. [live=reject, talk=takeover].", applies: .reload),
             .make(
                 "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
-                "How long events, pushes and delivered notices are kept."),
+                "How long events, pushes and delivered notices are kept.", applies: .reload),
             .make(
                 "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
                 "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),
@@ -120,54 +139,60 @@ extension ConfigSetting {
 
             .make(
                 "credentials.key", \.credentials.key, .optional(.secret(8...256)),
-                "Key that signs txSecret URLs; generated at the first start if not set.", isSecret: true),
+                "Key that signs txSecret URLs; generated at the first start if not set.", isSecret: true, applies: .reload),
             .make(
                 "credentials.backupKey", \.credentials.backupKey, .optional(.secret(8...256)),
-                "Second key that is also accepted in txSecret URLs, for changing keys.", isSecret: true),
+                "Second key that is also accepted in txSecret URLs, for changing keys.", isSecret: true, applies: .reload),
             .make(
                 "credentials.playKey", \.credentials.playKey, .optional(.secret(8...256)),
-                "Key that signs txSecret URLs that only play; derived from credentials.key if not set.", isSecret: true),
+                "Key that signs txSecret URLs that only play; derived from credentials.key if not set.", isSecret: true, applies: .reload),
             .make(
                 "credentials.hash", \.credentials.hash, .choice(ServerConfig.Credentials.Hash.self),
-                "Hash in the txSecret URLs that the server makes; it accepts both."),
+                "Hash in the txSecret URLs that the server makes; it accepts both.", applies: .reload),
             .make(
                 "credentials.jwtKey", \.credentials.jwtKey, .optional(.secret(32...512)),
-                "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true),
+                "Key that signs and checks tokens (JWT, HS256); generated at the first start if not set.", isSecret: true, applies: .reload),
 
             .make(
                 "hooks.onPublish", \.hooks.onPublish, .optional(.url("http", "https")),
-                "URL that the server asks by POST whether a push may begin; no answer means no."),
+                "URL that the server asks by POST whether a push may begin; no answer means no.", applies: .reload),
             .make(
                 "hooks.onPlay", \.hooks.onPlay, .optional(.url("http", "https")),
-                "URL that the server asks by POST whether a play may begin; no answer means no."),
-            .make("hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "URL that gets a POST when a push ends."),
-            .make("hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "URL that gets a POST when a play ends."),
-            .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long a hook may take to answer."),
+                "URL that the server asks by POST whether a play may begin; no answer means no.", applies: .reload),
+            .make(
+                "hooks.onUnpublish", \.hooks.onUnpublish, .optional(.url("http", "https")), "URL that gets a POST when a push ends.",
+                applies: .reload),
+            .make(
+                "hooks.onStop", \.hooks.onStop, .optional(.url("http", "https")), "URL that gets a POST when a play ends.", applies: .reload
+            ),
+            .make("hooks.timeout", \.hooks.timeoutMs, .duration(100...60_000), "How long a hook may take to answer.", applies: .reload),
 
-            .make("webhooks.urls", \.webhooks.urls, .urls, "URLs that get every event by POST, signed with HMAC-SHA256."),
+            .make("webhooks.urls", \.webhooks.urls, .urls, "URLs that get every event by POST, signed with HMAC-SHA256.", applies: .reload),
             .make(
                 "webhooks.tencentUrls", \.webhooks.tencentURLs, .urls,
-                "URLs that get events of streams, recordings, pictures and links in the shape of Tencent's callbacks."),
+                "URLs that get events of streams, recordings, pictures and links in the shape of Tencent's callbacks.", applies: .reload),
             .make(
                 "webhooks.key", \.webhooks.key, .optional(.secret(8...256)),
-                "Key that signs webhooks and hooks; generated at the first start if not set.", isSecret: true),
-            .make("webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer."),
-            .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try."),
-            .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries."),
+                "Key that signs webhooks and hooks; generated at the first start if not set.", isSecret: true, applies: .reload),
+            .make(
+                "webhooks.timeout", \.webhooks.timeoutMs, .duration(100...120_000), "How long a target may take to answer.",
+                applies: .reload),
+            .make("webhooks.retries", \.webhooks.retries, .count(0...1_000), "Retries after a failed first try.", applies: .reload),
+            .make("webhooks.retryInterval", \.webhooks.retryIntervalMs, .duration(100...day), "Time between tries.", applies: .reload),
             .make(
                 "outbound.allowPrivate", \.outbound.allowPrivate, .networks,
-                "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8]."),
+                "Private networks that hooks, webhooks and links may connect to, e.g. [127.0.0.0/8].", applies: .reload),
             .make(
                 "api.rateLimit", \.api.rateLimit, .count(1...1_000_000), "API requests per second and token; bursts may be twice as large."),
             .make(
                 "api.allowOrigins", \.api.allowOrigins, .origins,
-                "Origins whose pages may call the API with a token, e.g. [https://console.example.com]."),
+                "Origins whose pages may call the API with a token, e.g. [https://console.example.com].", applies: .reload),
             .make(
                 "api.auditRetention", \.api.audit.keptMs, .duration(3_600_000...(3_660 * day)),
-                "How long a line of the audit trail is kept."),
+                "How long a line of the audit trail is kept.", applies: .reload),
             .make(
                 "api.auditLines", \.api.audit.lines, .count(1_000...10_000_000),
-                "Lines of the audit trail; the oldest go first. Refused calls may have a tenth of this."),
+                "Lines of the audit trail; the oldest go first. Refused calls may have a tenth of this.", applies: .reload),
             .make("console.enabled", \.console.isEnabled, .onOff, "Whether the console is served at /."),
             .make(
                 "console.hosts", \.console.hosts, .hostNames,
@@ -190,77 +215,93 @@ extension ConfigSetting {
 
             .make(
                 "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self),
-                "Format of segments: fmp4, or ts for old players."),
-            .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too."),
-            .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS."),
-            .make("hls.segment", \.hls.segmentMs, .duration(500...20_000), "A segment ends at the first keyframe after this time."),
-            .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may seek."),
-            .make("hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take."),
-            .make("hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait."),
+                "Format of segments: fmp4, or ts for old players.", applies: .reload),
+            .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too.", applies: .reload),
+            .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS.", applies: .reload),
+            .make(
+                "hls.segment", \.hls.segmentMs, .duration(500...20_000), "A segment ends at the first keyframe after this time.",
+                applies: .reload),
+            .make("hls.window", \.hls.windowMs, .duration(6_000...86_400_000), "How far back a viewer may seek.", applies: .reload),
+            .make(
+                "hls.maxBytes", \.hls.maxBytes, .size(1 << 20...8 << 30), "Memory that one stream's segments may take.", applies: .reload),
+            .make(
+                "hls.always", \.hls.always, .onOff, "Make segments also while nobody watches, so that the first viewer need not wait.",
+                applies: .reload),
 
-            .make("recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all."),
+            .make(
+                "recording.apps", \.recording.apps, .apps, "Apps whose streams are recorded whenever they are live; [*] is all.",
+                applies: .reload),
             .make(
                 "recording.directory", \.recording.directory, .optional(.path),
                 "Folder for recordings. Default: recordings in the data directory."
             ),
             .make(
-                "recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: the most that a crash loses."),
+                "recording.fragment", \.recording.fragmentMs, .duration(100...10_000), "Length of a fragment: the most that a crash loses.",
+                applies: .reload),
             .make(
                 "recording.fsync", \.recording.sync, .sync,
-                "When recordings are forced to disk: never, with each fragment (fragment), or at an interval such as 5s."
-            ),
+                "When recordings are forced to disk: never, with each fragment (fragment), or at an interval such as 5s.", applies: .reload),
             .make(
                 "recording.splitDuration", \.recording.splitDurationMs, .duration(0...(7 * day)),
-                "Length after which the next keyframe begins a new file; 0s: never."),
-            .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never."),
+                "Length after which the next keyframe begins a new file; 0s: never.", applies: .reload),
+            .make("recording.splitSize", \.recording.splitBytes, .size(0...(1 << 50)), "The same, by size; 0: never.", applies: .reload),
             .make(
                 "recording.retention", \.recording.retentionMs, .duration(0...(3_660 * day)),
-                "How long after its end a recording is deleted; 0s: never."),
-            .make("recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Most bytes of all recordings together; 0: no limit."),
-            .make("recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream."),
+                "How long after its end a recording is deleted; 0s: never.", applies: .reload),
+            .make(
+                "recording.quota", \.recording.quotaBytes, .size(0...(1 << 55)), "Most bytes of all recordings together; 0: no limit.",
+                applies: .reload),
+            .make(
+                "recording.talk", \.recording.talk, .onOff, "Record a room's talk in a file beside that of its stream.", applies: .reload),
             .make(
                 "recording.minFree", \.recording.minFreeBytes, .size(0...(1 << 50)),
-                "Free disk space to keep: with less, no recording and no picture is written."),
+                "Free disk space to keep: with less, no recording and no picture is written.", applies: .reload),
 
             .make(
                 "snapshots.interval", \.snapshots.intervalMs, .duration(0...day),
-                "How often a picture of each live stream is taken; 0s: never."
-            ),
+                "How often a picture of each live stream is taken; 0s: never.", applies: .reload),
             .make(
                 "snapshots.intervalByApp", \.snapshots.intervalByAppMs, .byApp(.duration(0...day), example: "live=10s"),
-                "The same for single apps, e.g. [live=10s, talk=0s]."),
-            .make("snapshots.keep", \.snapshots.keep, .count(1...1_000), "How many pictures are kept per stream, the newest."),
-            .make("snapshots.width", \.snapshots.width, .count(0...3_840), "Width of pictures in pixels; 0: as wide as the stream."),
+                "The same for single apps, e.g. [live=10s, talk=0s].", applies: .reload),
+            .make(
+                "snapshots.keep", \.snapshots.keep, .count(1...1_000), "How many pictures are kept per stream, the newest.",
+                applies: .reload),
+            .make(
+                "snapshots.width", \.snapshots.width, .count(0...3_840), "Width of pictures in pixels; 0: as wide as the stream.",
+                applies: .reload),
             .make(
                 "snapshots.directory", \.snapshots.directory, .optional(.path),
                 "Folder for pictures. Default: snapshots in the data directory."
             ),
             .make(
                 "snapshots.quota", \.snapshots.quotaBytes, .size(0...(1 << 50)),
-                "Most bytes of all pictures together; the oldest are deleted first. 0: no limit."),
+                "Most bytes of all pictures together; the oldest are deleted first. 0: no limit.", applies: .reload),
             .make(
-                "snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever."),
+                "snapshots.retention", \.snapshots.retentionMs, .duration(0...(3_660 * day)), "How long a picture is kept; 0s: for ever.",
+                applies: .reload),
             .make(
-                "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "open: all talkers are heard; ptt: one at a time."),
-            .make("talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time."),
+                "talk.mode", \.talk.settings.mode, .choice(TalkSettings.Mode.self), "open: all talkers are heard; ptt: one at a time.",
+                applies: .reload),
+            .make(
+                "talk.talkers", \.talk.settings.talkers, .count(TalkSettings.talkerRange), "Talkers of a room at a time.", applies: .reload),
             .make(
                 "talk.listeners", \.talk.settings.listeners, .count(TalkSettings.listenerRange),
-                "Listeners of a room's talk channel at a time."
-            ),
+                "Listeners of a room's talk channel at a time.", applies: .reload),
             .make(
                 "talk.maxOpen", \.talk.settings.maxOpen, .count(TalkSettings.talkerRange),
-                "Open microphones of a room at a time, in mode open."
-            ),
+                "Open microphones of a room at a time, in mode open.", applies: .reload),
             .make(
-                "talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange), "How long the floor may be held, in mode ptt."
-            ),
-            .make("talk.preempts", \.talk.settings.preempts, .onOff, "Let a higher role take the floor at once, in mode ptt."),
-            .make("talk.ducks", \.talk.settings.ducks, .onOff, "Lower the volume of the others for whoever is speaking."),
+                "talk.maxHold", \.talk.settings.maxHoldMs, .duration(TalkSettings.holdRange),
+                "How long the floor may be held, in mode ptt.", applies: .reload),
+            .make(
+                "talk.preempts", \.talk.settings.preempts, .onOff, "Let a higher role take the floor at once, in mode ptt.",
+                applies: .reload),
+            .make("talk.ducks", \.talk.settings.ducks, .onOff, "Lower the volume of the others for whoever is speaking.", applies: .reload),
             .make(
                 "talk.idle", \.talk.idleMs, .duration(FloorSettings.idleRange),
-                "How long the floor stays with somebody who sends nothing, in mode ptt."),
-            .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too."),
-            .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix."),
+                "How long the floor stays with somebody who sends nothing, in mode ptt.", applies: .reload),
+            .make("talk.always", \.talk.always, .onOff, "Open the channel in rooms that have not been live yet, too.", applies: .reload),
+            .make("talk.bitRate", \.talk.bitRate, .count(16_000...256_000), "Bits per second of a mix.", applies: .reload),
             .make(
                 "talk.maxQueue", \.talk.maxQueueMs, .duration(100...10_000),
                 "A listener further behind than this skips to what is said now."),
@@ -275,67 +316,17 @@ extension ConfigSetting {
             .make(
                 "metrics.streams", \.metrics.streams, .streamPatterns,
                 "Streams with figures of their own in /metrics, 200 at most; * stands for any text."),
-        ] + Self.apps + [
-            .make("limits.handshake", \.limits.handshakeMs, .duration(100...day), "Time for the handshake."),
-            .make("limits.connect", \.limits.connectMs, .duration(100...day), "Time from the handshake to the connect command."),
-            .make("limits.firstMedia", \.limits.firstMediaMs, .duration(100...day), "Time from publish to the first audio or video."),
-            .make(
-                "limits.videoMessage", \.limits.videoMessageBytes, .size(message),
-                "Largest video message, tag header not counted; a message has 16 MiB at most."),
-            .make("limits.audioMessage", \.limits.audioMessageBytes, .size(message), "Largest audio message, tag header not counted."),
-            .make("limits.dataMessage", \.limits.dataMessageBytes, .size(message), "Largest data or command message."),
-            .make("limits.partialMessages", \.limits.partialMessages, .count(1...65_600), "Unfinished messages per connection."),
-            .make("limits.partialBytes", \.limits.partialBytes, .size(message), "Bytes of unfinished messages per connection."),
-            .make(
-                "limits.messageBeforePublish", \.limits.messageBytesBeforePublish, .size(message),
-                "Largest message of a connection whose publish is not accepted yet."),
-            .make(
-                "limits.bytesBeforePublish", \.limits.bytesBeforePublish, .size((16 << 10)...(64 << 20)),
-                "Most bytes held for such a connection; while its publish is being decided, the server reads no further."),
-            .make("limits.streamName", \.limits.streamNameBytes, .size(1...4_096), "Longest app or stream name."),
-            .make(
-                "limits.memory", \.limits.memoryBytes, .optional(.size((16 << 20)...(1 << 50))),
-                "Memory for streams and connections: past it, caches are dropped, then new publishes and plays refused. Default: 60 % of RAM."
-            ),
-            .make(
-                "limits.frameQueue", \.limits.frameQueueBytes, .size((1 << 20)...(1 << 30)),
-                "Bytes of one stream's frames queued for remuxing or recording; past it, video is dropped up to the next keyframe."),
-            .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time."),
-            .make("limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address."),
-            .make("limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time."),
-            .make("limits.publishersTotal", \.limits.publishersTotal, .count(1...1_000_000), "Publishers at a time."),
-            .make(
-                "limits.lag", \.limits.lagMs, .duration(50...60_000),
-                "Lag of an event loop from which new viewers have to wait; after 2 s they are refused."),
-            .make(
-                "limits.publishesPerAddress", \.limits.publishesPerAddress, .count(1...1_000_000),
-                "Pushes that one address may begin per second; bursts may be ten times as large."),
-            .make(
-                "limits.publishesPerCredential", \.limits.publishesPerCredential, .count(1...1_000_000),
-                "The same for one credential: a token's subject, or a signed URL's stream."),
-            .make(
-                "limits.roomsPerAddress", \.limits.roomsPerAddress, .count(1...1_000_000),
-                "Rooms that pushes from one address may create per second; bursts may be twenty times as large."),
-            .make(
-                "limits.roomsPerCredential", \.limits.roomsPerCredential, .count(1...1_000_000), "The same for one credential."),
-            .make(
-                "limits.httpConnections", \.limits.httpConnections, .count(1...1_000_000),
-                "HTTP connections at a time, viewers and event feeds included; the last few are reserved for access.apiFrom."),
-            .make(
-                "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
-                "HTTP connections of one address, plus requests that trusted proxies forward for it; at most three quarters of all."),
-            .make("limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers."),
-            .make("limits.httpBody", \.limits.httpBodyMs, .duration(100...day), "Time from a request's headers to the end of its body."),
-            .make("limits.httpIdle", \.limits.httpIdleMs, .duration(100...day), "Time between an answer and the next request's headers."),
-
+        ] + Self.apps + Self.limits + [
             .make(
                 "drain.timeout", \.drain.timeoutMs, .duration(0...3_600_000),
-                "How long running pushes may go on after SIGTERM, while nobody new is let in. A second SIGTERM ends the wait."),
+                "How long running pushes may go on after SIGTERM or a call to drain, while nobody new is let in. A second SIGTERM ends the wait.",
+                applies: .reload),
             .make(
                 "drain.reconnectTo", \.drain.reconnectTo, .optional(.url("rtmp", "rtmps")),
-                "Where Enhanced RTMP clients are asked to connect again at SIGTERM; not set: where they connected before."),
+                "Where Enhanced RTMP clients are asked to connect again at a drain; not set: where they connected before.", applies: .reload
+            ),
 
-            .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged."),
+            .make("log.level", \.log.level, .choice(Logger.Level.self), "Least severe message that is logged.", applies: .reload),
             .make("log.format", \.log.format, .choice(ServerConfig.Log.Format.self), "Lines of text, or of JSON."),
         ]
 
@@ -353,14 +344,16 @@ extension ConfigSetting {
 extension ConfigSetting {
     static func make<Value: Sendable>(
         _ path: String, _ keyPath: any WritableKeyPath<ServerConfig, Value> & Sendable, _ kind: ConfigValueKind<Value>, _ help: String,
-        flag: String? = nil, isSecret: Bool = false
+        flag: String? = nil, isSecret: Bool = false, applies: Application = .restart
     ) -> ConfigSetting {
         ConfigSetting(
             path: path, help: help, flag: flag, expected: kind.expected, isList: kind.isList, isSecret: isSecret,
+            applies: applies,
             assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in
                 config[keyPath: keyPath] = try kind.read(values)
             },
-            values: { kind.write($0[keyPath: keyPath]) })
+            values: { kind.write($0[keyPath: keyPath]) },
+            copy: { $1[keyPath: keyPath] = $0[keyPath: keyPath] })
     }
 
     /// A setting of the rooms' policy, by ``RoomPolicy/Field/name``.
@@ -387,9 +380,11 @@ extension ConfigSetting {
             }
         return ConfigSetting(
             path: "rooms.policy.\(name)", help: help, flag: nil, expected: kind.expected, isList: false, isSecret: false,
+            applies: .reload,
             assign: { (values: [String], config: inout ServerConfig) throws(ValueProblem) in
                 field.set(&config.rooms.policy, try kind.read(values))
             },
-            values: { kind.write(field.get($0.rooms.policy)) })
+            values: { kind.write(field.get($0.rooms.policy)) },
+            copy: { field.set(&$1.rooms.policy, field.get($0.rooms.policy)) })
     }
 }

@@ -6,7 +6,7 @@ package import Relay
 package import RoomStore
 package import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 import Synchronization
 import Talk
 
@@ -14,7 +14,7 @@ import Talk
 package final class Talkback: Sendable {
     /// Mixes in Opus, under the same paths as those in AAC, which are ordinary streams.
     let opusMixes = StreamRegistry(isListed: false)
-    let config: ServerConfig.Talk
+    private let settings: Live<ServerConfig>
     let rooms: RoomRegistry
     let rules: AdmissionRules
     let streams: LiveStreams
@@ -26,9 +26,10 @@ package final class Talkback: Sendable {
     private let ended = Mutex(TalkTotals())
 
     package init(
-        _ config: ServerConfig.Talk, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ streams: LiveStreams, _ events: EventHub, log: Logger
+        _ settings: Live<ServerConfig>, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ streams: LiveStreams, _ events: EventHub,
+        log: Logger
     ) {
-        self.config = config
+        self.settings = settings
         self.rooms = rooms
         self.rules = rules
         self.streams = streams
@@ -36,6 +37,8 @@ package final class Talkback: Sendable {
         self.log = log
         self.clocks = (0..<max(1, min(streams.allLoops.count, 16))).map { _ in TalkClock() }
     }
+
+    var config: ServerConfig.Talk { self.settings.talk }
 
     package func registry(of codec: TalkCodec) -> StreamRegistry { codec == .opus ? self.opusMixes : self.streams.registry }
 

@@ -25,7 +25,7 @@ struct Earshot: AsyncParsableCommand {
                 name: "The server:",
                 subcommands: [
                     Serve.self, Config.self, APICommand.self, TokenCommand.self, KeysCommand.self, StoreCommand.self, DoctorCommand.self,
-                    HealthCommand.self,
+                    HealthCommand.self, ReloadCommand.self, DrainCommand.self,
                 ]),
             CommandGroup(
                 name: "Commands for a running server:",

@@ -12,12 +12,30 @@ enum LogOutput {
         signal(SIGPIPE, SIG_IGN)
         let format = config.format
         let writer = LineWriter(descriptor: STDERR_FILENO) { LineLogHandler.note($0, $1, format) }
-        LoggingSystem.bootstrap { _ in LineLogHandler(format: format, writer: writer, logLevel: .info) }
+        LoggingSystem.bootstrap { LineLogHandler(format: format, writer: writer, level: $0 == Self.label ? Self.level : LogLevel(.info)) }
         AtExit.flush(writer)
-        var logger = Logger(label: "earshot")
-        logger.logLevel = config.level
-        return logger
+        Self.level.set(config.level)
+        return Logger(label: Self.label)
     }
+
+    /// Of all loggers that were made from the server's, but for those with a level of their own.
+    private static let level = LogLevel(.info)
+    private static let label = "earshot"
+
+    static func set(_ level: Logger.Level) { self.level.set(level) }
+}
+
+/// The least severe level that is logged, for many loggers at once. Any thread, without a lock: asked for each line that might be written.
+final class LogLevel: Sendable {
+    private let place: Atomic<Int>
+
+    init(_ level: Logger.Level) { self.place = Atomic(Self.place(of: level)) }
+
+    var current: Logger.Level { Logger.Level.allCases[self.place.load(ordering: .relaxed)] }
+
+    func set(_ level: Logger.Level) { self.place.store(Self.place(of: level), ordering: .relaxed) }
+
+    private static func place(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
 /// Lets writers finish when the process ends by any call of exit. Any thread.
@@ -40,8 +58,19 @@ enum AtExit {
 struct LineLogHandler: LogHandler {
     let format: ServerConfig.Log.Format
     let writer: LineWriter
-    var logLevel: Logger.Level
+    let level: LogLevel
+    private var ownLevel: Logger.Level?
+    var logLevel: Logger.Level {
+        get { self.ownLevel ?? self.level.current }
+        set { self.ownLevel = newValue }
+    }
     var metadata: Logger.Metadata = [:]
+
+    init(format: ServerConfig.Log.Format, writer: LineWriter, level: LogLevel) {
+        self.format = format
+        self.writer = writer
+        self.level = level
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }

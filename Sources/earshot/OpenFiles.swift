@@ -9,8 +9,15 @@ enum OpenFiles {
     /// Raises the limit as far as allowed, fits the settings into it and logs that. Throws ``DescriptorShortage``.
     static func prepare(for limits: inout ServerConfig.Limits, _ log: Logger) throws {
         self.raiseLimit(log)
+        guard let limit = try self.fit(&limits, log) else { return }
+        self.growTable(to: limits.connections + limits.httpConnections, limit)
+    }
+
+    /// Fits the settings into the process's limit and logs that. Returns the limit; nil if it is unknown. Throws ``DescriptorShortage``.
+    @discardableResult
+    static func fit(_ limits: inout ServerConfig.Limits, _ log: Logger) throws -> rlimit? {
         var limit = rlimit()
-        guard getrlimit(self.resource, &limit) == 0 else { return }
+        guard getrlimit(self.resource, &limit) == 0 else { return nil }
         let plan = try DescriptorPlan(limit: Int(clamping: limit.rlim_cur), limits: limits, loops: System.coreCount)
         let reductions = plan.reductions(of: limits)
         if !reductions.isEmpty {
@@ -21,7 +28,7 @@ enum OpenFiles {
                 metadata: metadata)
         }
         plan.apply(to: &limits)
-        self.growTable(to: limits.connections + limits.httpConnections, limit)
+        return limit
     }
 
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }

@@ -47,6 +47,14 @@ struct ConfigFailure: Error, CustomStringConvertible {
     var description: String { "the configuration has mistakes:\n\(self.error)\nRun `earshot config print` to see every setting." }
 }
 
+/// A file that is being written, or lost its content: the defaults would be something else than what was meant.
+private struct EmptyConfigFile: Error, CustomStringConvertible {
+    let file: String
+    var description: String {
+        "\(self.file): holds no setting, but did at the start; expected the whole file (to return to defaults, restart)"
+    }
+}
+
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the server.")
 
@@ -60,7 +68,25 @@ struct Serve: AsyncParsableCommand {
         defer { AtExit.flushAll() }
         try OpenFiles.prepare(for: &config.limits, log)
         EventLoops.matchAvailableCores()
-        let server = try Server(config: config, log: log)
+        let reloading = Reloading(
+            read: { [settings = self.settings, first = loaded] in
+                if let file = settings.config { ConfigFile.waitUntilWritten(file) }
+                let loaded: LoadedConfig
+                do {
+                    loaded = try settings.load()
+                } catch let failure as ConfigFailure {
+                    // One line for each mistake, without what is for the terminal.
+                    throw failure.error
+                }
+                if let file = settings.config, first.isFromFile, !loaded.isFromFile {
+                    throw EmptyConfigFile(file: file)
+                }
+                var config = loaded.config
+                try OpenFiles.fit(&config.limits, log)
+                return config
+            },
+            setLogLevel: { LogOutput.set($0) })
+        let server = try Server(config: config, log: log, reloading: reloading)
         let addresses = try await server.bind()
         let code = await server.consoleCode()
         try await server.run { [config] in
@@ -81,8 +107,9 @@ struct Config: ParsableCommand {
         @OptionGroup var settings: SettingsOptions
 
         func run() throws {
-            _ = try self.settings.load()
+            let config = try self.settings.load().config
             print("The configuration is valid.")
+            for warning in ConfigWarnings.of(config) { Console.complain("warning: \(warning).") }
         }
     }
 

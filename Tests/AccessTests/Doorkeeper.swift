@@ -26,7 +26,7 @@ struct Doorkeeper: Sendable {
         configure(&config)
         let log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
         self.rules = AdmissionRules(
-            config: config, keys: keys, outbound: OutboundClient(config: config.outbound),
+            Live(config), Live(keys), outbound: OutboundClient(config: config.outbound),
             throttle: CredentialThrottle(FailureBuckets(burst: freeFailures)), log: log)
     }
 

@@ -181,7 +181,7 @@ import Testing
                 try await Self.take(machine, number, at: Self.startMs - 60_000 + Int64(number) * 1_000, unbound)
             }
             let pictures = PeriodicSnapshots(
-                machine.parts.config, machine.parts.rooms, machine.parts.streams, machine.parts.pushes, machine.parts.snapshots,
+                machine.parts.live, machine.parts.rooms, machine.parts.streams, machine.parts.pushes, machine.parts.snapshots,
                 log: machine.parts.log)
             await pictures.look(nowMs: 1)
             #expect(try await Self.pictures(machine).count == Self.count, "none is old")

@@ -20,10 +20,18 @@ import Testing
             let plain = try await TagClient.publish(to: server, "live/plain")
             let viewer = try await TagClient.play(from: server, "live/able")
             let parts = server.server.parts
-            let drain = Task { await Drain(parts, hearsSignals: false).run() }
+            let (api, operations) = (try await CheckedAPI(server), server.server.operations)
+            let over = LockedList<Bool>()
+            operations.follow(begun: { _ in }, over: { over.append(true) })
+            let begun = try await api.ok("POST", "server/drain", status: 202)
+            #expect(begun["pushes"].int == 2 && begun["asked"].int == 1 && (begun["secondsLeft"].double ?? 0) > 290, "\(begun)")
             try await eventually("the request") { able.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest } }
             let ready = try await HTTPAnswer.get("\(server.http)/readyz")
             #expect(ready.status == 503 && ready.text.contains("draining"), "\(ready.text)")
+            let again = try await api("POST", "server/drain", #"{"timeout":1}"#)
+            #expect(again.status == 409 && again.text.contains("2 pushes") && again.text.contains("s left"), "\(again.text)")
+            #expect(able.current.statuses.count { $0.code == StatusCode.connectReconnectRequest } == 1, "nothing is begun twice")
+            #expect(try await api.ok("GET", "server")["drain"]["pushes"].int == 2)
             #expect(!plain.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest })
             if let late = try? await RawClient.open(server.port) { try await eventually("the late one's end") { late.isClosed } }
             #expect(!able.current.isClosed && !plain.current.isClosed && !viewer.current.isClosed)
@@ -31,7 +39,7 @@ import Testing
             try await eventually("one push") { parts.pushes.count == 1 }
             #expect(!viewer.current.isClosed)
             await plain.close()
-            await drain.value
+            try await eventually("the end") { over.all == [true] }
             #expect(parts.pushes.count == 0)
             #expect(await server.lines.comes("Draining: nobody new", "asked=1", "pushes=2"))
             #expect(await server.lines.comes("Drained", "all pushes have ended"))

@@ -174,7 +174,7 @@ import Testing
                     }
                     _ = try await Certificate.make("second", in: directory)
                     earshot.process.send(SIGHUP)
-                    try await eventually("the reload") { earshot.process.errorsSoFar.contains("certificate reloaded") }
+                    try await eventually("the reload") { earshot.process.errorsSoFar.contains("certificate=\"read again\"") }
                     // Both certificates expire in two days; each load warns.
                     try await eventually("both warnings") {
                         earshot.process.errorsSoFar.components(separatedBy: "certificate.pem expires in ").count == 3
@@ -185,7 +185,7 @@ import Testing
                     #expect(https.text == "ok\n2" && https.errors.contains("CN=second"), "\(https.errors)")
                     try "broken".write(toFile: files.certificate, atomically: true, encoding: .utf8)
                     earshot.process.send(SIGHUP)
-                    try await eventually("the refusal") { earshot.process.errorsSoFar.contains("the old one stays") }
+                    try await eventually("the refusal") { earshot.process.errorsSoFar.contains("the running ones stay") }
                     #expect(try await Certificate.presented(on: port).contains("CN = second"))
                     #expect(try await push.outcome().status == 0)
                     let expected = try await PacketList.of(file: source)

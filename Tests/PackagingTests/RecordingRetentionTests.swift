@@ -28,7 +28,7 @@ import Testing
 
         func retention(_ ms: Int64 = 0, busy: Set<String> = []) -> RecordingRetention {
             RecordingRetention(
-                retentionMs: ms, folder: self.folder, budget: self.budget, rooms: self.rooms,
+                retentionMs: { ms }, folder: self.folder, budget: self.budget, rooms: self.rooms,
                 log: Logger(label: "earshot", factory: { _ in SwiftLogNoOpLogHandler() }), isBusy: { busy.contains($0) })
         }
 

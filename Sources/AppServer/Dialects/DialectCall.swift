@@ -76,7 +76,7 @@ final class DialectCall: Sendable {
     /// The server's addresses as this client calls them. Nil while the server starts.
     func publicAddress(_ request: Request) -> PublicAddress? {
         self.services.connections.addresses.map {
-            PublicAddress(config: self.services.config, addresses: $0, requestHost: request.head.authority)
+            PublicAddress(config: self.services.config.current, addresses: $0, requestHost: request.head.authority)
         }
     }
 

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import ServerConfiguration
+import Support
 
 /// The apps' pages and the scripts for their clients: plain files that are part of the program; no request to anywhere else. Any thread.
 ///

@@ -49,7 +49,9 @@ extension APIRoute {
         "listGatherings": .list, "getGathering": .gathering, "endGathering": .gathering, "kickFromGathering": .gathering,
         "pauseQueue": .gathering, "resumeQueue": .gathering, "removeFromQueue": .gathering, "makeChannelToken": .room,
         "listTokens": .server, "createToken": .server, "revokeToken": .server, "listAudit": .server,
-        "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getOpenAPI": .anyone,
+        "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getServer": .server, "reloadSettings": .server,
+        "drainServer": .server,
+        "reconnectSession": .thing, "reconnectViewers": .stream, "getOpenAPI": .anyone,
     ]
 
     /// Checks the path of a call with a token that has limits. Throws 403 for calls on the whole server, 404 for what is not the token's.

@@ -54,7 +54,7 @@ extension APIRoute {
             in: [Self.id.erased], type: "image/jpeg"
         ) { call in
             let id = try call.value(Self.id)
-            let files = SnapshotFiles(call.services.config)
+            let files = SnapshotFiles(call.services.config.current)
             guard let snapshot = try await call.rooms.snapshot(id), try await call.sees(snapshot.path),
                 let bytes = await DiskWork.run({ files.load(snapshot.file) })
             else { throw APIError.notFound("snapshot", id, field: "snapshotId") }

@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import Rooms
 import ServerConfiguration
+import Support
 
 /// A stream's play URLs, one per protocol.
 struct PlayURLs: Sendable {
@@ -38,6 +39,6 @@ extension APICall {
     /// The server's addresses for this caller. Throws 503 while the server starts.
     func publicAddress() throws -> PublicAddress {
         guard let addresses = self.services.connections.addresses else { throw APIError.unavailable("The server is starting.") }
-        return PublicAddress(config: self.services.config, addresses: addresses, requestHost: self.host)
+        return PublicAddress(config: self.services.config.current, addresses: addresses, requestHost: self.host)
     }
 }

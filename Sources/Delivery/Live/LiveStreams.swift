@@ -58,10 +58,13 @@ package final class LiveStreams: Sendable {
 
     package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
 
+    /// From now on nobody new is let in.
+    package func closeDoors() { self.isDraining.store(true, ordering: .relaxed) }
+
     /// From now on nobody new is let in, and those who can are asked to connect again, to `tcURL` or where they did. What runs goes on. Returns how
     /// many were asked.
     package func beginDrain(reconnectTo tcURL: String?) async -> Int {
-        self.isDraining.store(true, ordering: .relaxed)
+        self.closeDoors()
         var asked = 0
         for loop in self.loops.values {
             asked += (try? await loop.relay.eventLoop.submit { loop.askAllToReconnect(to: tcURL) }.get()) ?? 0

@@ -137,6 +137,15 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         Array(self.connections.values).count { $0.askToReconnect(to: tcURL) }
     }
 
+    /// Asks the matching connections. On the loop.
+    func ask(to tcURL: String?, where matches: (any LiveConnection) -> Bool) -> ReconnectOutcome {
+        var outcome = ReconnectOutcome()
+        for connection in self.connections.values.filter(matches) {
+            if connection.askToReconnect(to: tcURL) { outcome.asked += 1 } else { outcome.unable += 1 }
+        }
+        return outcome
+    }
+
     func closeAll(_ reason: CloseReason) {
         for connection in Array(self.connections.values) { connection.shutDown(reason) }
     }

@@ -29,10 +29,10 @@ package final class RoomAdmission: Sendable {
     /// The room of each push.
     package let pushes: ActivePushes
     package let streams: LiveStreams
-    private let settings: ServerConfig.Rooms
+    private let config: Live<ServerConfig>
 
     package init(
-        _ config: ServerConfig, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ memory: MemoryBudget, _ pushes: ActivePushes,
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ memory: MemoryBudget, _ pushes: ActivePushes,
         _ streams: LiveStreams
     ) {
         self.rooms = rooms
@@ -41,7 +41,7 @@ package final class RoomAdmission: Sendable {
         self.pushRates = PushRates(config.limits)
         self.pushes = pushes
         self.streams = streams
-        self.settings = config.rooms
+        self.config = config
     }
 
     // MARK: Publishers
@@ -71,7 +71,7 @@ package final class RoomAdmission: Sendable {
         }
     }
 
-    func takeover(of app: String) -> TakeoverRule { TakeoverRule(self.settings, app: app) }
+    func takeover(of app: String) -> TakeoverRule { TakeoverRule(self.config.rooms, app: app) }
 
     // MARK: Viewers
 
@@ -125,7 +125,7 @@ package final class RoomAdmission: Sendable {
     }
 
     private func mayCreateRoom(_ request: AdmissionRequest) -> Bool {
-        switch self.settings.autoCreate {
+        switch self.config.rooms.autoCreate {
         case .always: true
         case .never: false
         case .loopback: request.remote.map { CIDR.loopback.contains(address: $0) } ?? false

@@ -25,7 +25,8 @@ package final class Connections: Sendable {
     private let sessionIDs = Atomic<UInt64>(0)
     private let waiting = Atomic<Int>(0)
 
-    package init(_ config: ServerConfig, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
+    package init(_ settings: Live<ServerConfig>, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
+        let config = settings.current
         self.log = log
         self.closes = CloseLog { reason, count in
             log.info("More connections closed", metadata: ["reason": "\(reason.rawValue)", "connections": "\(count)"])
@@ -35,11 +36,20 @@ package final class Connections: Sendable {
         // Only some of HTTP's connections are viewers, and each counts as opening for a tenth of a second.
         self.httpGate = AcceptGate(
             limit: config.limits.httpConnections, pace: AcceptPace(pressures, factor: 4, openingMs: 100),
-            reserve: AcceptReserve(config), counters: self.counters, log: log)
+            reserve: AcceptReserve(settings), counters: self.counters, log: log)
         self.clients = ClientAddresses(trusted: config.access.trustedProxies, log: log)
         self.proxies = ProxyEntrance(
             from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs, clients: self.clients, counters: self.counters,
             flood: LogRateLimiter(), sweepers: sweepers, log: log)
+    }
+
+    /// Applies changed limits and proxies. Connections that are open stay.
+    package func set(_ config: ServerConfig) {
+        self.admission.set(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
+        self.rtmpGate.set(limit: config.limits.connections)
+        self.httpGate.set(limit: config.limits.httpConnections)
+        self.clients.set(trusted: config.access.trustedProxies)
+        self.proxies.set(from: config.access.proxyProtocolFrom, deadlineMs: config.limits.handshakeMs)
     }
 
     /// A new id for a connection that publishes or plays, as in `GET /sessions`.
@@ -69,10 +79,10 @@ extension AcceptReserve {
     private static let most = 16
 
     /// HTTP's reserve, for addresses that may call the API. Excludes proxies, whose clients show only later.
-    init(_ config: ServerConfig) {
-        let access = config.access
+    init(_ config: Live<ServerConfig>) {
         self.init(places: min(Self.most, max(2, config.limits.httpConnections / 32))) { peer in
-            access.apiFrom.contains(address: peer) && !access.proxyProtocolFrom.contains(address: peer)
+            let access = config.access
+            return access.apiFrom.contains(address: peer) && !access.proxyProtocolFrom.contains(address: peer)
                 && !access.trustedProxies.contains(address: peer)
         }
     }

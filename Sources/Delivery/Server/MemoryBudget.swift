@@ -35,6 +35,10 @@ package final class MemoryBudget: Sendable {
         self.ledger = MemoryLedger(limit: limits.memoryBytes ?? system.usualLimit)
     }
 
+    package func set(_ limits: ServerConfig.Limits, system: SystemMemory = SystemMemory()) {
+        self.ledger.set(limit: limits.memoryBytes ?? system.usualLimit)
+    }
+
     package var current: State { self.state.withLock { $0 } }
 
     /// The refusal for the client and the log.

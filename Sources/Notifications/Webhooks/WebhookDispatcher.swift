@@ -6,7 +6,7 @@ package import RoomStore
 import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
-import Support
+package import Support
 import Synchronization
 
 /// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
@@ -20,14 +20,13 @@ package final class WebhookDispatcher: Service, Sendable {
             _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
         ) async -> Result<OutboundAnswer, OutboundError>
 
-    private let config: ServerConfig.Webhooks
+    private let settings: Live<ServerConfig>
     private let rooms: RoomRegistry
     /// Called for each attempt, because ports are known only once they are open.
     private let sender: @Sendable () -> WebhookRequest.Sender
     private let post: Post
     private let clock: RoomClock
     private let eventLoop: any EventLoop
-    private let targets: Set<String>
     private let log: WebhookLog
     private let counters: Counters
     private let schedule = Mutex(WebhookSchedule())
@@ -40,16 +39,16 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, eventLoop: any EventLoop,
+        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender,
+        eventLoop: any EventLoop,
         clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
     ) {
-        self.config = config.webhooks
+        self.settings = settings
         self.rooms = rooms
         self.sender = sender
         self.post = post
         self.clock = clock
         self.eventLoop = eventLoop
-        self.targets = Set(config.webhooks.targets.map(\.id))
         self.log = log
         self.counters = counters
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -57,15 +56,19 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Sends by the server's own client.
     package convenience init(
-        config: ServerConfig, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient,
+        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender,
+        outbound: OutboundClient,
         counters: Counters, log: WebhookLog, eventLoop: any EventLoop
     ) {
         self.init(
-            config: config, rooms: rooms, sender: sender, eventLoop: eventLoop, clock: rooms.clock, counters: counters, log: log,
+            settings, rooms: rooms, sender: sender, eventLoop: eventLoop, clock: rooms.clock, counters: counters, log: log,
             post: { url, headers, body, timeout, pool in
                 await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: pool)
             })
     }
+
+    private var config: ServerConfig.Webhooks { self.settings.webhooks }
+    private var targets: Set<String> { Set(self.config.targets.map(\.id)) }
 
     /// Signals new events. Does not wait; any thread.
     package func wake() {

@@ -1,7 +1,7 @@
 package import Outbound
 package import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 
 /// A target's answer to a test call.
 package struct WebhookTestResult: Sendable, Equatable {
@@ -19,12 +19,12 @@ package struct WebhookTestResult: Sendable, Equatable {
 package final class WebhookTester: Sendable {
     package static let longestAnswer = 1_024
 
-    private let timeoutMs: Int64
+    private let config: Live<ServerConfig>
     private let sender: @Sendable () -> WebhookRequest.Sender
     private let outbound: OutboundClient
 
-    package init(_ config: ServerConfig.Webhooks, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient) {
-        self.timeoutMs = config.timeoutMs
+    package init(_ config: Live<ServerConfig>, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient) {
+        self.config = config
         self.sender = sender
         self.outbound = outbound
     }
@@ -35,7 +35,7 @@ package final class WebhookTester: Sendable {
         let begin = ContinuousClock.now
         let outcome = await self.outbound.post(
             url: hook.url, headers: request.headers.map { ($0.name, $0.value) }, body: Array(request.body.utf8),
-            timeout: .milliseconds(self.timeoutMs), pool: hook.target.id)
+            timeout: .milliseconds(self.config.webhooks.timeoutMs), pool: hook.target.id)
         let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
         switch outcome {
         case .success(let answer):

@@ -6,8 +6,8 @@ import Synchronization
 /// Limits recordings by quota and by the disk's required free space. Any thread; ``refusal(for:)`` asks the file system.
 package final class RecordingBudget: Sendable {
     private let folder: RecordingFolder
-    private let quotaBytes: Int64
-    private let minFreeBytes: Int64
+    private let quota: Atomic<Int64>
+    private let floor: Atomic<Int64>
     private let used = Atomic<Int64>(0)
     /// Something exceeded the quota. No recording begins until one is deleted, so that none starts just to fill the last bytes.
     private let isFull = Atomic<Bool>(false)
@@ -17,9 +17,19 @@ package final class RecordingBudget: Sendable {
 
     init(_ folder: RecordingFolder, _ settings: ServerConfig.Recording) {
         self.folder = folder
-        self.quotaBytes = Int64(settings.quotaBytes)
-        self.minFreeBytes = Int64(settings.minFreeBytes)
+        self.quota = Atomic(Int64(settings.quotaBytes))
+        self.floor = Atomic(Int64(settings.minFreeBytes))
     }
+
+    /// Applies a changed quota and floor. Recordings go on.
+    func set(_ settings: ServerConfig.Recording) {
+        self.quota.store(Int64(settings.quotaBytes), ordering: .relaxed)
+        self.floor.store(Int64(settings.minFreeBytes), ordering: .relaxed)
+        self.isFull.store(false, ordering: .relaxed)
+    }
+
+    private var quotaBytes: Int64 { self.quota.load(ordering: .relaxed) }
+    private var minFreeBytes: Int64 { self.floor.load(ordering: .relaxed) }
 
     /// Size of all recordings, in bytes.
     package var usedBytes: Int64 { self.used.load(ordering: .relaxed) }

@@ -4,7 +4,7 @@ import Rooms
 /// Decides which streams are recorded without a call. A value, owned by ``Recordings``.
 struct RecordingPolicy {
     /// Apps that rooms without a policy of their own are recorded in; "*" is every app.
-    private let apps: [String]
+    var apps: [String]
     /// Streams whose recording a call has stopped, by path. They are not recorded again while they live.
     private var held: [String: Held] = [:]
 

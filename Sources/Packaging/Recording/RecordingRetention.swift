@@ -7,7 +7,7 @@ import Synchronization
 /// Deletes recordings: by call, and those that are older than the settings allow. Any thread; blocks no event loop.
 package final class RecordingRetention: Sendable {
     /// 0: recordings are kept for ever.
-    private let retentionMs: Int64
+    private let kept: @Sendable () -> Int64
     private let folder: RecordingFolder
     private let budget: RecordingBudget
     private let rooms: RoomRegistry
@@ -22,16 +22,18 @@ package final class RecordingRetention: Sendable {
     private static let longestPauseMs: Int64 = 20_000
 
     init(
-        retentionMs: Int64, folder: RecordingFolder, budget: RecordingBudget, rooms: RoomRegistry, log: Logger,
+        retentionMs: @escaping @Sendable () -> Int64, folder: RecordingFolder, budget: RecordingBudget, rooms: RoomRegistry, log: Logger,
         isBusy: @escaping @Sendable (String) -> Bool
     ) {
-        self.retentionMs = retentionMs
+        self.kept = retentionMs
         self.folder = folder
         self.budget = budget
         self.rooms = rooms
         self.log = log
         self.isBusy = isBusy
     }
+
+    private var retentionMs: Int64 { self.kept() }
 
     /// Milliseconds between checks for old recordings.
     var pauseMs: Int64 { min(Self.longestPauseMs, max(1_000, self.retentionMs / 2)) }
@@ -57,13 +59,14 @@ package final class RecordingRetention: Sendable {
 
     /// Deletes recordings older than the settings allow. `nowMs` is room time, like the recordings' own times.
     func forget(nowMs: Int64, steadyMs: Int64) async {
-        guard self.retentionMs > 0 else { return }
+        let retentionMs = self.retentionMs
+        guard retentionMs > 0 else { return }
         do {
-            let old = try await self.rooms.recordings(endedBefore: nowMs - self.retentionMs, limit: Self.batch)
+            let old = try await self.rooms.recordings(endedBefore: nowMs - retentionMs, limit: Self.batch)
             guard !old.isEmpty else { return }
             // A wrong clock that was believed for long deletes some recordings, not all.
             let held = try await self.rooms.recordingCount()
-            let allowed = self.share.withLock { $0.allowance(held: held, retentionMs: self.retentionMs, steadyMs: steadyMs) }
+            let allowed = self.share.withLock { $0.allowance(held: held, retentionMs: retentionMs, steadyMs: steadyMs) }
             for (index, recording) in old.enumerated() {
                 // Old recordings beyond the allowance go at once when new ones find no space.
                 if index >= allowed, await !DiskWork.run({ [budget] in budget.needsRoom }) { break }

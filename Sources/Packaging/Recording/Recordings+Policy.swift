@@ -3,6 +3,7 @@ import Logging
 package import Relay
 package import RoomStore
 package import Rooms
+package import ServerConfiguration
 import Synchronization
 
 /// Recordings without a call: by ``RecordingPolicy``, and retries of failed ones.
@@ -20,6 +21,23 @@ extension Recordings {
         }
         if isDue {
             self.heads.add(stream, of: self.streams.registry, limitBytes: self.frameQueueBytes, ledger: self.ledger)
+        }
+    }
+
+    /// Applies changed settings, to streams that are live as well. Parts of recordings that have begun keep their form.
+    package func apply(_ settings: ServerConfig.Recording, inRooms live: Set<RoomID>) {
+        self.budget.set(settings)
+        let new = RecordingPolicy(apps: settings.apps)
+        let old = self.state.withLock { state in
+            defer { state.policy.apps = settings.apps }
+            return RecordingPolicy(apps: state.policy.apps)
+        }
+        guard old.apps != new.apps else { return }
+        Task {
+            // One after another: each reads its room.
+            for roomID in live {
+                await self.policyChanged(of: roomID) { old.isWanted($0, $1) != new.isWanted($0, $1) }
+            }
         }
     }
 
@@ -71,10 +89,12 @@ extension Recordings {
     }
 
     /// Applies a room's new policy at once to streams that are live.
-    private func policyChanged(of id: RoomID) async {
+    private func policyChanged(
+        of id: RoomID, where isConcerned: (_ app: String, _ record: RoomPolicy.Record) -> Bool = { _, _ in true }
+    ) async {
         do {
             let room = try await self.rooms.room(id.rawValue)
-            for slot in room.slots {
+            for slot in room.slots where isConcerned(slot.app, room.policy.record) {
                 let path = slot.path.description
                 if self.isWanted(slot.app, room.policy.record) {
                     // A new policy overrides an earlier stop.

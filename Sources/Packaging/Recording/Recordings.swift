@@ -4,7 +4,7 @@ package import Relay
 package import RoomStore
 package import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 import Synchronization
 
 /// Starts and stops recorders, by call and by policy. Any thread.
@@ -16,13 +16,11 @@ package final class Recordings: Sendable {
     package let budget: RecordingBudget
     package let retention: RecordingRetention
     let finisher: RecordingFinisher
-    private let settings: ServerConfig.Recording
+    private let config: Live<ServerConfig>
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
     let log: Logger
-    /// Bytes of frames that may wait for one recorder.
-    let frameQueueBytes: Int
     private let talk: any RoomTalk
     let state: Mutex<State>
     /// First frames of streams whose recorders are about to begin.
@@ -50,24 +48,28 @@ package final class Recordings: Sendable {
     }
 
     package init(
-        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, talk: any RoomTalk, log: Logger
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, talk: any RoomTalk, log: Logger
     ) {
-        self.settings = config.recording
+        self.config = config
         self.streams = streams
         self.ledger = ledger
         self.talk = talk
-        self.frameQueueBytes = config.limits.frameQueueBytes
-        self.folder = RecordingFolder(config)
+        self.folder = RecordingFolder(config.current)
         self.budget = RecordingBudget(self.folder, config.recording)
         self.rooms = rooms
         self.log = log
         let finisher = RecordingFinisher(folder: self.folder, budget: self.budget, rooms: rooms, log: log)
         self.finisher = finisher
         self.retention = RecordingRetention(
-            retentionMs: config.recording.retentionMs, folder: self.folder, budget: self.budget, rooms: rooms, log: log,
+            retentionMs: { config.recording.retentionMs }, folder: self.folder, budget: self.budget, rooms: rooms, log: log,
             isBusy: { finisher.isBusy(with: $0) })
         self.state = Mutex(State(policy: RecordingPolicy(apps: config.recording.apps)))
     }
+
+    /// Bytes of frames that may wait for one recorder.
+    var frameQueueBytes: Int { self.config.limits.frameQueueBytes }
+
+    private var settings: ServerConfig.Recording { self.config.recording }
 
     // MARK: What is recorded
 

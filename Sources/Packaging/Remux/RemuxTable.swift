@@ -5,12 +5,12 @@ package import Relay
 package import RoomStore
 import Rooms
 package import ServerConfiguration
-import Support
+package import Support
 import Synchronization
 
 /// The running remuxers, by stream. Any thread.
 package final class RemuxTable: Sendable {
-    let config: ServerConfig
+    let config: Live<ServerConfig>
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
@@ -24,7 +24,7 @@ package final class RemuxTable: Sendable {
     private let rows = Mutex<[String: StreamRemuxer]>([:])
 
     package init(
-        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, log: Logger,
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, log: Logger,
         isPlayed: @escaping @Sendable (String) -> Bool
     ) {
         self.config = config

@@ -8,7 +8,7 @@ package import RoomStore
 import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
-import Support
+package import Support
 
 /// Takes snapshots of live streams at the configured intervals, stores them and reports them.
 ///
@@ -20,7 +20,7 @@ actor PeriodicSnapshots {
     private let pushes: ActivePushes
     private let maker: SnapshotMaker
     private let log: Logger
-    private let settings: ServerConfig.Snapshots
+    private let config: Live<ServerConfig>
     private let files: SnapshotFiles
     private var progress: [String: Progress] = [:]
     private var forgetAtMs: Int64 = 0
@@ -41,16 +41,19 @@ actor PeriodicSnapshots {
     private static let forgetBatch = 100
 
     init(
-        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker, log: Logger
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
+        log: Logger
     ) {
         self.rooms = rooms
         self.streams = streams
         self.pushes = pushes
         self.maker = maker
         self.log = log
-        self.settings = config.snapshots
+        self.config = config
         self.files = SnapshotFiles(config)
     }
+
+    private var settings: ServerConfig.Snapshots { self.config.snapshots }
 
     /// Takes the snapshots that are due. Call about twice a second.
     func look(nowMs: Int64) async {
@@ -151,7 +154,8 @@ package struct SnapshotService: Service {
     private let snapshots: PeriodicSnapshots
 
     package init(
-        _ config: ServerConfig, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker, log: Logger
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
+        log: Logger
     ) {
         self.snapshots = PeriodicSnapshots(config, rooms, streams, pushes, maker, log: log)
     }

@@ -1,25 +1,33 @@
 import LibC
 import NIOCore
 package import ServerConfiguration
+import Support
 
 /// Snapshot files, laid out like recordings. A value; its calls block.
 package struct SnapshotFiles: Sendable {
     package let folder: RecordingFolder
     /// Free space to keep on the disk, the same as for recordings.
-    private let minFreeBytes: Int64
+    private let minFree: @Sendable () -> Int64
 
     /// More bytes than a picture of the largest width ever has.
     private static let largest = 32 << 20
 
-    package init(_ config: ServerConfig) {
+    init(_ live: Live<ServerConfig>) {
+        self.init(live.current) { Int64(live.recording.minFreeBytes) }
+    }
+
+    package init(_ config: ServerConfig) { self.init(config) { Int64(config.recording.minFreeBytes) } }
+
+    private init(_ config: ServerConfig, _ minFree: @escaping @Sendable () -> Int64) {
         self.folder = RecordingFolder(path: config.snapshots.directory ?? "\(config.data.directory)/snapshots")
-        self.minFreeBytes = Int64(config.recording.minFreeBytes)
+        self.minFree = minFree
     }
 
     /// Writes the whole file or none. Returns nil on success.
     func save(_ bytes: ByteBuffer, as file: String) -> RecordingFolder.Failure? {
         let path = self.folder.absolute(file)
-        if self.minFreeBytes > 0, let free = self.folder.freeBytes, free - Int64(bytes.readableBytes) < self.minFreeBytes {
+        let minFreeBytes = self.minFree()
+        if minFreeBytes > 0, let free = self.folder.freeBytes, free - Int64(bytes.readableBytes) < minFreeBytes {
             return RecordingFolder.Failure(operation: "write", path: path, code: ENOSPC)
         }
         do throws(RecordingFolder.Failure) {

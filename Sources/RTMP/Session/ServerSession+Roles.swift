@@ -26,7 +26,7 @@ extension ServerSession {
     package mutating func askToReconnect(to tcURL: String?) -> Bool {
         guard self.mayReconnect else { return false }
         self.status(
-            0, Status(StatusCode.connectReconnectRequest, "The server is about to end; please connect again."),
+            0, Status(StatusCode.connectReconnectRequest, "The server asks you to connect again."),
             tcURL.map { [AMF0Property(name: "tcUrl", value: .string($0))] } ?? [])
         return true
     }

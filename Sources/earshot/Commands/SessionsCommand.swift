@@ -5,18 +5,19 @@ import Rooms
 struct SessionsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "List connections, look at one, or end one.",
+        abstract: "List connections, look at one, end one, or ask its client to connect again.",
         discussion: """
             EXAMPLES
               earshot sessions list --stream live/r1
               earshot sessions list --sort behind --limit 10
               earshot sessions show 42
               earshot sessions kick 42
+              earshot sessions reconnect 42 --to rtmp://other.example.com/live
               earshot sessions trace 42
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Show.self, Kick.self, Trace.self],
+        subcommands: [List.self, Show.self, Kick.self, Reconnect.self, Trace.self],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
@@ -110,6 +111,23 @@ struct SessionsCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             let session = self.session
             try self.options.report(try await api.delete(["sessions", "\(session)"])) { _ in "session \(session) is ended" }
+        }
+    }
+
+    struct Reconnect: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ask a client to connect again, here or elsewhere.",
+            discussion: "Only clients of Enhanced RTMP that have said that they can (capsEx 1). `earshot sessions kick` ends any other.")
+        @Argument(help: ArgumentHelp("Its number, as in the list.", valueName: "ID")) var session: UInt64
+        @Option(help: ArgumentHelp("Where to connect. (default: where it did before)", valueName: "URL")) var to: String?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let session = self.session
+            let body = self.to.map { ["tcUrl": JSONValue.string($0)] } ?? [:]
+            try self.options.report(try await api.post(["sessions", "\(session)", "reconnect"], body)) { _ in
+                "the client of session \(session) is asked to connect again\(self.to.map { " to \($0)" } ?? "")"
+            }
         }
     }
 }

@@ -128,7 +128,8 @@ import Testing
         let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
         #expect(
             live == [
-                "dropStream", "changeFloor", "endGathering", "kickFromGathering", "pauseQueue", "resumeQueue", "removeFromQueue",
+                "dropStream", "reconnectSession", "reconnectViewers", "changeFloor", "endGathering", "kickFromGathering", "pauseQueue",
+                "resumeQueue", "removeFromQueue", "reloadSettings", "drainServer",
             ])
         #expect(APIRoute.all.allSatisfy { $0.method == .post || $0.effect == .nothing })
     }

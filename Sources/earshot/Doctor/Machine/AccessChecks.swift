@@ -7,32 +7,14 @@ enum AccessChecks {
         [self.doors(config), self.proxies(config)]
     }
 
-    /// Whether an address that is nobody's network in particular is let in (RFC 5737 §3, RFC 3849 §2: documentation).
-    private static func admitsEverybody(_ networks: [CIDR]) -> Bool {
-        networks.contains(address: [203, 0, 113, 7])
-            || networks.contains(address: [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 7, count: 12))
-    }
-
-    private static func isPublic(_ address: HostPort?) -> Bool {
-        guard let address else { return false }
-        let host = address.host.lowercased()
-        if host == "localhost" { return false }
-        guard let bytes = IPText.v4(host) ?? IPText.v6(host) else { return true }
-        return !CIDR.loopback.contains(address: bytes)
-    }
-
     private static func doors(_ config: ServerConfig) -> DoctorResult {
         let name = "public addresses"
-        let listeners = [
-            ("rtmp.listen", Optional(config.rtmp.listen)), ("http.listen", config.http.listen), ("rtmps.listen", config.rtmps.address),
-            ("https.listen", config.httpsAddress),
-        ]
-        let open = listeners.filter { self.isPublic($0.1) }
+        let open = ConfigWarnings.publicPorts(config)
         guard !open.isEmpty else { return .pass(name, "none: every port listens on this machine only") }
-        let where_ = open.map(\.0).joined(separator: ", ") + " beyond this machine"
-        let publish = self.admitsEverybody(config.access.publishFrom) && config.hooks.onPublish == nil
-        let play = self.admitsEverybody(config.access.playFrom) && config.hooks.onPlay == nil
-        let api = self.admitsEverybody(config.access.apiFrom)
+        let where_ = open.joined(separator: ", ") + " beyond this machine"
+        let publish = ConfigWarnings.admitsEverybody(config.access.publishFrom) && config.hooks.onPublish == nil
+        let play = ConfigWarnings.admitsEverybody(config.access.playFrom) && config.hooks.onPlay == nil
+        let api = ConfigWarnings.admitsEverybody(config.access.apiFrom)
         if publish {
             return .fail(
                 name, "\(where_), and access.publishFrom lets everybody push without a credential",
@@ -51,10 +33,10 @@ enum AccessChecks {
         let name = "proxies"
         let access = config.access
         var problems: [String] = []
-        if self.admitsEverybody(access.trustedProxies) {
+        if ConfigWarnings.admitsEverybody(access.trustedProxies) {
             problems.append("access.trustedProxies believes everybody's X-Forwarded-For: any client can claim any address")
         }
-        if self.admitsEverybody(access.proxyProtocolFrom) {
+        if ConfigWarnings.admitsEverybody(access.proxyProtocolFrom) {
             problems.append("access.proxyProtocolFrom is everybody: any client can claim any address, and none without the header gets in")
         }
         guard problems.isEmpty else {

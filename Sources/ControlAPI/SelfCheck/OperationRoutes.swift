@@ -1,0 +1,159 @@
+import Delivery
+import HTTPServer
+import HTTPTypes
+import Listening
+import Rooms
+import ServerConfiguration
+import Support
+
+extension APIRoute {
+    private static let timeout = Input(
+        "timeout", .seconds(0...3_600_000), "Seconds that running pushes may go on at most. Not set: the setting drain.timeout.")
+    private static let tcURL = Input(
+        "tcUrl", .reconnectURL, "Where clients of Enhanced RTMP are asked to connect again. Not set: the setting drain.reconnectTo.")
+
+    /// Calls about the server's run.
+    static let operations: [APIRoute] = [
+        APIRoute(
+            .get, "/server", "getServer", .server, .ops, "Look up how the server itself does: ready, draining, settings that wait.",
+            answers: ServerStatus.outputType
+        ) { call in try await ServerStatus(call.services) },
+        APIRoute(
+            .post, "/server/reload", "reloadSettings", .server, .ops,
+            "Read the settings and the certificate again. Applies what can be applied while running; a wrong file changes nothing.",
+            answers: ReloadReport.outputType, failures: [.conflict]
+        ) { call in
+            switch await (try call.services.runs()).reload(by: call.actor.name) {
+            case .success(let report): return report
+            case .failure(let refusal): throw APIError(refusal)
+            }
+        },
+        APIRoute(
+            .post, "/server/drain", "drainServer", .server, .ops,
+            """
+            End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
+            and when the time has passed the rest is ended, too.
+            """,
+            body: [Self.timeout.erased, Self.tcURL.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
+        ) { call in
+            let runs = try call.services.runs()
+            switch await runs.drain(timeoutMs: call[Self.timeout], reconnectTo: call[Self.tcURL], by: call.actor.name) {
+            case .begun(let state): return state
+            case .alreadyUnderWay(let state):
+                throw APIError.wrongState(
+                    "The server is draining already; \(state.words). Nothing was begun twice.", state: "draining", allowed: ["running"])
+            }
+        },
+    ]
+}
+
+extension InputType<String> {
+    /// An RTMP URL, as the setting drain.reconnectTo takes.
+    static var reconnectURL: InputType {
+        InputType.text(length: 1...1_024).example("rtmp://live.example.com/live").map { (url: String) throws(BrokenRule) in
+            let address = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+            guard address.count == 3, ["rtmp:", "rtmps:"].contains(address[0].lowercased()), address[1].isEmpty,
+                let first = address[2].first, first != "/", url.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7F })
+            else { throw BrokenRule("expected an address such as rtmp://live.example.com/live") }
+            return url
+        }
+    }
+}
+
+extension DrainState {
+    /// "2 pushes, 5 viewers, 588 s left"
+    var words: String {
+        "\(self.pushes) \(self.pushes == 1 ? "push" : "pushes"), \(self.viewers) \(self.viewers == 1 ? "viewer" : "viewers"),"
+            + " \((self.leftMs + 999) / 1_000) s left at most"
+    }
+
+    static let outputType = OutputType<DrainState>.object(
+        "Drain",
+        [
+            .field("secondsLeft", .seconds, "Seconds until the rest is ended, at most.", \.leftMs),
+            .field("pushes", .count, "Pushes that still run.", \.pushes),
+            .field("viewers", .count, "Their viewers.", \.viewers),
+            .field("asked", .count, "Clients that were asked to connect again.", \.asked),
+        ])
+}
+
+extension ConfigChange.Setting {
+    static let outputType = OutputType<ConfigChange.Setting>.object(
+        "ChangedSetting",
+        [
+            .field("setting", .text, "Its path, such as limits.connections.", \.path),
+            .field("from", .nullable(.text), "The former value; null when not set, and for secrets and URLs that may hold one.", \.from),
+            .field("to", .nullable(.text), "The new value; null when not set, and for secrets and URLs that may hold one.", \.to),
+        ])
+}
+
+extension ReloadReport {
+    static let outputType = OutputType<ReloadReport>.object(
+        "Reload",
+        [
+            .field("applied", .list(ConfigChange.Setting.outputType), "Changed settings that are in force now.", \.change.applied),
+            .field(
+                "needRestart", .list(ConfigChange.Setting.outputType),
+                "Changed settings whose former values stay in force until a restart.", \.change.waiting),
+            .field("certificate", .flag, "Whether the certificate was read again; false: there is none.", \.hasCertificate),
+            .field("warnings", .list(.text), "What is allowed and probably not meant.", \.warnings),
+        ])
+}
+
+extension APIError {
+    fileprivate init(_ refusal: ReloadRefusal) {
+        switch refusal {
+        case .busy:
+            self.init(.conflict, .conflict, "Another reload is under way; try again when it has ended.")
+        case .mistakes(let all):
+            self.init(
+                .conflict, .conflict,
+                "The settings were not reloaded, the running ones stay: \(all.prefix(8).joined(separator: "; "))"
+                    + (all.count > 8 ? "; and \(all.count - 8) more" : ""))
+            self.rule = "expected settings that earshot config check accepts"
+        }
+    }
+}
+
+extension APIServices {
+    /// Throws 503 in a process that only has the server's parts.
+    func runs() throws(APIError) -> any ServerOperations {
+        guard let operations = self.operations else { throw .unavailable("This server cannot be reloaded or drained by calls.") }
+        return operations
+    }
+}
+
+/// How the server itself does.
+struct ServerStatus: Sendable {
+    let problem: String?
+    let drain: DrainState?
+    let pushes: Int
+    let viewers: Int
+    let reloadedAtMs: Int64?
+    let waiting: [ConfigChange.Setting]
+
+    init(_ services: APIServices) async throws(APIError) {
+        let runs = try services.runs()
+        self.problem = await runs.problem()
+        self.drain = runs.drainState
+        self.pushes = services.connections.admission.current.publishers
+        self.viewers = services.streams.viewers
+        self.reloadedAtMs = runs.reloadedAtMs
+        self.waiting = runs.waitingSettings
+    }
+
+    static let outputType = OutputType<ServerStatus>.object(
+        "Server",
+        [
+            .field("version", .text, "Its version.") { _ in ServerVersion.text },
+            .field("ready", .flag, "Whether new pushes and plays may begin.") { $0.problem == nil },
+            .field("problem", .nullable(.text), "Why not; null when they may.", \.problem),
+            .field("drain", .nullable(DrainState.outputType), "The drain under way; null without.", \.drain),
+            .field("publishers", .count, "Publishers now.", \.pushes),
+            .field("viewers", .count, "Viewers now.", \.viewers),
+            .field("reloadedAt", .nullable(.instant), "When the settings were last reloaded; null: not since the start.", \.reloadedAtMs),
+            .field(
+                "needRestart", .list(ConfigChange.Setting.outputType),
+                "Settings that had changed at the last reload, and whose former values stay in force until a restart.", \.waiting),
+        ])
+}

@@ -1,0 +1,35 @@
+import NIOCore
+import Relay
+
+/// What came of asking clients to connect again.
+package struct ReconnectOutcome: Sendable, Equatable {
+    package var asked = 0
+    /// Clients that have not said that they can.
+    package var unable = 0
+
+    package init() {}
+}
+
+extension LiveControl {
+    /// Asks one connection's client to connect again, to `tcURL` or where it did. Nil: there is no such connection.
+    package func askToReconnect(_ id: UInt64, to tcURL: String?) async -> ReconnectOutcome? {
+        let outcome = await self.ask(to: tcURL) { $0.id == id }
+        return outcome == ReconnectOutcome() ? nil : outcome
+    }
+
+    /// Asks all who play the stream.
+    package func askViewersToReconnect(of path: String, to tcURL: String?) async -> ReconnectOutcome {
+        await self.ask(to: tcURL) { connection in connection.snapshot().viewers.contains { $0.path == path } }
+    }
+
+    private func ask(to tcURL: String?, where matches: @escaping @Sendable (any LiveConnection) -> Bool) async -> ReconnectOutcome {
+        var sum = ReconnectOutcome()
+        for loop in self.streams.allLoops {
+            // A loop that is gone has no connections.
+            guard let one = try? await loop.relay.eventLoop.submit({ loop.ask(to: tcURL, where: matches) }).get() else { continue }
+            sum.asked += one.asked
+            sum.unable += one.unable
+        }
+        return sum
+    }
+}

@@ -1,0 +1,142 @@
+import Access
+package import ControlAPI
+import Delivery
+import HTTPServer
+import Listening
+package import Logging
+package import ServerConfiguration
+import Support
+import Synchronization
+
+/// How a process reads its settings again. A value; `read` blocks.
+package struct Reloading: Sendable {
+    /// Throws an error whose description names all mistakes.
+    let read: @Sendable () throws -> ServerConfig
+    /// Applies `log.level` to all loggers.
+    let setLogLevel: @Sendable (Logger.Level) -> Void
+
+    package init(read: @escaping @Sendable () throws -> ServerConfig, setLogLevel: @escaping @Sendable (Logger.Level) -> Void) {
+        self.read = read
+        self.setLogLevel = setLogLevel
+    }
+}
+
+/// Reload and drain of a whole server. Any thread.
+package final class Operations: ServerOperations {
+    private struct State {
+        var isReloading = false
+        var waiting: [ConfigChange.Setting] = []
+        var reloadedAtMs: Int64?
+    }
+
+    private let parts: ServerParts
+    private let certificate: CertificateStore?
+    private let http: HTTPServerChannel.Shared
+    private let reloading: Reloading?
+    private let drain: ServerDrain
+    private let state = Mutex(State())
+
+    init(_ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, reloading: Reloading?) {
+        self.parts = parts
+        self.certificate = certificate
+        self.http = http
+        self.reloading = reloading
+        self.drain = ServerDrain(parts)
+    }
+
+    // MARK: Drain
+
+    package var drainState: DrainState? { self.drain.current }
+
+    package func drain(timeoutMs: Int64?, reconnectTo: String?, by who: String) async -> DrainStart {
+        await self.drain.begin(timeoutMs: timeoutMs, reconnectTo: reconnectTo, by: who, isByCall: true)
+    }
+
+    func signalled() async { await self.drain.signalled() }
+
+    func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
+        self.drain.follow(begun: begun, over: over)
+    }
+
+    package func problem() async -> String? { await self.parts.readiness.problem() }
+
+    // MARK: Reload
+
+    package var waitingSettings: [ConfigChange.Setting] { self.state.withLock { $0.waiting } }
+    package var reloadedAtMs: Int64? { self.state.withLock { $0.reloadedAtMs } }
+
+    package func reload(by who: String) async -> Result<ReloadReport, ReloadRefusal> {
+        let mayBegin = self.state.withLock { state in
+            defer { state.isReloading = true }
+            return !state.isReloading
+        }
+        guard mayBegin else { return .failure(.busy) }
+        let outcome = await DiskWork.run { self.reloadNow() }
+        self.state.withLock { $0.isReloading = false }
+        self.log(outcome, by: who)
+        return outcome
+    }
+
+    /// Everything is read and checked before anything is changed. Blocks.
+    private func reloadNow() -> Result<ReloadReport, ReloadRefusal> {
+        do {
+            let change = self.parts.config.adopting(try self.reloading?.read() ?? self.parts.config)
+            let tls = try self.readCertificate(change.config)
+            let keys = try KeyRing.load(config: change.config)
+            self.parts.apply(change.config, keys)
+            self.http.set(HTTPLimits(change.config.limits), change.config.access)
+            self.reloading?.setLogLevel(change.config.log.level)
+            if let tls { self.certificate?.use(tls) }
+            self.state.withLock { state in
+                state.waiting = change.waiting
+                state.reloadedAtMs = WallClock.ms
+            }
+            return .success(ReloadReport(change: change, hasCertificate: tls != nil, warnings: ConfigWarnings.of(change.config)))
+        } catch {
+            let lines = "\(error)".split(separator: "\n").map(String.init)
+            return .failure(.mistakes(lines))
+        }
+    }
+
+    /// Nil without TLS.
+    private func readCertificate(_ config: ServerConfig) throws -> CertificateStore.Contexts? {
+        guard self.certificate != nil, let path = config.rtmps.certificate, let key = config.rtmps.key else { return nil }
+        do {
+            return try CertificateStore.read(certificatePath: path, keyPath: key)
+        } catch {
+            throw CertificateProblem(
+                description:
+                    "rtmps.certificate, rtmps.key: \(path) and \(key) cannot be used: \(error); expected a PEM certificate and its key")
+        }
+    }
+
+    private struct CertificateProblem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private func log(_ outcome: Result<ReloadReport, ReloadRefusal>, by who: String) {
+        let log = self.parts.log
+        switch outcome {
+        case .success(let report):
+            var metadata: Logger.Metadata = ["by": "\(who)"]
+            if !report.change.applied.isEmpty { metadata["applied"] = "\(Self.list(report.change.applied))" }
+            if report.hasCertificate { metadata["certificate"] = "read again" }
+            log.info(
+                report.change.applied.isEmpty ? "Settings reloaded: none to apply has changed" : "Settings reloaded", metadata: metadata)
+            if !report.change.waiting.isEmpty {
+                log.warning(
+                    "Changed settings need a restart; their former values stay",
+                    metadata: ["settings": "\(Self.list(report.change.waiting))"])
+            }
+            for warning in report.warnings { log.warning("Open to all: \(warning)") }
+            if report.hasCertificate { self.certificate?.warn(log) }
+        case .failure(.busy):
+            log.warning("A reload is under way; this one is left out", metadata: ["by": "\(who)"])
+        case .failure(.mistakes(let all)):
+            log.error(
+                "Settings not reloaded, the running ones stay", metadata: ["by": "\(who)", "error": "\(all.joined(separator: "; "))"])
+        }
+    }
+
+    private static func list(_ settings: [ConfigChange.Setting]) -> String { settings.map(\.description).joined(separator: ", ") }
+}

@@ -1,0 +1,127 @@
+import ControlAPI
+import Delivery
+import Logging
+import ServerConfiguration
+import Support
+import Synchronization
+
+/// The time between SIGTERM, or a call to drain, and the end. Any thread.
+///
+/// Running pushes go on, nobody new is let in, `/readyz` says "draining", and clients that can are asked to connect again. Over when the last push
+/// has ended, when its time has passed, or at a second signal.
+/// ```
+/// running --signal or call--> draining --last push ended, time passed, second signal--> over
+/// ```
+final class ServerDrain: Sendable {
+    private struct State {
+        var begunAt: ContinuousClock.Instant?
+        var end = ContinuousClock.now
+        var asked = 0
+        /// Signals that have come since it began, and that which began it.
+        var signals = 0
+        var isOver = false
+    }
+
+    private let parts: ServerParts
+    private let state = Mutex(State())
+    private let followers = Mutex(Followers())
+
+    private struct Followers {
+        var begun: @Sendable (_ ms: Int64) -> Void = { _ in }
+        var over: @Sendable () async -> Void = {}
+    }
+
+    private static let look = Duration.milliseconds(200)
+    private static let told = Duration.seconds(10)
+    /// For the answer to a call that ends the server at once.
+    private static let answering = Duration.milliseconds(300)
+
+    init(_ parts: ServerParts) { self.parts = parts }
+
+    /// Who hears that a call has begun a drain of at most so many milliseconds, and that it is over. Set before the ports open.
+    func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
+        self.followers.withLock { $0 = Followers(begun: begun, over: over) }
+    }
+
+    /// Nil before it begins.
+    var current: DrainState? {
+        let (begunAt, end, asked) = self.state.withLock { ($0.begunAt, $0.end, $0.asked) }
+        guard begunAt != nil else { return nil }
+        return DrainState(
+            leftMs: max(0, Int64((end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count, viewers: self.parts.streams.viewers,
+            asked: asked)
+    }
+
+    /// A first signal begins the drain, or joins one that a call has begun; the next one ends it.
+    func signalled() async {
+        let (isUnderWay, signals) = self.state.withLock { state in
+            state.signals += 1
+            return (state.begunAt != nil, state.signals)
+        }
+        guard isUnderWay else {
+            _ = await self.begin(timeoutMs: nil, reconnectTo: nil, by: "signal", isByCall: false)
+            return
+        }
+        guard signals == 1 else { return }
+        self.parts.log.info(
+            "Draining already; a second signal ends it", metadata: ["secondsLeft": "\((self.current?.leftMs ?? 0) / 1_000)"])
+    }
+
+    /// Returns when all who can have been asked to connect again. Nil: as in the settings.
+    func begin(timeoutMs: Int64?, reconnectTo: String?, by who: String, isByCall: Bool) async -> DrainStart {
+        let settings = self.parts.live.drain
+        let limitMs = timeoutMs ?? settings.timeoutMs
+        let limit = Duration.milliseconds(limitMs)
+        let isFirst = self.state.withLock { state in
+            guard state.begunAt == nil else { return false }
+            state.begunAt = .now
+            state.end = .now + limit
+            return true
+        }
+        if let current, !isFirst { return .alreadyUnderWay(current) }
+        // Readiness first.
+        self.parts.streams.closeDoors()
+        if isByCall { self.followers.withLock { $0 }.begun(limitMs) }
+        if limitMs > 0, self.parts.pushes.count > 0 {
+            let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)
+            self.state.withLock { $0.asked = asked }
+            self.parts.log.info(
+                "Draining: nobody new is let in, running pushes may go on",
+                metadata: [
+                    "pushes": "\(self.parts.pushes.count)", "asked": "\(asked)", "seconds": "\(limit.components.seconds)", "by": "\(who)",
+                ])
+        } else {
+            self.parts.log.info("Ending: no push has to be waited for", metadata: ["by": "\(who)"])
+        }
+        let state = self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0)
+        Task { await self.run(isByCall) }
+        return .begun(state)
+    }
+
+    private func run(_ isByCall: Bool) async {
+        let waited = self.parts.pushes.count > 0
+        if isByCall { try? await Task.sleep(for: Self.answering) }
+        let why = await self.wait()
+        if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }
+        self.state.withLock { $0.isOver = true }
+        await self.followers.withLock { $0 }.over()
+    }
+
+    private func wait() async -> String {
+        let clock = ContinuousClock()
+        var next = clock.now + Self.told
+        while self.parts.pushes.count > 0 {
+            let (end, signals) = self.state.withLock { ($0.end, $0.signals) }
+            guard clock.now < end else { return "the time has passed (drain.timeout)" }
+            guard signals < 2 else { return "a second signal" }
+            if clock.now >= next {
+                next += Self.told
+                self.parts.log.info(
+                    "Draining",
+                    metadata: ["pushes": "\(self.parts.pushes.count)", "secondsLeft": "\((end - clock.now).components.seconds)"])
+            }
+            do { try await Task.sleep(for: Self.look) } catch { return "cancelled" }
+        }
+        return "all pushes have ended"
+    }
+}

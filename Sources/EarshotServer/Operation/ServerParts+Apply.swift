@@ -1,0 +1,27 @@
+package import Access
+import Delivery
+import Notifications
+import Packaging
+import RoomStore
+import Rooms
+package import ServerConfiguration
+import Support
+
+extension ServerParts {
+    /// Puts settings and keys in force that have been checked. Most services read ``live`` when they use a setting; these hold limits of their own.
+    package func apply(_ config: ServerConfig, _ keys: KeyRing) {
+        self.live.set(config)
+        self.liveKeys.set(keys)
+        self.memory.set(config.limits)
+        self.connections.set(config)
+        self.admission.pushRates.set(config.limits)
+        self.rooms.update { settings in
+            settings.policy = config.rooms.policy
+            settings.historyMs = config.rooms.historyMs
+            settings.audit = config.api.audit
+            settings.webhooks = config.webhooks.targets
+            settings.disk.minFreeBytes = Int64(config.data.minFreeBytes)
+        }
+        self.recordings.apply(config.recording, inRooms: Set(self.pushes.all.map(\.roomID)))
+    }
+}

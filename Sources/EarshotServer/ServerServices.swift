@@ -1,0 +1,80 @@
+import Access
+import Delivery
+import Listening
+import Logging
+import ServiceLifecycle
+import Support
+import UnixSignals
+
+/// Announces that the server runs: a group starts its services once its signals are trapped.
+struct AnnounceService: Service {
+    let announce: @Sendable () -> Void
+
+    func run() async throws {
+        self.announce()
+        try await gracefulShutdown()
+    }
+}
+
+/// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
+struct WatchdogService: Service {
+    private static let hardLimit = Duration.milliseconds(4_800)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        WatchdogThread.endProcess(after: Self.hardLimit)
+    }
+}
+
+/// Tells once a second, and at the end, of the ends that had no line of their own.
+struct CloseLogService: Service {
+    let closes: CloseLog
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                self.closes.tell()
+            }
+        }
+        self.closes.tell()
+    }
+}
+
+/// Notifies the clients when the server shuts down.
+struct DrainService: Service {
+    let parts: ServerParts
+    private static let lastWords = Duration.milliseconds(300)
+
+    func run() async throws {
+        try await gracefulShutdown()
+        self.parts.log.info("Shutting down: notifying the clients")
+        await self.parts.streams.drain()
+        // Gives the last bytes time to leave; idle sockets close by themselves before.
+        try await Task.sleep(for: Self.lastWords)
+        self.parts.stop()
+        await self.parts.rules.finishNotices(within: .seconds(1))
+    }
+}
+
+extension CertificateStore {
+    /// Logs a certificate that has expired or soon will.
+    func warn(_ log: Logger) {
+        for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
+    }
+}
+
+/// Reads settings and certificate again on SIGHUP.
+struct ReloadService: Service {
+    let operations: Operations
+    let manager: ServiceManager?
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+            self.manager?.send([.reloadingNow])
+            // It has logged what came of it.
+            _ = await self.operations.reload(by: "SIGHUP")
+            self.manager?.send([.ready])
+        }
+    }
+}

@@ -1,0 +1,60 @@
+/// What a new configuration changes of a running one. A value.
+package struct ConfigChange: Sendable {
+    /// One changed setting, with its values as in the file. Secrets, and URLs that may hold one, show none.
+    package struct Setting: Sendable, Equatable {
+        package let path: String
+        /// Nil: not set, or hidden.
+        package let from: String?
+        package let to: String?
+        package let isHidden: Bool
+
+        /// "limits.connections 20000 → 100"
+        package var description: String {
+            self.isHidden ? "\(self.path) (not shown)" : "\(self.path) \(Self.shown(self.from)) → \(Self.shown(self.to))"
+        }
+
+        private static func shown(_ value: String?) -> String {
+            guard let value else { return "not set" }
+            return value.isEmpty ? "empty" : value
+        }
+    }
+
+    /// The settings to run with: the new values of those that apply at a reload, the running ones of the others.
+    package let config: ServerConfig
+    package let applied: [Setting]
+    /// Changed, but running with their former values until a restart.
+    package let waiting: [Setting]
+}
+
+extension ServerConfig {
+    /// Compares with new settings, which must have been checked.
+    package func adopting(_ new: ServerConfig) -> ConfigChange {
+        var config = self
+        var applied: [ConfigChange.Setting] = []
+        var waiting: [ConfigChange.Setting] = []
+        for setting in ConfigSetting.all {
+            let (old, wanted) = (setting.values(self), setting.values(new))
+            guard old != wanted else { continue }
+            let isHidden = setting.isSecret || Self.hidden.contains { setting.path.hasPrefix($0) }
+            func shown(_ values: [String]?) -> String? {
+                isHidden ? nil : values.map { setting.isList ? "[\($0.joined(separator: ", "))]" : $0.joined() }
+            }
+            let change = ConfigChange.Setting(path: setting.path, from: shown(old), to: shown(wanted), isHidden: isHidden)
+            if setting.applies == .reload, !self.turnsTLS(setting.path, new) {
+                setting.copy(new, &config)
+                applied.append(change)
+            } else {
+                waiting.append(change)
+            }
+        }
+        return ConfigChange(config: config, applied: applied, waiting: waiting)
+    }
+
+    /// Addresses whose path or query may hold a credential.
+    private static let hidden = ["hooks.on", "webhooks.urls", "webhooks.tencentUrls", "drain.reconnectTo", "apps.classroom."]
+
+    /// Whether the change opens or closes the ports of TLS, which needs a restart; another file for the same ports does not.
+    private func turnsTLS(_ path: String, _ new: ServerConfig) -> Bool {
+        ["rtmps.certificate", "rtmps.key"].contains(path) && (self.rtmps.certificate == nil || new.rtmps.certificate == nil)
+    }
+}

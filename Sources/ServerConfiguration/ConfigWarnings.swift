@@ -1,0 +1,42 @@
+package import Support
+
+/// What is allowed and probably not meant. Pure.
+package enum ConfigWarnings {
+    /// One line each.
+    package static func of(_ config: ServerConfig) -> [String] { self.openToAll(config).map { [$0] } ?? [] }
+
+    /// Pushing, playing and the API without any restriction, on ports that others reach.
+    private static func openToAll(_ config: ServerConfig) -> String? {
+        let access = config.access
+        guard [access.publishFrom, access.playFrom, access.apiFrom].allSatisfy({ self.admitsEverybody($0) }) else { return nil }
+        guard config.hooks.onPublish == nil || config.hooks.onPlay == nil else { return nil }
+        let ports = self.publicPorts(config)
+        guard !ports.isEmpty else { return nil }
+        return "everybody may push, play and call the API (access.publishFrom, access.playFrom and access.apiFrom are any), and"
+            + " \(ports.joined(separator: ", ")) can be reached from other machines; name networks, or leave these three out and hand out"
+            + " signed URLs"
+    }
+
+    /// The settings of ports that other machines may reach.
+    package static func publicPorts(_ config: ServerConfig) -> [String] {
+        let listeners = [
+            ("rtmp.listen", Optional(config.rtmp.listen)), ("http.listen", config.http.listen), ("rtmps.listen", config.rtmps.address),
+            ("https.listen", config.httpsAddress),
+        ]
+        return listeners.filter { self.isPublic($0.1) }.map(\.0)
+    }
+
+    /// Whether an address that is nobody's network in particular is let in (RFC 5737 §3, RFC 3849 §2: documentation).
+    package static func admitsEverybody(_ networks: [CIDR]) -> Bool {
+        networks.contains(address: [203, 0, 113, 7])
+            || networks.contains(address: [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 7, count: 12))
+    }
+
+    private static func isPublic(_ address: HostPort?) -> Bool {
+        guard let address else { return false }
+        let host = address.host.lowercased()
+        if host == "localhost" { return false }
+        guard let bytes = IPText.v4(host) ?? IPText.v6(host) else { return true }
+        return !CIDR.loopback.contains(address: bytes)
+    }
+}

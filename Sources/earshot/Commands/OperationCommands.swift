@@ -1,0 +1,97 @@
+import ArgumentParser
+
+/// `earshot reload`: the running server reads its settings and certificate again.
+struct ReloadCommand: ServerCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reload",
+        abstract: "Have a running server read its settings and certificate again; the same as SIGHUP.",
+        discussion: """
+            Says what changed and is in force, and what needs a restart. A file with mistakes changes nothing: `earshot config check` shows \
+            them, too. `earshot config reference` says of each setting when it applies.
+
+            \(ExitStatus.explanation)
+            """)
+    @OptionGroup var options: ServerOptions
+
+    func run(_ api: APIClient) async throws {
+        let report = try await api.post(["server", "reload"])
+        if self.options.json { return try Console.print(report.text()) }
+        for warning in report["warnings"].list { Console.complain("warning: \(DisplayText.escaped(warning.string ?? ""))") }
+        if self.options.quiet { return }
+        let (applied, waiting) = (report["applied"].list, report["needRestart"].list)
+        if applied.isEmpty { try Console.print("reloaded: no setting that can be applied has changed") }
+        for change in applied { try Console.print("applied        \(Self.line(change))") }
+        for change in waiting { try Console.print("needs restart  \(Self.line(change))") }
+        if report["certificate"].bool == true { try Console.print("the certificate was read again; new connections get it") }
+    }
+
+    private static func line(_ change: JSONValue) -> String {
+        let (from, to) = (change["from"].string, change["to"].string)
+        let values = from == nil && to == nil ? "" : "  \(self.shown(from)) → \(self.shown(to))"
+        return DisplayText.escaped((change["setting"].string ?? "-") + values)
+    }
+
+    private static func shown(_ value: String?) -> String { value.map { $0.isEmpty ? "empty" : $0 } ?? "not set" }
+}
+
+/// `earshot drain`: the running server ends when its pushes have.
+struct DrainCommand: ServerCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drain",
+        abstract: "Have a running server end when its pushes have ended; the same as SIGTERM.",
+        discussion: """
+            From now on nobody new is let in, and /readyz says so. Clients of Enhanced RTMP are asked to connect again; the others may finish, \
+            until the time is over. Then the server ends with status 0.
+
+            EXAMPLES
+              earshot drain --within 10m
+              earshot drain --within 1h --reconnect-to rtmp://other.example.com/live --wait
+
+            \(ExitStatus.explanation)
+            """)
+    @Option(help: ArgumentHelp("How long running pushes may go on. (default: the server's setting drain.timeout)", valueName: "TIME"))
+    var within: Span?
+    @Option(
+        help: ArgumentHelp(
+            "Where clients of Enhanced RTMP are asked to connect. (default: the setting drain.reconnectTo, or where they did before)",
+            valueName: "URL"))
+    var reconnectTo: String?
+    @Flag(help: "Return when the server has ended; says every ten seconds how long is left.") var wait = false
+    @OptionGroup var options: ServerOptions
+
+    func run(_ api: APIClient) async throws {
+        var body: [String: JSONValue] = [:]
+        if let within { body["timeout"] = .number(Double(within.milliseconds) / 1_000) }
+        if let reconnectTo { body["tcUrl"] = .string(reconnectTo) }
+        let begun = try await api.post(["server", "drain"], body)
+        try self.options.report(begun) { state in
+            guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else { return "the server is ending now" }
+            return "draining: nobody new is let in; \(Self.left(state)); \(state["asked"].integer ?? 0) asked to connect again"
+        }
+        guard self.wait else { return }
+        try await self.follow(api)
+    }
+
+    private static func left(_ state: JSONValue) -> String {
+        let pushes = state["pushes"].integer ?? 0
+        return
+            "\(pushes) \(pushes == 1 ? "push" : "pushes") may go on for \(TimeText.duration(seconds: state["secondsLeft"]) ?? "0s") at most"
+    }
+
+    /// Until nobody answers any more.
+    private func follow(_ api: APIClient) async throws {
+        var seconds = 0
+        while true {
+            try await Task.sleep(for: .seconds(1))
+            seconds += 1
+            let status: JSONValue
+            do {
+                status = try await api.get(["server"])
+            } catch let failure as CommandFailure where failure.status == .unreachable {
+                if !self.options.quiet { Console.complain("the server has ended") }
+                return
+            }
+            if seconds % 10 == 0, !self.options.quiet { Console.complain(Self.left(status["drain"])) }
+        }
+    }
+}
