@@ -3,7 +3,7 @@
 
 An import that the manifest does not name works for as long as another target happens to bring it; a dependency that nothing imports says
 that a target may touch what it does not. Reads `swift package dump-package`, which resolves and builds nothing.
---figures prints the graph in numbers: targets, edges, lines, and pairs of folders within a target that name each other's types.
+Folders of a target may name each other's types one way only. --figures prints the graph in numbers: targets, edges, lines, and such pairs of folders.
 """
 
 import json
@@ -123,6 +123,9 @@ def main():
                     wrong.append(f"{where}: imports {name}; expected that in {' and '.join(folders)} only")
         for name in sorted(allowed - used) if sources(target) else ():
             wrong.append(f"Package.swift: {target['name']} depends on {name}; expected a source of it to import that")
+        if (ROOT / "Sources" / target["name"]).is_dir():
+            for one, other in mutual_folders(target):
+                wrong.append(f"Sources/{target['name']}: the folders {one} and {other} name each other's types; expected that one way only")
     for line in wrong:
         print(f"check_imports: {line}")
     print(f"check_imports: {checked} files of {len(targets)} targets: {'all right' if not wrong else f'{len(wrong)} things are wrong'}")

@@ -1,7 +1,7 @@
 import Support
 import Synchronization
 
-/// What a ticket grants. `ticketOwner`: who may have a limited number of unused ones.
+/// The grant of a ticket. `ticketOwner` may have a limited number of unused ones.
 package protocol TicketHolder: Sendable {
     associatedtype Owner: Hashable & Sendable
     var ticketOwner: Owner { get }

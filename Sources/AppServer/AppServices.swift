@@ -9,7 +9,7 @@ package import Rooms
 package import ServerConfiguration
 package import Support
 
-/// What the apps' endpoints use. Any thread.
+/// The services that the apps' endpoints use. Any thread.
 package final class AppServices: Sendable {
     let config: Live<ServerConfig>
     private let liveKeys: Live<KeyRing>
@@ -72,7 +72,7 @@ package final class AppServices: Sendable {
         for runner in self.gatherings.of(GatheringKinds.classroom) { cloud.resume(runner, sinceMs: sinceMs) }
     }
 
-    /// What rooms decide: their ends, and who is thrown out of them.
+    /// Follows the rooms: their ends, and users thrown out of them.
     package func handle(_ events: [RoomEvent]) {
         self.gatherings.handle(events)
         self.mesh.handle(events)

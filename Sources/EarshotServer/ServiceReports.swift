@@ -73,7 +73,7 @@ struct ServiceReports: Service {
 }
 
 extension ServiceReports {
-    /// What must turn is the event loops and the registry of rooms.
+    /// The watchdog watches the event loops and the registry of rooms.
     init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64) {
         self.init(
             manager: manager, stopsWithinMs: stopsWithinMs(),

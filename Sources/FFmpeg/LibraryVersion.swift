@@ -23,7 +23,7 @@ package struct LibraryVersion: Sendable, Equatable {
     /// FFmpeg's release: "5.1.7-0+deb12u1".
     package static var release: String { av_version_info().map { String(cString: $0) } ?? "of unknown version" }
 
-    /// What the server needs and a slim build of FFmpeg may lack: decoders and encoders by name.
+    /// Decoders and encoders that the server needs and this build of FFmpeg lacks, by name.
     package static var missing: [String] {
         func lacking(_ names: [String], _ kind: String, _ isThere: (String) -> Bool) -> [String] {
             names.filter { !isThere($0) }.map { "\(kind) \($0)" }

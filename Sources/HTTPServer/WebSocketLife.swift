@@ -15,7 +15,7 @@ package struct WebSocketLife: Equatable {
         case closed
     }
 
-    /// What is to be done now.
+    /// The action that is due.
     package enum Due: Equatable {
         case nothing
         case ping

@@ -78,7 +78,7 @@ package struct StreamSnapshot: Sendable {
     package let ringBytes: Int
     /// The part of these that joiners begin with.
     package let cachedBytes: Int
-    /// What the publisher's metadata says.
+    /// The figures in the publisher's metadata.
     let announced: AnnouncedFigures
 
     /// By the publisher's metadata; nil when it says nothing.

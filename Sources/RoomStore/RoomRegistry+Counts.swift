@@ -8,7 +8,7 @@ extension RoomRegistry {
     package nonisolated func counts() async throws(RegistryError) -> RoomCounts { try await self.store.read { try $0.counts() } }
 }
 
-/// What the store holds, for metrics. A value.
+/// Counts of the store's rows, for metrics. A value.
 package struct StoreFigures: Sendable, Equatable {
     package let rooms: [RoomState: Int]
     /// Notices that wait for their target; ``mostCounted`` stands for more.

@@ -1,4 +1,4 @@
-/// What a new configuration changes of a running one. A value.
+/// The difference between a running configuration and a new one. A value.
 package struct ConfigChange: Sendable {
     /// One changed setting, with its values as in the file. Secrets, and URLs that may hold one, show none.
     package struct Setting: Sendable, Equatable {

@@ -1,6 +1,6 @@
 package import Support
 
-/// What is allowed and probably not meant. Pure.
+/// Warnings of settings that are valid and probably not meant. Pure.
 package enum ConfigWarnings {
     /// One line each.
     package static func of(_ config: ServerConfig) -> [String] { self.openToAll(config).map { [$0] } ?? [] }

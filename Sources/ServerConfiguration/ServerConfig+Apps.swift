@@ -1,7 +1,7 @@
 package import Support
 
 extension ServerConfig {
-    /// What apps use beside the streams: rooms in which browsers find each other, the channel, the cloud's API.
+    /// Settings of what apps use beside streams: mesh rooms, channels, classes, machines, the cloud's API.
     package struct Apps: Sendable, Equatable {
         /// Addresses that may meet in mesh rooms without a channel token.
         package var meshFrom = CIDR.loopback
@@ -48,7 +48,7 @@ extension ServerConfig {
 
     /// RongCloud's server API; off without a host.
     package struct RongCloud: Sendable, Equatable {
-        /// What its paths are appended to: `https://api.rong-api.com`.
+        /// The base of its URLs: `https://api.rong-api.com`.
         package var host: String?
         package var appKey: String?
         /// Signs the calls, and RongCloud's webhooks.

@@ -301,7 +301,7 @@ package struct ServerConfig: Sendable, Equatable {
         package init() {}
     }
 
-    /// What `/metrics` shows.
+    /// Settings of `/metrics`.
     package struct Metrics: Sendable, Equatable {
         /// Streams that have figures of their own there.
         package var streams: [StreamPattern] = []

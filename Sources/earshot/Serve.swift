@@ -91,7 +91,7 @@ struct Serve: AsyncParsableCommand {
         let code = await server.consoleCode()
         try await server.run { [config] in
             log.info("earshot \(ServerVersion.text) has started", metadata: Banner.facts(addresses, config))
-            // Who reads JSON has the line above.
+            // Readers of JSON have the line above.
             guard config.log.format == .text else { return }
             Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code)
         }

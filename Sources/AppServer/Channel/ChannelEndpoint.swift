@@ -43,10 +43,10 @@ package struct ChannelEndpoint: AppEndpoint {
     /// The token's room; for a guest of all machines the one that it asks for.
     private func room(_ token: ChannelToken, _ query: QueryParameters) throws(APIError) -> RoomID {
         do throws(FieldError) {
-            guard token.room == MachineRooms.every else { return try RoomID(checking: token.room) }
+            guard token.room == GatheringKinds.everyMachine else { return try RoomID(checking: token.room) }
             let asked = query.all("room")
-            guard asked.count == 1, let id = asked.first, id.hasPrefix(MachineRooms.prefix) else {
-                throw FieldError("room", asked.first ?? "", "expected one, a machine's, such as \(MachineRooms.prefix)1")
+            guard asked.count == 1, let id = asked.first, id.hasPrefix(GatheringKinds.machinePrefix) else {
+                throw FieldError("room", asked.first ?? "", "expected one, a machine's, such as \(GatheringKinds.machinePrefix)1")
             }
             return try RoomID(checking: id)
         } catch {

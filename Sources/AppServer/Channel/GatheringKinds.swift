@@ -8,6 +8,10 @@ package struct GatheringKinds: Sendable {
     package static let machine = "machine"
     package static let classroom = "class"
 
+    /// The room of a token that opens the channel of every machine, and how the rooms of machines begin.
+    static let everyMachine = "m-*"
+    static let machinePrefix = "m-"
+
     /// The kinds that a channel's token may name.
     package static let all = [Self.plain, Self.machine, Self.classroom]
 

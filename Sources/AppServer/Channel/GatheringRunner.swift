@@ -14,7 +14,7 @@ final class GatheringRunner: Sendable {
     let kind: String
     let room: RoomID
 
-    /// What an input makes of a gathering, and what follows. Throws a refusal and leaves it as it was.
+    /// Applies an input to a gathering and returns the effects. Throws a refusal and leaves it as it was.
     typealias Change = @Sendable (inout any GatheringDialect, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect]
     typealias Outcome = Result<any GatheringDialect, GatheringFailure>
 
@@ -258,7 +258,7 @@ final class GatheringRunner: Sendable {
         if gathering.isIdle, !gathering.gathering.hasEnded, isStored {
             var change = GatheringChange(self.stored(gathering))
             change.hasEnded = true
-            // What is left of it would be found empty at the next start, and forgotten then.
+            // A row that stays would be found empty at the next start, and forgotten then.
             _ = try? await self.rooms.commit(change)
             self.state.withLock { $0.isStored = false }
         }

@@ -5,7 +5,7 @@ import Rooms
 import Support
 import Synchronization
 
-/// What is drawn: one command after another, stored before it is told.
+/// Drawing: one command after another, stored before it is told.
 extension BoardRunner {
     /// Queues a command. False when the runner is over.
     @discardableResult
@@ -73,7 +73,7 @@ extension BoardRunner {
             let frame = WebSocketWriter.text(BoardWriter.draw(from: command.user, page: page, stroke: text))
             for (connection, viewer) in state.viewers where viewer.isLive && viewer.last < number {
                 state.viewers[connection]?.last = number
-                // Who drew it gets the answer instead.
+                // Its author gets the answer instead.
                 if connection != command.peer?.id { viewer.peer.send(frame) }
             }
         }

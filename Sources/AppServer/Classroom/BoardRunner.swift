@@ -100,7 +100,7 @@ final class BoardRunner: Sendable {
             self.rest()
             return false
         }
-        // What has changed meanwhile.
+        // Catches up with changes that came meanwhile.
         self.follow()
         self.catchUp(peer.id)
         return true
@@ -157,7 +157,7 @@ final class BoardRunner: Sendable {
         peer.close(code, reason)
     }
 
-    /// Who is not greeted yet finds it in its greeting.
+    /// Sends to all viewers that have been greeted; the others find it in their greeting.
     static func tell(_ text: String, _ state: State) {
         let frame = WebSocketWriter.text(text)
         for viewer in state.viewers.values where viewer.isGreeted { viewer.peer.send(frame) }

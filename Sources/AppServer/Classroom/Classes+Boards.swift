@@ -10,7 +10,7 @@ extension Classes {
             _ = try await self.apply(.boardCreate(by: user, boardID: own), runner)
             return own
         }
-        // What the class refuses makes no board elsewhere.
+        // A request that the class refuses makes no board elsewhere.
         try self.check(.boardCreate(by: user, boardID: own), room)
         let (url, service) = try await external.create()
         do {

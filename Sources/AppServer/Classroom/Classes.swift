@@ -72,7 +72,7 @@ struct Classes: Sendable {
         let input = Classroom.Input.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera)
         var imToken: String?
         if let cloud = self.services.rongCloud {
-            // Who would be refused costs no call.
+            // A join that would be refused costs no call.
             if var trial = try? self.find(room).classroom { _ = try trial.apply(input, nowMs: self.services.rooms.now) }
             imToken = try await cloud.token(user, name: name)
         }

@@ -11,7 +11,7 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// What the HTTP APIs of classes and machines have in common: who may call, pages of other origins, bodies, and the pace of an address. Their
+/// The common part of the HTTP APIs of classes and machines: who may call, pages of other origins, bodies, and the pace of an address. Their
 /// answers have status 200, refusals too. Any thread.
 final class DialectCall: Sendable {
     private let services: AppServices

@@ -97,7 +97,8 @@ final class DollsCatcher: Sendable {
         case .tourist(let sid):
             let account = try self.tourists.account(sid, from: host, nowMs: WallClock.ms)
             let token = ChannelToken(
-                user: account.accid, name: account.nickname, room: MachineRooms.every, kind: GatheringKinds.machine, role: Machine.player,
+                user: account.accid, name: account.nickname, room: GatheringKinds.everyMachine, kind: GatheringKinds.machine,
+                role: Machine.player,
                 expires: WallClock.seconds + Self.guestSeconds)
             return DollsCatcherAnswer.tourist(account, imToken: try token.signed(with: self.services.keys))
         case .roomList(let sid, let limit, let offset):

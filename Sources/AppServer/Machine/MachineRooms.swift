@@ -9,9 +9,6 @@ import Support
 
 /// Claw machines and their rooms, `m-<number>`: two streams, one for each camera, and the gathering of who queues and plays.
 actor MachineRooms {
-    /// The room of a token that opens the channel of every machine.
-    static let every = "m-*"
-    static let prefix = "m-"
     /// Numbers are drawn, so that one does not tell another.
     private static let numbers: ClosedRange<Int64> = 10_000_000...99_999_999
     private static let tries = 10
@@ -37,7 +34,7 @@ actor MachineRooms {
     }
 
     nonisolated func entry(_ number: Int64) -> Entry? {
-        self.services.gatherings.find("\(Self.prefix)\(number)").flatMap(Self.entry)
+        self.services.gatherings.find("\(GatheringKinds.machinePrefix)\(number)").flatMap(Self.entry)
     }
 
     private static func entry(_ runner: GatheringRunner) -> Entry? {
@@ -95,7 +92,7 @@ actor MachineRooms {
         }
         for _ in 0..<Self.tries {
             let number = Int64.random(in: Self.numbers)
-            new.id = RoomID(stored: "\(Self.prefix)\(number)")
+            new.id = RoomID(stored: "\(GatheringKinds.machinePrefix)\(number)")
             do throws(RegistryError) {
                 return (number, try await self.services.rooms.create(new, by: Actor("machines")))
             } catch {

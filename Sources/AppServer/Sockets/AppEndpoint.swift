@@ -10,7 +10,7 @@ import Playback
 /// A path at which an app's WebSockets open. What cannot be let in gets an ordinary HTTP answer, and a line in the log.
 package protocol AppEndpoint: HTTPTakeover {
     var services: AppServices { get }
-    /// What is refused, in that line: "A channel connection".
+    /// The refused thing, in that line: "A channel connection".
     static var what: String { get }
     /// Whose connection it is to be; made on the connection's loop. The handshake has been checked.
     func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession

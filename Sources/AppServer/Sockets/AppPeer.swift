@@ -28,7 +28,7 @@ package final class AppPeer: Sendable {
     }
 }
 
-/// What an app does with a connection. Called on its loop.
+/// An app's side of a connection. Called on its loop.
 package protocol AppSession: AnyObject {
     func opened(_ peer: AppPeer)
     /// A whole text message within the limits. False: it was not one that this app takes.

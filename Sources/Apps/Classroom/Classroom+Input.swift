@@ -1,5 +1,5 @@
 extension Classroom {
-    /// What members do by the class's own calls. `by`: who does it, as its token says. New ids are 128 random bits in hex.
+    /// A call of a member. `by`: the member that its token names. New ids are 128 random bits in hex.
     package enum Input: Sendable, Equatable {
         /// `id`: a new one, or the token's when the token is of the same name and class.
         case join(id: String, name: String, isAudience: Bool, disableCamera: Bool)

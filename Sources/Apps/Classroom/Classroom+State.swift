@@ -1,6 +1,6 @@
 package import Support
 
-/// What the store keeps of a class: the core's members and tickets, and their devices, the display, the whiteboards.
+/// A class as the store keeps it: the core's members and tickets, and their devices, the display, the whiteboards.
 extension Classroom {
     package var state: JSONValue {
         [

@@ -16,7 +16,7 @@ package struct Classroom: GatheringDialect, Equatable {
     var boardsMade: Int64 = 0
     var devices: [String: Devices] = [:]
 
-    /// What begins the objects of the server's own messages. Members cannot send these.
+    /// The beginning of the names of the server's own messages. Members cannot send these.
     package static let objects = "SC:"
     /// The sender of what the server does by itself.
     package static let serverID = "server"

@@ -59,7 +59,7 @@ package enum ClassroomDevice: String, Sendable, CaseIterable {
     var number: Int64 { self == .microphone ? 0 : 1 }
 }
 
-/// What all in a class see. A value.
+/// The content that a class is shown. A value.
 package struct ClassroomDisplay: Sendable, Equatable {
     package enum Kind: Int64, Sendable, CaseIterable { case assistant = 0, teacher, board, screen }
 

@@ -54,7 +54,7 @@ extension ClassroomStep {
         try self.doer(by, .assistant)
         let ticket = try self.ticket(id, [Self.speech], to: by)
         if isApproved {
-            // Who has got another role in the meantime asks for nothing any more.
+            // A member that has got another role in the meantime asks for nothing any more.
             guard self.room.role(of: ticket.from) == .audience else { throw ClassroomCode.ticket.refusal() }
             guard !self.room.isFull else { throw ClassroomCode.full.refusal() }
         }

@@ -14,7 +14,7 @@ struct ClassroomStep {
 
     // MARK: - Who
 
-    /// Who acts, which must be a member in one of these roles; in any, when none is named.
+    /// Returns the acting member, which must have one of these roles; any, when none is named.
     @discardableResult
     func doer(_ id: String, _ roles: ClassroomRole...) throws(GatheringRefusal) -> Gathering.Member {
         guard let member = self.room.gathering.member(id), let role = self.room.role(of: id) else {

@@ -1,6 +1,6 @@
 import Support
 
-/// What RongCloud is called for when a class changes: its groups follow the members, and its clients hear what members are told. Pure.
+/// Calls of RongCloud that a class's change needs: its groups follow the members, and its clients hear what members are told. Pure.
 ///
 /// | effect | call |
 /// |---|---|

@@ -24,7 +24,7 @@ extension Gathering {
         case .say(let from, let to, let object, let content):
             let sender = try self.sender(from)
             let receivers = try self.receivers(of: to, from: sender)
-            // What is for one is shown to nobody who comes later.
+            // A message for one member is shown to nobody who comes later.
             guard to == nil else { return [.send(.notified(from: from, object: object, content: content, atMs: nowMs), to: receivers)] }
             return [.send(.said(from: sender, object: object, content: content, atMs: nowMs), to: receivers)]
         case .command(let from, let to, let content):

@@ -1,6 +1,6 @@
 package import Support
 
-/// What the store keeps of a gathering: members, tickets, the queue. Connections are not kept: after a restart there are none.
+/// A gathering as the store keeps it: members, tickets, the queue. Connections are not kept: after a restart there are none.
 extension Gathering {
     /// Changes that must be on disk before anybody hears of them.
     package static func isKept(_ effects: [Effect]) -> Bool {

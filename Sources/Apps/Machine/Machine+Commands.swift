@@ -1,7 +1,7 @@
 import Rooms
 import Support
 
-/// Who may send which command when. A player's that is not allowed is answered with code 0; the device's is refused.
+/// The rules of commands. A player's that is not allowed is answered with code 0; the device's is refused.
 extension Machine {
     mutating func command(
         _ from: String, _ to: String?, _ content: JSONValue, _ nowMs: Int64

@@ -60,7 +60,7 @@ extension Machine {
         return self.conclude(.serverRestart)
     }
 
-    /// What it means for the game that this member is about to leave.
+    /// The game's change when this member is about to leave.
     private mutating func departure(of id: String?, _ nowMs: Int64) -> [Gathering.Effect] {
         guard let turn = self.turn, let id, self.gathering.member(id) != nil else { return [] }
         if id == self.info.device { return self.conclude(.deviceGone) }

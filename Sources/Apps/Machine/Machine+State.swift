@@ -1,6 +1,6 @@
 package import Support
 
-/// What the store keeps of a machine: its gathering, what its owner says of it, and the game. Everybody is away after a restart.
+/// A machine as the store keeps it: its gathering, its description, and the game. Everybody is away after a restart.
 extension Machine {
     package var state: JSONValue {
         [

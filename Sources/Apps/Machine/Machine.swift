@@ -14,10 +14,10 @@ package import Support
 /// The head stays in the queue until its game ends, as clients show the first entry as the player. With ``Mode/device`` the machine's own
 /// program invites and polls; the server's times are then upper bounds.
 package struct Machine: GatheringDialect, Equatable {
-    /// Who drives the turns.
+    /// The side that drives the turns.
     package enum Mode: String, Sendable { case server, device }
 
-    /// What a machine's owner says of it.
+    /// A machine's description by its owner.
     package struct Info: Sendable, Equatable {
         package let name: String
         /// The host's account, which may hold `@` and `.`.
@@ -113,7 +113,7 @@ package struct Machine: GatheringDialect, Equatable {
         return self.shown(nowMs)
     }
 
-    /// What the machine is like now, to all who are here.
+    /// Tells everybody who is here how the machine is now.
     func shown(_ nowMs: Int64) -> [Gathering.Effect] {
         guard !self.gathering.all.isEmpty else { return [] }
         return [

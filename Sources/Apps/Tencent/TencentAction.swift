@@ -56,7 +56,7 @@ package enum TencentAction: Sendable, Equatable {
     private static let longestSpanMs: Int64 = 31 * 86_400_000
     private static let reasonBytes = 2_048
 
-    /// What an action's answer is about; nil for lists.
+    /// The stream that the action is about; nil for lists.
     package var stream: StreamPath? {
         switch self {
         case .state(let path), .drop(let path), .forbid(let path, _, _), .resume(let path): path

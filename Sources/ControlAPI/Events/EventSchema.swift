@@ -1,6 +1,6 @@
 import Support
 
-/// What the forms of events' data are made of.
+/// The parts of the forms of events' data.
 extension Schema {
     static let text = OutputType<String>.text.schema
     static let instant = OutputType<Int64>.instant.schema

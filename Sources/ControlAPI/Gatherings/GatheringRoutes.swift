@@ -41,7 +41,7 @@ enum GatheringKind: String, Sendable, CaseIterable {
 /// The kinds for which the API makes tokens. Classes and machines make their own.
 enum ChannelKind: String, Sendable, CaseIterable { case plain, mesh }
 
-/// What a channel token lets its holder do.
+/// The rights of a channel token's holder.
 enum GatheringRole: String, Sendable, CaseIterable { case member, host }
 
 extension APIRoute {

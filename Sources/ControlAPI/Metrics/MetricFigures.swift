@@ -2,7 +2,7 @@ import Health
 package import Rooms
 import Synchronization
 
-/// What the server counts for its metrics alone. Any thread; a lock for moments, never per frame.
+/// Counts that serve the metrics alone. Any thread; a lock for moments, never per frame.
 package final class MetricFigures: Sendable {
     /// Why a call of the API, or a login, had no valid token.
     package enum AuthenticationFailure: String, Sendable, CaseIterable {

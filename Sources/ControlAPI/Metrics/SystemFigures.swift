@@ -5,7 +5,7 @@ import RoomStore
 import ServerConfiguration
 import Support
 
-/// What the system says of the process and its disks. A value; making one reads files.
+/// The system's figures of the process and its disks. A value; making one reads files.
 struct SystemFigures: Sendable {
     let process = ProcessFigures()
     let residentBytes = SystemMemory().resident

@@ -1,6 +1,6 @@
 package import ServerConfiguration
 
-/// What calls can do to the server's run. Any thread.
+/// The server's run, as calls can change it. Any thread.
 package protocol ServerOperations: AnyObject, Sendable {
     /// Reads settings and certificate again. `by`: for the log.
     func reload(by who: String) async -> Result<ReloadReport, ReloadRefusal>
@@ -16,7 +16,7 @@ package protocol ServerOperations: AnyObject, Sendable {
     func problem() async -> String?
 }
 
-/// What a reload has changed.
+/// The changes of a reload.
 package struct ReloadReport: Sendable {
     package let change: ConfigChange
     /// Whether there is a certificate; it was read again then.

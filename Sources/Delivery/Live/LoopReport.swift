@@ -2,7 +2,7 @@ package import Health
 package import Relay
 import ServerConfiguration
 
-/// What one event loop carries and how it does, taken by the loop once a second. A value; whoever wants figures often reads these.
+/// The load and lag of one event loop, taken by the loop once a second. A value; whoever wants figures often reads these.
 package struct LoopReport: Sendable {
     /// By the loop's clock; nil before the first second.
     package private(set) var atMs: Int64?

@@ -1,15 +1,6 @@
 import NIOCore
 import Relay
 
-/// What came of asking clients to connect again.
-package struct ReconnectOutcome: Sendable, Equatable {
-    package var asked = 0
-    /// Clients that have not said that they can.
-    package var unable = 0
-
-    package init() {}
-}
-
 extension LiveControl {
     /// Asks one connection's client to connect again, to `tcURL` or where it did. Nil: there is no such connection.
     package func askToReconnect(_ id: UInt64, to tcURL: String?) async -> ReconnectOutcome? {

@@ -23,7 +23,7 @@ package final class CloseLog: Sendable {
         guard !isPublisher else { return true }
         return self.windows.withLock { windows in
             var window = windows[reason] ?? Window(startMs: nowMs)
-            // What the last one held back is told by `tell`.
+            // Lines that the last window held back are summed up by `tell`.
             if nowMs - window.startMs >= 1_000 { (window.startMs, window.lines) = (nowMs, 0) }
             defer { windows[reason] = window }
             guard window.lines < Self.linesPerSecond else {

@@ -38,7 +38,7 @@ final class ServerDrain: Sendable {
 
     init(_ parts: ServerParts) { self.parts = parts }
 
-    /// Who hears that a call has begun a drain of at most so many milliseconds, and that it is over. Set before the ports open.
+    /// Calls `begun` when a call has begun a drain of at most so many milliseconds, and `over` at its end. Set before the ports open.
     func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
     }

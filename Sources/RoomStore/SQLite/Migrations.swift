@@ -82,7 +82,7 @@ enum Migrations {
         CREATE INDEX pushes_ended ON pushes(ended_at) WHERE ended_at IS NOT NULL;
         """
 
-    /// What apps' gatherings must not forget: members, places in queues, tickets.
+    /// The state of apps' gatherings: members, places in queues, tickets.
     private static let gatherings = """
         CREATE TABLE gatherings (
             id TEXT NOT NULL PRIMARY KEY,

@@ -1,7 +1,7 @@
 import CFileStatus
 import LibC
 
-/// What a service manager hears of this process.
+/// A message about this process to the service manager.
 package enum ServiceState: Sendable, Equatable {
     /// The start or the reload is complete.
     case ready

@@ -8,9 +8,9 @@ struct DoctorResult: Sendable, Equatable {
 
     let name: String
     let status: Status
-    /// What was measured or seen, in a few words.
+    /// The measurement or observation, in a few words.
     let measured: String
-    /// What to do about it.
+    /// The advice for it.
     let advice: String?
 
     static func pass(_ name: String, _ measured: String) -> DoctorResult {

@@ -5,7 +5,7 @@ import Support
 
 /// Certificates: how long they are valid, for which names, and whether clients trust them.
 enum CertificateChecks {
-    /// What of a certificate is judged. A plain value.
+    /// The judged facts of a certificate. A plain value.
     struct Facts: Equatable, Sendable {
         /// Seconds since 1970.
         var begins: Int64

@@ -2,7 +2,7 @@ import LibC
 import ServerConfiguration
 import Support
 
-/// What is looked at on this machine: the settings, and the server that uses their data directory. A plain value.
+/// The subject of the checks on this machine: the settings, and the server that uses their data directory. A plain value.
 struct LocalSubject: Sendable {
     let config: ServerConfig
     /// The file that the settings come from, if any.

@@ -49,7 +49,7 @@ struct DoctorPublisher: Sendable {
     }
 }
 
-/// What the doctor's RTMP connections share.
+/// Settings that the doctor's RTMP connections share.
 enum DoctorLink {
     /// Milliseconds to connect and to be admitted.
     private static let patienceMs = 5_000

@@ -5,7 +5,7 @@ import NIOCore
 struct FLVReader {
     private var buffer = ByteBuffer()
     private var hasHeader = false
-    /// What broke the format.
+    /// The fault in the format; nil while there is none.
     private(set) var problem: String?
 
     /// Bytes: far more than the clip's largest message.

@@ -105,7 +105,7 @@ struct MP4Judge {
         }
     }
 
-    /// What is missing; nil when the picture, and `least` fragments with rising times, came.
+    /// Names the missing part; nil when the picture, and `least` fragments with rising times, came.
     func missing(fragments least: Int) -> String? {
         if let problem = self.problem { return problem }
         if !self.hasBeginning { return "no beginning (moov) came" }

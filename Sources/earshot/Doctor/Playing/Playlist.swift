@@ -1,4 +1,4 @@
-/// What the doctor reads of an HLS playlist (RFC 8216bis §4). A plain value.
+/// The part of an HLS playlist (RFC 8216bis §4) that the doctor reads. A plain value.
 struct Playlist: Equatable {
     struct Position: Equatable {
         var segment: Int

@@ -5,7 +5,7 @@ import NIOHTTP1
 import Synchronization
 import Upstream
 
-/// What the server makes of the doctor's stream besides playing: recordings, pictures, talk.
+/// Checks of what the server makes of the doctor's stream besides playing: recordings, pictures, talk.
 struct MediaChecks: Sendable {
     let room: DoctorRoom
     let http: DoctorHTTP

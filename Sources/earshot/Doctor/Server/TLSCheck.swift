@@ -5,7 +5,7 @@ import NIOSSL
 import Support
 import Synchronization
 
-/// What a TLS port presents, and whether a client that knows the name would trust it.
+/// The certificate that a TLS port presents, and whether a client that knows the name would trust it.
 struct TLSCheck {
     let name: String
     let address: HostPort

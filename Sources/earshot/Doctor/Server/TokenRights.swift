@@ -1,4 +1,4 @@
-/// What the doctor's token may do, found by calls that change nothing.
+/// The rights of the doctor's token, found by calls that change nothing.
 enum TokenRights: Equatable, Sendable {
     case admin, ops, app
     /// No token, or a refused one.

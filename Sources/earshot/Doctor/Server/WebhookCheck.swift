@@ -50,7 +50,7 @@ struct WebhookCheck: Sendable {
                 ])
             guard let id = made["webhookId"].integer else { throw CommandFailure(.failed, "the server names no webhookId") }
             let target = Target(listener: listener, id: id)
-            // What the address's network forbids, the creation may have let through.
+            // The creation may have let through an address that the network's rules forbid.
             let tried = try await self.api.post(["webhooks", "\(id)", "test"])
             guard let error = tried["error"].string else { return .target(target) }
             await self.close(target)

@@ -2,7 +2,7 @@ package import Rooms
 import Support
 
 extension GatheringChange {
-    /// What a gathering's effects mean for the store: members who join and leave the room, and events.
+    /// The store's part of a gathering's effects: members who join and leave the room, and events.
     package init(_ gathering: StoredGathering, _ effects: [Gathering.Effect]) {
         self.init(gathering)
         for effect in effects {
