@@ -1,4 +1,4 @@
-"""Keys, addresses, TLS, requests that are wrong on the wire, and gatherings by the command: cases as in cases.py."""
+"""Keys, addresses, TLS, requests that are wrong on the wire, gatherings by the command, and broadcasters: cases as in cases.py."""
 import asyncio
 import json
 import os
@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import signed
@@ -273,3 +274,53 @@ def gatherings_command(server):
     asyncio.run(life())
     line = next(line for line in server.api("audit?limit=20")["list"] if line["operation"] == "endGathering" and line["result"] == "ok")
     assert (line["object"], line["via"]) == ("gathering/plain-den", "cli"), line
+
+
+@case
+def broadcast(server):
+    """A broadcaster's ffmpeg that pauses, goes on, is killed and comes back with its picture turned: what its reports say and bring about."""
+    server.api("rooms", {"roomId": "cam", "policy": {"grace": 60}})
+    push = server.api("rooms/cam/push-url", {})["rtmp"]
+    query = push.split("?", 1)[1]
+
+    def report(status, query=query):
+        """The answer, or the status of a refusal. A stream may be reported once a second."""
+        request = urllib.request.Request(f"http://{server.http}/push/live/cam/heartbeat?{query}", json.dumps({"status": status}).encode())
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=20) as answer:
+                    return json.loads(answer.read())
+            except urllib.error.HTTPError as error:
+                if error.code != 429:
+                    return error.code
+                time.sleep(float(error.headers["Retry-After"]))
+
+    def reports(status, state, reason):
+        answer = wait_for(f"{state} after {status}", lambda: (found := report(status))["state"] == state and found)
+        assert (answer["stateReason"], answer["stop"], answer["reason"]) == (reason, False, None), answer
+
+    def has_size(width, height):
+        video = (server.api("streams/live/cam")["stream"] or {}).get("video")
+        return video and (video["width"], video["height"]) == (width, height)
+
+    reports("pushing", "created", "created")
+    with tools.Device(push, "180x320") as device:
+        wait_for("the upright picture", lambda: has_size(180, 320))
+        reports("pushing", "live", "media")
+        device.process.send_signal(signal.SIGSTOP)
+        reports("paused", "interrupted", "paused")
+        device.process.send_signal(signal.SIGCONT)
+        reports("resumed", "live", "media")
+    # Killed without a word.
+    wait_for("the loss", lambda: server.api("rooms/cam")["stateReason"] == "publisherLost")
+    reports("pushing", "interrupted", "publisherLost")
+    with tools.Device(push, "320x180") as device:
+        wait_for("the turned picture", lambda: server.is_live("cam") and has_size(320, 180))
+        assert report("finished", query.replace("txSecret=", "txSecret=0")) == 401
+        assert report("finished")["stop"] is False
+        device.ended()
+    wait_for("the end", lambda: server.api("rooms/cam")["stateReason"] == "stopped")
+    server.api("rooms/cam/forbid", {"reason": "a rest"})
+    answer = report("pushing")
+    assert (answer["state"], answer["stop"], answer["reason"]) == ("forbidden", True, "a rest"), answer
+    assert server.log().count("A push heartbeat was refused") == 1 and query.split("txSecret=")[1][:32] not in server.log()
