@@ -10,7 +10,8 @@ extension APIRoute {
     private static let timeout = Input(
         "timeout", .seconds(0...3_600_000), "Seconds that running pushes may go on at most. Not set: the setting drain.timeout.")
     private static let tcURL = Input(
-        "tcUrl", .reconnectURL, "Where clients of Enhanced RTMP are asked to connect again. Not set: the setting drain.reconnectTo.")
+        "tcUrl", .text(length: 1...1_024).example("rtmp://live.example.com/live"),
+        "Where clients of Enhanced RTMP are asked to connect again. Not set: the setting drain.reconnectTo.")
 
     /// Calls about the server's run.
     static let operations: [APIRoute] = [
@@ -37,7 +38,7 @@ extension APIRoute {
             body: [Self.timeout.erased, Self.tcURL.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
         ) { call in
             let runs = try call.services.runs()
-            switch await runs.drain(timeoutMs: call[Self.timeout], reconnectTo: call[Self.tcURL], by: call.actor.name) {
+            switch await runs.drain(timeoutMs: call[Self.timeout], reconnectTo: try call.reconnectURL(Self.tcURL), by: call.actor.name) {
             case .begun(let state): return state
             case .alreadyUnderWay(let state):
                 throw APIError.wrongState(
@@ -47,16 +48,16 @@ extension APIRoute {
     ]
 }
 
-extension InputType<String> {
-    /// An RTMP URL, as the setting drain.reconnectTo takes.
-    static var reconnectURL: InputType {
-        InputType.text(length: 1...1_024).example("rtmp://live.example.com/live").map { (url: String) throws(BrokenRule) in
-            let address = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
-            guard address.count == 3, ["rtmp:", "rtmps:"].contains(address[0].lowercased()), address[1].isEmpty,
-                let first = address[2].first, first != "/", url.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7F })
-            else { throw BrokenRule("expected an address such as rtmp://live.example.com/live") }
-            return url
-        }
+extension APICall {
+    /// The address that clients are asked to connect to: RTMP or RTMPS, as in the setting drain.reconnectTo. Nil: not given. Throws 400.
+    func reconnectURL(_ input: Input<String>) throws(APIError) -> String? {
+        guard let url = self[input] else { return nil }
+        let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, ["rtmp:", "rtmps:"].contains(parts[0].lowercased()), parts[1].isEmpty, let first = parts[2].first,
+            first != "/",
+            url.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value < 0x7F })
+        else { throw APIError(FieldError(input.name, url, "expected an address such as rtmp://live.example.com/live")) }
+        return url
     }
 }
 

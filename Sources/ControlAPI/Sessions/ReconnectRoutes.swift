@@ -6,7 +6,9 @@ import Rooms
 
 extension APIRoute {
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required
-    private static let tcURL = Input("tcUrl", .reconnectURL, "Where to connect. Not set: where the client did before.")
+    private static let tcURL = Input(
+        "tcUrl", .text(length: 1...1_024).example("rtmp://live.example.com/live"), "Where to connect. Not set: where the client did before."
+    )
 
     /// Asking clients of Enhanced RTMP to connect again, here or elsewhere.
     static let reconnects: [APIRoute] = [
@@ -22,7 +24,7 @@ extension APIRoute {
                     throw APIError.notFound("session", "\(id)", field: "sessionId")
                 }
             }
-            guard let outcome = await call.services.control.askToReconnect(id, to: call[Self.tcURL]) else {
+            guard let outcome = await call.services.control.askToReconnect(id, to: try call.reconnectURL(Self.tcURL)) else {
                 throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
             guard outcome.asked > 0 else {
@@ -40,7 +42,7 @@ extension APIRoute {
             "Ask all viewers of a stream to connect again. Those that cannot be asked are counted and play on.",
             in: StreamInputs.path, body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType
         ) { call in
-            await call.services.control.askViewersToReconnect(of: try call.streamPath().description, to: call[Self.tcURL])
+            await call.services.control.askViewersToReconnect(of: try call.streamPath().description, to: try call.reconnectURL(Self.tcURL))
         },
     ]
 }
