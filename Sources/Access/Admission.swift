@@ -35,6 +35,8 @@ package struct AdmissionPass: Sendable, Equatable {
     package var isVerified: Bool
     /// The query without credentials.
     package var parameters: String
+    /// Admitted only because a hook was to decide: without its answer it opens nothing, whatever the settings have become meanwhile.
+    package var needsHook = false
 
     package init(
         identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String

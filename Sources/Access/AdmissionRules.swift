@@ -118,9 +118,11 @@ package struct AdmissionRules: Sendable {
         guard isOpen || self.hasHook(request.action) else { throw self.missing(request.action, remote) }
         // Without a query the address is the identity; with one, the same device may come back from another network.
         let identity = request.address.query.isEmpty ? "address \(remote)" : "query \(request.address.query)"
-        return AdmissionPass(
+        var pass = AdmissionPass(
             identity: identity, user: (query.all("user") + query.all("uid")).first { RoomID.isID($0) }, isVerified: false,
             parameters: parameters)
+        pass.needsHook = !isOpen
+        return pass
     }
 
     /// Whether the query has a credential: this server's, or possibly the hook's. If so, the address alone does not admit the request.
@@ -146,6 +148,9 @@ package struct AdmissionRules: Sendable {
 
     /// Whether `ask` must be called too.
     package func hasHook(_ action: AdmissionRequest.Action) -> Bool { self.hooks.url(action) != nil }
+
+    /// Whether a hook is to decide about a request with this pass.
+    package func mustAsk(_ action: AdmissionRequest.Action, _ pass: AdmissionPass) -> Bool { pass.needsHook || self.hasHook(action) }
 
     /// Asks the authorisation hook; takes at most `hooks.timeout`. ``AuthorizationHooks`` defines its answers. Not for an event loop's own
     /// thread; await it in a task.

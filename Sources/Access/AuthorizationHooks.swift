@@ -83,7 +83,10 @@ final class AuthorizationHooks: Sendable {
     // MARK: Questions
 
     func ask(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
-        guard let url = self.url(request.action) else { return .success(pass) }
+        guard let url = self.url(request.action) else {
+            return pass.needsHook
+                ? .failure(Self.unavailable("The authorisation hook was taken out of the settings meanwhile; try again.")) : .success(pass)
+        }
         let mayAsk = self.state.withLock { state in
             guard state.open[request.action, default: 0] < Self.maxOpenQuestions else { return false }
             state.open[request.action, default: 0] += 1

@@ -190,7 +190,7 @@ package final class Server: Sendable {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         // Once the group runs: a shutdown before that would be an error.
         let hearing = AnnounceService {
-            Task { for await _ in signals { await operations.signalled() } }
+            Task { for await _ in signals { Task { await operations.signalled() } } }
             announce()
         }
         let services: [any Service] = (reports.map { [$0] } ?? []) + [hearing] + self.services + [WatchdogService()]

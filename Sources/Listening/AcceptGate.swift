@@ -106,6 +106,7 @@ package final class AcceptGate: Sendable {
         guard change != 0 else { return }
         self.promised.add(change, ordering: .relaxed)
         OpenDescriptors.promise(change)
+        self.resume { _ in }
     }
 
     /// Add at the very front of a listening channel's pipeline.
@@ -144,12 +145,19 @@ package final class AcceptGate: Sendable {
 
     private func leave(_ entry: Entry) {
         if entry != .none { OpenDescriptors.promise(1) }
-        let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
+        self.resume { state in
             switch entry {
             case .place: state.taken -= 1
             case .reserved: state.inReserve -= 1
             case .none: state.closing -= 1
             }
+        }
+    }
+
+    /// Accepts again if there is a place after the change.
+    private func resume(after change: (inout State) -> Void) {
+        let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
+            change(&state)
             if state.taken < self.places { state.hasGivenUp = false }
             return self.mustWait(state) ? [] : state.takeWaiting()
         }

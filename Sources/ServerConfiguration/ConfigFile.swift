@@ -30,7 +30,7 @@ package enum ConfigFile {
     }
 
     /// Waits until the file has not changed for half a second, five seconds at most: a program may be writing it.
-    package static func waitUntilWritten(_ path: String) {
+    package static func waitUntilWritten(_ path: String) async {
         var last: (Int, Int, Int)?
         for _ in 0..<10 {
             var status = stat()
@@ -44,7 +44,7 @@ package enum ConfigFile {
             if !(0..<500).contains(ageMs) { return }
             if let last, last == mark { return }
             last = mark
-            usleep(500_000)
+            try? await Task.sleep(for: .milliseconds(500))
         }
     }
 

@@ -60,7 +60,8 @@ extension ConfigSetting {
                 "rtmps.listen", \.rtmps.listen, .optional(.address),
                 "Where to listen for RTMPS. Default once a certificate is set: 127.0.0.1:1936."),
             .make(
-                "rtmps.certificate", \.rtmps.certificate, .optional(.path), "PEM file: the certificate, then its chain. Turns RTMPS on.",
+                "rtmps.certificate", \.rtmps.certificate, .optional(.path),
+                "PEM file: the certificate, then its chain. Turns RTMPS on, at a restart; another file for it applies at a reload.",
                 applies: .reload),
             .make("rtmps.key", \.rtmps.key, .optional(.path), "PEM file: the certificate's private key.", applies: .reload),
             .make("http.listen", \.http.listen, .address, "Where to listen for HTTP: API, playing, health checks.", flag: "--http"),

@@ -60,7 +60,10 @@ extension ConfigValueKind<String> {
             guard let scheme = schemes.first(where: { text.lowercased().hasPrefix("\($0)://") }),
                 let host = text.dropFirst(scheme.utf8.count + 3).first, host != "/", text.utf8.count <= 2_048,
                 text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-            else { throw ValueProblem("\"\(text)\" is not \(expected)") }
+            else {
+                // Nothing of the value: its query may be a credential.
+                throw ValueProblem("the value, of \(text.utf8.count) bytes, is not \(expected)")
+            }
             guard !text.dropFirst(scheme.utf8.count + 3).prefix(while: { $0 != "/" && $0 != "?" }).contains("@") else {
                 throw ValueProblem("the URL has a user name in it; expected \(expected)")
             }

@@ -87,7 +87,8 @@ struct ConfigYAML {
     }
 
     private static func described(_ node: Node) -> String {
-        if case .scalar(let scalar) = node { return "\"\(scalar.string)\" is a single value" }
+        // Not the value: it may be a secret that was put in the wrong place.
+        if case .scalar = node { return "is a single value" }
         return "is \(kind(node))"
     }
 

@@ -19,6 +19,8 @@ package import Talk
 package final class TalkChannel: Sendable {
     package let roomID: RoomID
     let talkback: Talkback
+    /// Of its mixes, as it was when the channel began.
+    private let bitRate: Int
     private let clock: TalkClock
     private let engine: TalkEngine
     package let state: Mutex<TalkChannelState>
@@ -35,6 +37,7 @@ package final class TalkChannel: Sendable {
     init(_ roomID: RoomID, settings: TalkSettings, talkback: Talkback, clock: TalkClock) {
         self.roomID = roomID
         self.talkback = talkback
+        self.bitRate = talkback.config.bitRate
         self.clock = clock
         var log = talkback.log
         log[metadataKey: "room"] = "\(roomID)"
@@ -328,7 +331,7 @@ package final class TalkChannel: Sendable {
         self.change { state in
             state.tickedMs = max(state.tickedMs ?? nowMs, nowMs)
             unused = self.chooseOutputs(&state, nowMs)
-            plan = state.plan(bitRate: self.talkback.config.bitRate)
+            plan = state.plan(bitRate: self.bitRate)
             plan.isMadeUp = isMadeUp
             guard let deadline = state.floor.nextDeadlineMs, deadline <= nowMs else { return [] }
             return state.floor.apply(.tick, nowMs: nowMs)

@@ -75,7 +75,7 @@ extension Talkback: TalkGateway {
     }
 
     private func hooked(_ request: AdmissionRequest, _ pass: AdmissionPass) async throws(AdmissionRefusal) -> AdmissionPass {
-        guard self.rules.hasHook(request.action) else { return pass }
+        guard self.rules.mustAsk(request.action, pass) else { return pass }
         return try await self.rules.ask(request, pass: pass).get()
     }
 

@@ -31,11 +31,13 @@ final class LogLevel: Sendable {
 
     init(_ level: Logger.Level) { self.place = Atomic(Self.place(of: level)) }
 
-    var current: Logger.Level { Logger.Level.allCases[self.place.load(ordering: .relaxed)] }
+    var current: Logger.Level { Self.all[self.place.load(ordering: .relaxed)] }
+
+    private static let all = Logger.Level.allCases
 
     func set(_ level: Logger.Level) { self.place.store(Self.place(of: level), ordering: .relaxed) }
 
-    private static func place(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
+    private static func place(of level: Logger.Level) -> Int { Self.all.firstIndex(of: level) ?? 0 }
 }
 
 /// Lets writers finish when the process ends by any call of exit. Any thread.

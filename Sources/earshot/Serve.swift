@@ -4,6 +4,7 @@ import LibC
 import Logging
 import ServerConfiguration
 import Support
+import Synchronization
 
 /// The settings with flags of their own. All others are in the file or the environment.
 struct SettingsOptions: ParsableArguments {
@@ -51,7 +52,7 @@ struct ConfigFailure: Error, CustomStringConvertible {
 private struct EmptyConfigFile: Error, CustomStringConvertible {
     let file: String
     var description: String {
-        "\(self.file): holds no setting, but did at the start; expected the whole file (to return to defaults, restart)"
+        "\(self.file): holds no setting, but did before; expected the whole file (to return to defaults, restart)"
     }
 }
 
@@ -68,9 +69,11 @@ struct Serve: AsyncParsableCommand {
         defer { AtExit.flushAll() }
         try OpenFiles.prepare(for: &config.limits, log)
         EventLoops.matchAvailableCores()
+        // Of the newest settings that were taken.
+        let hadSettings = Atomic(loaded.isFromFile)
         let reloading = Reloading(
-            read: { [settings = self.settings, first = loaded] in
-                if let file = settings.config { ConfigFile.waitUntilWritten(file) }
+            settle: { [file = self.settings.config] in if let file { await ConfigFile.waitUntilWritten(file) } },
+            read: { [settings = self.settings] in
                 let loaded: LoadedConfig
                 do {
                     loaded = try settings.load()
@@ -78,11 +81,12 @@ struct Serve: AsyncParsableCommand {
                     // One line for each mistake, without what is for the terminal.
                     throw failure.error
                 }
-                if let file = settings.config, first.isFromFile, !loaded.isFromFile {
+                if let file = settings.config, hadSettings.load(ordering: .relaxed), !loaded.isFromFile {
                     throw EmptyConfigFile(file: file)
                 }
                 var config = loaded.config
                 try OpenFiles.fit(&config.limits, log)
+                hadSettings.store(loaded.isFromFile, ordering: .relaxed)
                 return config
             },
             setLogLevel: { LogOutput.set($0) })

@@ -15,6 +15,7 @@ struct Doorkeeper: Sendable {
     static let now: Int64 = 1_795_255_200
 
     let rules: AdmissionRules
+    let settings: Live<ServerConfig>
 
     /// `freeFailures`: wrong credentials from one address before it is throttled. Most tests send more than the real limit.
     init(
@@ -25,8 +26,9 @@ struct Doorkeeper: Sendable {
         config.outbound.allowPrivate = CIDR.loopback
         configure(&config)
         let log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
+        self.settings = Live(config)
         self.rules = AdmissionRules(
-            Live(config), Live(keys), outbound: OutboundClient(config: config.outbound),
+            self.settings, Live(keys), outbound: OutboundClient(config: config.outbound),
             throttle: CredentialThrottle(FailureBuckets(burst: freeFailures)), log: log)
     }
 

@@ -56,6 +56,23 @@ import Testing
         }
     }
 
+    /// Taken out of the settings while a request that it was to decide is under way, it has not allowed it.
+    @Test(arguments: [AdmissionRequest.Action.publish, .play]) func aHookThatIsTakenOut(_ action: AdmissionRequest.Action) async throws {
+        let door = Self.door(9)
+        let request = try Doorkeeper.request("", action: action)
+        let pass = try door.rules.check(request, nowSeconds: Doorkeeper.now).get()
+        #expect(door.rules.mustAsk(action, pass))
+        door.settings.update { ($0.hooks.onPublish, $0.hooks.onPlay) = (nil, nil) }
+        #expect(door.rules.mustAsk(action, pass))
+        #expect(await door.rules.ask(request, pass: pass).refusal == .hookUnavailable)
+        #expect(door.rules.check(request, nowSeconds: Doorkeeper.now).refusal == .credentialMissing)
+        // Whom the address admits needs no hook.
+        door.settings.update { ($0.access.publishFrom, $0.access.playFrom) = (CIDR.any, CIDR.any) }
+        let open = try door.rules.check(request, nowSeconds: Doorkeeper.now).get()
+        #expect(!door.rules.mustAsk(action, open))
+        #expect(try await door.rules.ask(request, pass: open).get() == open)
+    }
+
     @Test func questionsAreSigned() async throws {
         try await ScriptedServer.run { _ in
             .status(200, "0")

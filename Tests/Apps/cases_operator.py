@@ -41,9 +41,11 @@ def keys(server):
     assert not any(each["secretKey"] in json.dumps(listed) for each in (shop, other))
     assert signed.call(server.http, shop)["StreamState"] == "inactive"
     # Five a second, and ten at once.
+    begin = time.monotonic()
     answers = [signed.call(server.http, shop) for _ in range(40)]
-    refused = [answer for answer in answers if answer == "RequestLimitExceeded"]
-    assert 15 <= len(refused) <= 30 and all("StreamState" in answer for answer in answers if answer != "RequestLimitExceeded"), answers
+    allowed = 10 + 5 * (time.monotonic() - begin) + 1
+    taken = [answer for answer in answers if answer != "RequestLimitExceeded"]
+    assert 9 <= len(taken) <= allowed and all("StreamState" in answer for answer in taken), answers
     assert signed.call(server.http, other)["StreamState"] == "inactive", "the other key has its own share"
     assert "is revoked" in command(server, "keys", "revoke", "shop", *data)
     wait_for("the pace", lambda: signed.call(server.http, other) != "RequestLimitExceeded")
@@ -101,7 +103,8 @@ def cloud_wire(server):
                         ("Content-Type", "application/json")]:
         found = code([*right, (name, value)], body)
         assert found.startswith(("AuthFailure", "InvalidParameter")), f"{name} twice: {found}"
-    for ago in (-301, 301):
+    # Later than the server by more than what passes on the way.
+    for ago in (-330, 301):
         assert code(signed.tc3(host, shop, body, now=time.time() - ago), body) == "AuthFailure.SignatureExpire", ago
     # A body of just the largest size, and one byte more.
     full = body[:-1] + b', "Pad": "' + b"x" * ((1 << 20) - len(body) - 11) + b'"}'
@@ -121,10 +124,11 @@ def cloud_wire(server):
     assert (line["operation"], line["result"], line["via"]) == ("DropLiveStream", "UnauthorizedOperation", "tencent"), line
     # Many wrong signatures: a line for the first, and a count of the rest in a later one.
     wrong = {**shop, "secretKey": "x" * 32}
+    begin = time.monotonic()
     answers = [signed.call(host, wrong) for _ in range(200)]
     assert set(answers) <= {"AuthFailure.SignatureFailure", "RequestLimitExceeded"}, set(answers)
     lines = [line for line in server.log().splitlines() if "A call of the cloud's API was refused" in line and "SignatureFailure" in line]
-    assert 1 <= len(lines) <= 5, f"{len(lines)} lines"
+    assert 1 <= len(lines) <= time.monotonic() - begin + 3, f"{len(lines)} lines"
     request = urllib.request.Request(f"http://{host}/metrics", headers={"Authorization": f"Bearer {server.token}"})
     with urllib.request.urlopen(request, timeout=20) as answer:
         page = answer.read().decode()

@@ -29,6 +29,7 @@ import Testing
         let channel: any Channel
         let behind: Behind
         let counters: Counters
+        let gate: AcceptGate
         var port: Int { self.channel.localAddress?.port ?? 0 }
         var turnedAway: UInt64 { self.counters.current.connectionsTurnedAway }
 
@@ -46,7 +47,7 @@ import Testing
                 }
                 .bind(host: "127.0.0.1", port: 0).get()
             do {
-                try await body(Listener(channel: channel, behind: behind, counters: counters))
+                try await body(Listener(channel: channel, behind: behind, counters: counters, gate: gate))
             } catch {
                 try await channel.close()
                 throw error
@@ -95,6 +96,20 @@ import Testing
                 try await eventually("the next one") { listener.behind.connections.withLock { $0.count } >= 15 + closed }
             }
             try await eventually("all") { listener.behind.connections.withLock { $0.count } == 20 }
+            #expect(listener.turnedAway == 0)
+            for client in clients { await client.close() }
+        }
+    }
+
+    /// A higher limit lets in who waits, without anybody leaving.
+    @Test func aHigherLimitIsUsedAtOnce() async throws {
+        try await Listener.with(limit: 10, reserve: Self.reserve(patience: .minutes(10))) { listener in
+            var clients: [SocketClient] = []
+            for _ in 0..<40 { clients.append(try await SocketClient.open(listener.port)) }
+            try await eventually("the places to be taken") { listener.behind.connections.withLock { $0.count } >= 14 }
+            #expect(listener.behind.connections.withLock { $0.count } <= 18)
+            listener.gate.set(limit: 100)
+            try await eventually("all") { listener.behind.connections.withLock { $0.count } == 40 }
             #expect(listener.turnedAway == 0)
             for client in clients { await client.close() }
         }

@@ -150,7 +150,7 @@ import Testing
             let expected = [
                 "maxBehind: unknown key; did you mean relay.maxBehind? (F:14)",
                 "relay.gopCach: unknown key; did you mean relay.gopCache? (F:5)",
-                "relay.gopCache: \"5\" is a single value; the section must be a mapping of settings (F:6)",
+                "relay.gopCache: is a single value; the section must be a mapping of settings (F:6)",
                 "limits.connect: is a list; expected a duration, e.g. 5s or 500ms (F:11)",
                 "rtmp.listen: \"1935\" has no host; expected HOST:PORT, e.g. 0.0.0.0:1935 or [::]:1935 (F:2)",
                 "relay.maxBehind: \"abc\" is not a duration; expected e.g. 5s or 500ms (F:4)",
@@ -175,7 +175,7 @@ import Testing
         ("rtmp:\n  listen: [::]:1935\n", "line 2, column "),
         ("log: {}\nlog: {}\n", "the same key twice: log"), ("log: {}\n---\nlog: {}\n", "line 2, column 1"),
         ("a\u{1}b", "line 1, column 2"), ("x: *y", "line 1, column 4"), ("- 1\n- 2", "is a list; the file must be a mapping of settings"),
-        ("5", "\"5\" is a single value; the file must be a mapping of settings"),
+        ("5", "is a single value; the file must be a mapping of settings"),
         ("relay: {? [a] : 1}", "a key must be a single value, not a list"),
         ("relay: {maxBehind: {a: 1}}", "relay.maxBehind: is a mapping; expected a duration"),
         ("access: {playFrom: [[any]]}", "holds an item that is not a single value"),
@@ -321,7 +321,8 @@ import Testing
             #expect(config.webhooks.urls == ["https://a.example.com/x?y=1", "http://b.example.com"])
         }
         for (name, value, problem) in [
-            ("URLS_RTMP", "http://x", "is not a URL, rtmp://…"), ("HOOKS_ON_PLAY", "ftp://x", "is not a URL, http://… or https://…"),
+            ("URLS_RTMP", "http://x", "of 8 bytes, is not a URL, rtmp://…"),
+            ("HOOKS_ON_PLAY", "ftp://x", "is not a URL, http://… or https://…"),
             ("WEBHOOKS_URLS", "https://u:p@x", "has a user name in it"),
             ("ROOMS_DUPLICATE_PUBLISH_BY_APP", "live", "is not app=value; expected e.g. live=reject"),
             ("RELAY_COALESCE_BY_APP", "live=2s", "out of range"),

@@ -111,7 +111,7 @@ final class PushHeartbeat: Sendable {
     private func pass(_ request: AdmissionRequest) async throws(APIError) -> AdmissionPass {
         let checked = self.services.rules.check(request, nowSeconds: WallClock.seconds)
         var outcome = checked
-        if case .success(let pass) = checked, !pass.isVerified, self.services.rules.hasHook(.publish) {
+        if case .success(let pass) = checked, !pass.isVerified, self.services.rules.mustAsk(.publish, pass) {
             outcome = await self.services.rules.ask(request, pass: pass)
         }
         switch outcome {
@@ -135,14 +135,19 @@ final class PushHeartbeat: Sendable {
 
     /// The pass of a credential that has expired, if the push that it began is still running; nil for any other push of the stream.
     private func pass(ofRunningPush late: AdmissionPass, _ request: AdmissionRequest) async -> AdmissionPass? {
+        if await self.isRunning(late, request.address.path) { return late }
         // A hook that decides about pushes may have named who pushes.
-        let asked = self.services.rules.hasHook(.publish) ? await self.services.rules.ask(request, pass: late) : .success(late)
-        guard case .success(let pass) = asked else { return nil }
+        guard self.services.rules.hasHook(.publish), case .success(let pass) = await self.services.rules.ask(request, pass: late),
+            await self.isRunning(pass, request.address.path)
+        else { return nil }
+        return pass
+    }
+
+    private func isRunning(_ pass: AdmissionPass, _ path: String) async -> Bool {
         let identity = PublisherIdentity(pass.identity, rank: pass.rank)
-        let isRunning = await self.services.streams.onHome(of: request.address.path) { home, stream in
+        return await self.services.streams.onHome(of: path) { home, stream in
             if case .live(_, identity)? = home.snapshot(of: stream)?.stream.phase { true } else { false }
-        }
-        return isRunning ?? false ? pass : nil
+        } ?? false
     }
 
     private func checkPace(_ path: String) throws(APIError) {

@@ -163,6 +163,7 @@ export function timeline(path) {
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ element: eventLine(event), update() {} }));
   const most = 400;
   let isLoaded = false;
+  let isShown = true;
   const draw = soon(() => rows.update(events.slice(-200).reverse()));
   return {
     element,
@@ -172,7 +173,7 @@ export function timeline(path) {
       // They come oldest first, and the newest are shown.
       let found = [];
       try {
-        for (let after = 0, isComplete = false; !isComplete;) {
+        for (let after = 0, isComplete = false; !isComplete && isShown;) {
           const data = await get(`${path}/events`, { after, limit: 1000 });
           found = found.concat(data.list).slice(-most);
           isComplete = data.isComplete || !data.list.length;
@@ -192,6 +193,6 @@ export function timeline(path) {
       if (events.length > most + 100) events.splice(0, events.length - most);
       draw();
     },
-    stop: draw.stop,
+    stop() { isShown = false; draw.stop(); },
   };
 }

@@ -20,7 +20,7 @@ extension APIRoute {
             answers: ServerStatus.outputType
         ) { call in try await ServerStatus(call.services) },
         APIRoute(
-            .post, "/server/reload", "reloadSettings", .server, .ops,
+            .post, "/server/reload", "reloadSettings", .server, .admin,
             "Read the settings and the certificate again. Applies what can be applied while running; a wrong file changes nothing.",
             answers: ReloadReport.outputType, failures: [.conflict]
         ) { call in
@@ -30,7 +30,7 @@ extension APIRoute {
             }
         },
         APIRoute(
-            .post, "/server/drain", "drainServer", .server, .ops,
+            .post, "/server/drain", "drainServer", .server, .admin,
             """
             End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
             and when the time has passed the rest is ended, too.

@@ -50,7 +50,7 @@ package final class RoomAdmission: Sendable {
     package func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
-        if self.rules.hasHook(.publish) {
+        if self.rules.mustAsk(.publish, checked) {
             switch await self.rules.ask(request, pass: checked) {
             case .success(let answered): pass = answered
             case .failure(let refusal): return .failure(refusal)
@@ -77,7 +77,7 @@ package final class RoomAdmission: Sendable {
 
     /// Whether admitting this viewer needs more than data in memory.
     package func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
-        self.memory.ledger.isOver || self.rules.hasHook(.play) || pass.room.map { $0 != request.address.name } ?? false
+        self.memory.ledger.isOver || self.rules.mustAsk(.play, pass) || pass.room.map { $0 != request.address.name } ?? false
     }
 
     /// Asks for the stream's room, if the credential names one, and then any hook.
@@ -93,7 +93,7 @@ package final class RoomAdmission: Sendable {
                 return .failure(AdmissionRefusal(.unavailable("\(error)"), path))
             }
         }
-        return self.rules.hasHook(.play) ? await self.rules.ask(request, pass: pass) : .success(pass)
+        return self.rules.mustAsk(.play, pass) ? await self.rules.ask(request, pass: pass) : .success(pass)
     }
 
     /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.

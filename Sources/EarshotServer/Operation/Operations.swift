@@ -10,12 +10,18 @@ import Synchronization
 
 /// How a process reads its settings again. A value; `read` blocks.
 package struct Reloading: Sendable {
+    /// Waits while somebody writes the file.
+    let settle: @Sendable () async -> Void
     /// Throws an error whose description names all mistakes.
     let read: @Sendable () throws -> ServerConfig
     /// Applies `log.level` to all loggers.
     let setLogLevel: @Sendable (Logger.Level) -> Void
 
-    package init(read: @escaping @Sendable () throws -> ServerConfig, setLogLevel: @escaping @Sendable (Logger.Level) -> Void) {
+    package init(
+        settle: @escaping @Sendable () async -> Void, read: @escaping @Sendable () throws -> ServerConfig,
+        setLogLevel: @escaping @Sendable (Logger.Level) -> Void
+    ) {
+        self.settle = settle
         self.read = read
         self.setLogLevel = setLogLevel
     }
@@ -71,6 +77,7 @@ package final class Operations: ServerOperations {
             return !state.isReloading
         }
         guard mayBegin else { return .failure(.busy) }
+        await self.reloading?.settle()
         let outcome = await DiskWork.run { self.reloadNow() }
         self.state.withLock { $0.isReloading = false }
         self.log(outcome, by: who)

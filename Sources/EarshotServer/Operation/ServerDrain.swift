@@ -41,6 +41,8 @@ final class ServerDrain: Sendable {
     /// Calls `begun` when a call has begun a drain of at most so many milliseconds, and `over` at its end. Set before the ports open.
     func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
+        // A call was quicker than the start.
+        if self.state.withLock({ $0.isOver }) { Task { await over() } }
     }
 
     /// Nil before it begins.
@@ -82,7 +84,10 @@ final class ServerDrain: Sendable {
         // Readiness first.
         self.parts.streams.closeDoors()
         if isByCall { self.followers.withLock { $0 }.begun(limitMs) }
-        if limitMs > 0, self.parts.pushes.count > 0 {
+        let waits = limitMs > 0 && self.parts.pushes.count > 0
+        // Its time runs whatever the loops do that clients are asked on.
+        Task { await self.run(waits, isByCall) }
+        if waits {
             let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)
             self.state.withLock { $0.asked = asked }
             self.parts.log.info(
@@ -93,13 +98,10 @@ final class ServerDrain: Sendable {
         } else {
             self.parts.log.info("Ending: no push has to be waited for", metadata: ["by": "\(who)"])
         }
-        let state = self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0)
-        Task { await self.run(isByCall) }
-        return .begun(state)
+        return .begun(self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0))
     }
 
-    private func run(_ isByCall: Bool) async {
-        let waited = self.parts.pushes.count > 0
+    private func run(_ waited: Bool, _ isByCall: Bool) async {
         if isByCall { try? await Task.sleep(for: Self.answering) }
         let why = await self.wait()
         if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }

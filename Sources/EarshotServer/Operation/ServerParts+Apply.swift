@@ -22,6 +22,6 @@ extension ServerParts {
             settings.webhooks = config.webhooks.targets
             settings.disk.minFreeBytes = Int64(config.data.minFreeBytes)
         }
-        self.recordings.apply(config.recording, inRooms: Set(self.pushes.all.map(\.roomID)))
+        self.recordings.apply(config.recording) { [pushes = self.pushes] in Set(pushes.all.map(\.roomID)) }
     }
 }

@@ -72,7 +72,7 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Signals new events. Does not wait; any thread.
     package func wake() {
-        if !self.targets.isEmpty || self.rooms.hasWebhooks { self.waker.yield() }
+        if !self.config.targets.isEmpty || self.rooms.hasWebhooks { self.waker.yield() }
     }
 
     package func run() async throws {

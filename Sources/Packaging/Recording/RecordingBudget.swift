@@ -23,9 +23,9 @@ package final class RecordingBudget: Sendable {
 
     /// Applies a changed quota and floor. Recordings go on.
     func set(_ settings: ServerConfig.Recording) {
-        self.quota.store(Int64(settings.quotaBytes), ordering: .relaxed)
-        self.floor.store(Int64(settings.minFreeBytes), ordering: .relaxed)
-        self.isFull.store(false, ordering: .relaxed)
+        let quota = self.quota.exchange(Int64(settings.quotaBytes), ordering: .relaxed)
+        let floor = self.floor.exchange(Int64(settings.minFreeBytes), ordering: .relaxed)
+        if quota != self.quotaBytes || floor != self.minFreeBytes { self.isFull.store(false, ordering: .relaxed) }
     }
 
     private var quotaBytes: Int64 { self.quota.load(ordering: .relaxed) }

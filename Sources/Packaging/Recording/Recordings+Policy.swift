@@ -25,7 +25,7 @@ extension Recordings {
     }
 
     /// Applies changed settings, to streams that are live as well. Parts of recordings that have begun keep their form.
-    package func apply(_ settings: ServerConfig.Recording, inRooms live: Set<RoomID>) {
+    package func apply(_ settings: ServerConfig.Recording, liveRooms: @escaping @Sendable () -> Set<RoomID>) {
         self.budget.set(settings)
         let new = RecordingPolicy(apps: settings.apps)
         let old = self.state.withLock { state in
@@ -34,8 +34,8 @@ extension Recordings {
         }
         guard old.apps != new.apps else { return }
         Task {
-            // One after another: each reads its room.
-            for roomID in live {
+            // Listed after the change, so that a push that begins meanwhile is among them; one after another, since each reads its room.
+            for roomID in liveRooms() {
                 await self.policyChanged(of: roomID) { old.isWanted($0, $1) != new.isWanted($0, $1) }
             }
         }

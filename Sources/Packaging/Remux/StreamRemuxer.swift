@@ -20,6 +20,8 @@ package actor StreamRemuxer {
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
+    /// As they were when the stream's segments began.
+    private let settings: ServerConfig.HLS
     private let table: RemuxTable
     private let stream: Relay.Stream
     private let maker: FragmentPackager
@@ -89,6 +91,7 @@ package actor StreamRemuxer {
         self.path = stream.path
         self.executor = QueueExecutor(label: "remux \(stream.path)")
         let settings = table.config.hls
+        self.settings = settings
         let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
             try MediaWindow(
                 epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Self.firstSequence(),
@@ -222,7 +225,7 @@ package actor StreamRemuxer {
         }
         switch self.phase {
         case .running:
-            if self.isIdle(nowMs: nowMs), !self.table.config.hls.always, self.table.remove(self, ifIdleAt: nowMs) { self.stop() }
+            if self.isIdle(nowMs: nowMs), !self.settings.always, self.table.remove(self, ifIdleAt: nowMs) { self.stop() }
         case .ended(let untilMs):
             if nowMs >= untilMs {
                 self.table.remove(self)
@@ -338,7 +341,7 @@ package actor StreamRemuxer {
     ///   has less, and gives up when it gets the same list again.
     package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
         self.touch()
-        let isLowLatency = self.table.config.hls.lowLatency
+        let isLowLatency = self.settings.lowLatency
         if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
         switch self.taker.window.answer(request) {
         case .now:

@@ -28,8 +28,8 @@ actor PeriodicSnapshots {
     private var share = RetentionShare()
 
     private struct Progress {
-        /// Milliseconds of the steady clock.
-        var dueMs: Int64
+        /// When the last one was taken, in milliseconds of the steady clock; nil before the first.
+        var takenMs: Int64?
         /// Stream and timestamp of the last snapshot's keyframe.
         weak var stream: Relay.Stream?
         var timestamp: Int64?
@@ -61,7 +61,7 @@ actor PeriodicSnapshots {
         // A ghost and its successor have a grant each.
         for grant in self.pushes.all where self.intervalMs(of: grant.path.app) > 0 { live[grant.path.description] = grant }
         self.progress = self.progress.filter { live[$0.key] != nil }
-        for (path, grant) in live.sorted(by: { $0.key < $1.key }) where nowMs >= self.progress[path]?.dueMs ?? 0 {
+        for (path, grant) in live.sorted(by: { $0.key < $1.key }) where self.isDue(path, grant, nowMs) {
             guard !Task.isCancelled else { return }
             await self.take(grant, nowMs: nowMs)
         }
@@ -71,11 +71,15 @@ actor PeriodicSnapshots {
         if self.settings.retentionMs > 0 { await self.forget(steadyMs: nowMs) }
     }
 
+    private func isDue(_ path: String, _ grant: PushGrant, _ nowMs: Int64) -> Bool {
+        self.progress[path]?.takenMs.map { nowMs >= $0 + self.intervalMs(of: grant.path.app) } ?? true
+    }
+
     private func intervalMs(of app: String) -> Int64 { self.settings.intervalByAppMs[app] ?? self.settings.intervalMs }
 
     private func take(_ grant: PushGrant, nowMs: Int64) async {
         let path = grant.path.description
-        var progress = self.progress[path] ?? Progress(dueMs: nowMs)
+        var progress = self.progress[path] ?? Progress()
         let found = await self.streams.onHome(of: path) { home, stream in
             home.keyframe(of: stream).map { SnapshotMaker.Source(stream: stream, header: $0.header, keyframe: $0.keyframe) }
         }
@@ -85,7 +89,7 @@ actor PeriodicSnapshots {
         else { return }
         progress.stream = source.stream
         progress.timestamp = source.keyframe.timestamp
-        progress.dueMs = nowMs + self.intervalMs(of: grant.path.app)
+        progress.takenMs = nowMs
         let width = self.settings.width > 0 ? self.settings.width : nil
         do {
             let jpeg = try await self.maker.jpeg(of: path, source, width: width, nowMs: LoopSweeper.nowMs)

@@ -41,7 +41,8 @@ struct DrainCommand: ServerCommand {
         abstract: "Have a running server end when its pushes have ended; the same as SIGTERM.",
         discussion: """
             From now on nobody new is let in, and /readyz says so. Clients of Enhanced RTMP are asked to connect again; the others may finish, \
-            until the time is over. Then the server ends with status 0.
+            until the time is over. Then the server ends with status 0. Docker and Kubernetes start it again, as they are told to; the systemd \
+            unit does not.
 
             EXAMPLES
               earshot drain --within 10m
@@ -78,17 +79,25 @@ struct DrainCommand: ServerCommand {
             "\(pushes) \(pushes == 1 ? "push" : "pushes") may go on for \(TimeText.duration(seconds: state["secondsLeft"]) ?? "0s") at most"
     }
 
-    /// Until nobody answers any more.
+    /// Until nobody answers any more, or a server that does not drain: whoever keeps servers running has started another.
     private func follow(_ api: APIClient) async throws {
-        var seconds = 0
+        var (seconds, silent) = (0, 0)
         while true {
             try await Task.sleep(for: .seconds(1))
             seconds += 1
             let status: JSONValue
             do {
                 status = try await api.get(["server"])
+                silent = 0
             } catch let failure as CommandFailure where failure.status == .unreachable {
+                silent += 1
+                // A single one may be the network's.
+                guard silent > 1 else { continue }
                 if !self.options.quiet { Console.complain("the server has ended") }
+                return
+            }
+            guard status["drain"] != .null else {
+                if !self.options.quiet { Console.complain("the server has ended, and was started again") }
                 return
             }
             if seconds % 10 == 0, !self.options.quiet { Console.complain(Self.left(status["drain"])) }

@@ -7,7 +7,8 @@ import Testing
 @Suite struct DrainCommandTests {
     /// A drain during a recording leaves it whole; a second one begins nothing; the process ends with 0 when the push does.
     @Test func duringARecording() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
+        // Long enough for all that is done while it runs, on a busy machine too.
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 40)
         try await Fixture.withDirectory { directory in
             try await ReloadingServer.run("{recording: {apps: [live]}}", in: directory) { server in
                 let cli = CLI(server: server.earshot.http, token: try CLI.tokenFile(server.earshot.token, in: directory))
