@@ -38,7 +38,9 @@ actor MachineRooms {
     }
 
     private static func entry(_ runner: GatheringRunner) -> Entry? {
-        guard let machine = runner.dialect as? Machine, let number = Int64(runner.room.rawValue.dropFirst(self.prefix.count)) else {
+        guard let machine = runner.dialect as? Machine,
+            let number = Int64(runner.room.rawValue.dropFirst(GatheringKinds.machinePrefix.count))
+        else {
             return nil
         }
         return Entry(number: number, runner: runner, machine: machine)
