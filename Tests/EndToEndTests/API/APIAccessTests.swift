@@ -62,7 +62,8 @@ import Testing
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(
             admin == [
-                "deleteRoom", "listTokens", "createToken", "revokeToken", "createRelayTask", "deleteRelayTask", "listAudit", "listWebhooks",
+                "deleteRoom", "reloadSettings", "drainServer", "listTokens", "createToken", "revokeToken", "createRelayTask",
+                "deleteRelayTask", "listAudit", "listWebhooks",
                 "createWebhook",
                 "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook", "redeliverWebhook",
             ])

@@ -20,7 +20,7 @@ import Testing
             #expect(try room.json()["data"]["policy"]["grace"].double == 77, "\(room.text)")
             try await server.apply("{data: {minFree: 1000000GiB}}")
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r2"}"#).status == 507)
-            try await server.apply("{}")
+            try await server.apply("log: {level: info}")
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r2"}"#).status == 201)
             #expect(try await ClientProcess.run(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam1")).status == 0)
             // A pushed room has the policy of its time as well.

@@ -128,7 +128,7 @@ struct ReloadingServer: Sendable {
             try await server.apply("access: {apiFrom: [10.0.0.0/8]}")
             #expect(try await server.call("GET", "rooms").status == 403)
             // Only the signal is left.
-            try "{}".write(toFile: server.file, atomically: true, encoding: .utf8)
+            try "log: {level: info}".write(toFile: server.file, atomically: true, encoding: .utf8)
             server.earshot.process.send(SIGHUP)
             try await eventually("the API") { try await server.call("GET", "rooms").status == 200 }
         }
@@ -210,7 +210,7 @@ struct ReloadingServer: Sendable {
             try await eventually("the line") {
                 server.earshot.process.errorsSoFar.components(separatedBy: "need a restart").count == 3
             }
-            #expect(try await server.apply("{}").waiting.isEmpty)
+            #expect(try await server.apply("log: {level: info}").waiting.isEmpty)
         }
     }
 
