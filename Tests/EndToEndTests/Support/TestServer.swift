@@ -92,10 +92,19 @@ struct TestServer: Sendable {
             method, "\(self.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: token.isEmpty ? nil : token, headers: headers)
     }
 
-    /// Waits until the API's answer satisfies the condition; throws after the limit.
+    /// Waits until the API's answer satisfies the condition; throws after the limit, with the last answer and the log's last lines.
     func wait(
         _ path: String, within seconds: Double = 60, until condition: @Sendable (JSON) -> Bool
     ) async throws {
-        try await eventually("\(path) to change", within: seconds) { condition(try await self.api(path)) }
+        var last = JSON(nil)
+        do {
+            try await eventually("\(path) to change", within: seconds) {
+                last = try await self.api(path)
+                return condition(last)
+            }
+        } catch let error as TimedOut {
+            let log = self.lines.all.suffix(12).joined(separator: "\n")
+            throw TimedOut(description: "\(error); the last answer: \("\(last.value ?? "none")".prefix(1_500)); the log: \(log.prefix(3_000))")
+        }
     }
 }
