@@ -104,7 +104,8 @@ struct TestServer: Sendable {
             }
         } catch let error as TimedOut {
             let log = self.lines.all.suffix(12).joined(separator: "\n")
-            throw TimedOut(description: "\(error); the last answer: \("\(last.value ?? "none")".prefix(1_500)); the log: \(log.prefix(3_000))")
+            throw TimedOut(
+                description: "\(error); the last answer: \("\(last.value ?? "none")".prefix(1_500)); the log: \(log.prefix(3_000))")
         }
     }
 }
