@@ -33,7 +33,7 @@ export function roomPage(id) {
   }
 
   function drawHead() {
-    const slots = room.streams.length > 1 && h('select', { 'aria-label': t('Streams'), onchange: (event) => { slotNumber = Number(event.target.value); refresh(); } },
+    const slots = room.streams.length > 1 && h('select', { 'aria-label': t('Streams'), onchange: (event) => { slotNumber = Number(event.target.value); drawHead(); refresh(); } },
       room.streams.map((each) => h('option', { value: each.slot, selected: each.slot === slotNumber }, `${each.app}/${each.name}`)));
     // The buttons act on the slot that is chosen.
     const key = JSON.stringify([room.version, room.state, parts.health.verdict, slotNumber, slot()?.isActive]);
