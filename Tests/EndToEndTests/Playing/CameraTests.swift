@@ -38,16 +38,19 @@ import Testing
                 // Sound alone is made into pieces after two seconds of it, and no more is sent until the players have some.
                 try await HLSLatencyTests.remuxing(server)
                 let publisher = PacedPublisher(client)
-                // Enough to begin with, although the announced pictures do not arrive yet. The rest follows once the players are there.
-                let joinMs: UInt32 = 2_600
+                // Enough to begin with, although the announced pictures do not arrive yet. More sound follows once the players are there: what
+                // they begin with may hold none, if the sender paused before its last frame. The rest follows once they have some.
+                let (joinMs, heardMs): (UInt32, UInt32) = (2_500, 2_900)
                 try await publisher.send(tags.filter { $0.timestamp < joinMs })
                 async let bodies = Captured.bodies(server, "cam1", in: directory)
                 async let messages = Captured.messages(server, "cam1", in: directory)
+                try await server.wait("sessions?role=player") { $0["total"].int == 2 }
+                try await publisher.send(tags.filter { (joinMs..<heardMs).contains($0.timestamp) })
                 // Not only known, but with sound: who joins later begins with a later picture.
                 try await server.wait("sessions?role=player") { sessions in
-                    sessions["total"].int == 2 && (0..<2).allSatisfy { sessions["list"][$0]["bytesOut"].int ?? 0 > 1_000 }
+                    (0..<2).allSatisfy { sessions["list"][$0]["bytesOut"].int ?? 0 > 1_000 }
                 }
-                async let publishing = publisher.send(tags.filter { $0.timestamp >= joinMs })
+                async let publishing = publisher.send(tags.filter { $0.timestamp >= heardMs })
                 let live = try await LiveHLS(server, "cam1")
                 let violations = try await Self.follow(live)
                 #expect(violations.isEmpty, "\(violations)")
