@@ -49,23 +49,7 @@ final class FragmentPackager {
     /// Reasons why media was not remuxed, each listed once.
     private(set) var problems: [String] = []
 
-    /// How long to wait for a second kind of media, by timestamps; longer when metadata announces it. A header is not enough: a track
-    /// without samples stalls players.
-    private static let settleMs: Int64 = 800
-    private static let announcedMs: Int64 = 1_000
-    /// Usual duration of an audio frame. Milliseconds.
-    private static let usualSoundMs: Int64 = 24
-    /// The longest that sound is held for a keyframe. Milliseconds.
-    private static let lateSoundMs: Int64 = 30_000
-    /// A longer gap between two runs is closed: MediaSource stops before a hole. Milliseconds.
-    private static let holeMs: Int64 = 200
-    /// How long to wait for pictures that a header announces: some cameras are slow. Milliseconds, by timestamps.
-    private static let noPictureMs: Int64 = 2_000
-    /// After this long without pictures, and ``StreamTracks/awaySamples``, sound ends the pieces. Milliseconds, by timestamps.
-    private static let awayMs: Int64 = 1_000
     private static let problemLimit = 16
-    /// Times further than this from the previous ones break the timeline. Milliseconds.
-    private static let leapMs = (back: Int64(10_000), ahead: Int64(60_000))
 
     init(_ format: FragmentMuxer.Format, for taker: any FragmentSink, rebases: Bool = false) {
         self.format = format
