@@ -2,6 +2,7 @@
 import json
 import os
 import sys
+import time
 
 from looks import BLUE, GREEN, RED, case, opened, see, visit
 from peers import NarrowWay, SlowViewer
@@ -99,6 +100,7 @@ def changes(server, browser, keep):
     with Device(server, "live/cam", audio="sine=frequency=440"):
         wait_for("the room", lambda: server.is_live("cam"))
         page = opened(server, browser)
+        page.run("window.WebSocket = class extends WebSocket { constructor(url) { super(url); if (url.includes('.mp4')) window.media = this; } }; 0")
         visit(page, "#/rooms/cam")
         see(page, "#preview", RED)
         assert page.run("document.querySelector('#preview').videoWidth") == 320
@@ -116,11 +118,18 @@ def changes(server, browser, keep):
         page.wait("document.querySelector('#preview').videoWidth === 0 && !document.querySelector('#preview').paused", "sound alone")
         begun = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the sound to go on")
+    words = "document.querySelector('.player p').textContent"
     with Device(server, "live/cam", "color=c=green:size=320x180:rate=25"):
         see(page, "#preview", GREEN)
-    # A codec that this browser does not play is named.
+        # A codec that this browser does not play is named, and stays named while the former picture, slow here, has something left to play.
+        page.run("(() => { const video = document.querySelector('#preview'); video.playbackRate = video.defaultPlaybackRate = 0.1; Object.defineProperty(video, 'playbackRate', {set() {}, configurable: true}); })()")
+        page.wait("(() => { const video = document.querySelector('#preview'); return video.buffered.length && video.buffered.end(0) > video.currentTime + 1; })()", "a second of media ahead")
+        page.run("media.onmessage({data: JSON.stringify({mimeType: 'video/mp4; codecs=\"mp4v.20.9\"'})})")
+        time.sleep(1)
+        assert "cannot play" in page.run(words), page.run(words)
+        page.run("delete document.querySelector('#preview').playbackRate")
     with Device(server, "live/cam", audio="sine=frequency=440", extra=["-c:a", "libmp3lame"]):
-        page.wait("/cannot play video.mp4; codecs=.avc1.*mp4a.6B/.test(document.querySelector('.player p').textContent)", "word of the codec")
+        page.wait(f"/cannot play video.mp4; codecs=.avc1.*mp4a.6B/.test({words})", "word of the codec")
     # Another one, by Enhanced RTMP.
     av1 = ["-c:v", "libsvtav1", "-preset", "12", "-g", "25", "-pix_fmt", "yuv420p"]
     with Device(server, "live/cam", audio="sine=frequency=440", video=av1, program=Tools().current_ffmpeg):

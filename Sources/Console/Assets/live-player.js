@@ -268,7 +268,8 @@ export class LivePlayer {
     if (behind > this.target + 1) video.playbackRate = 1.25;
     else if (behind > this.target + 0.3) video.playbackRate = Math.max(video.playbackRate, 1.1);
     else if (behind <= this.target) video.playbackRate = 1;
-    if (behind > 0) {
+    // Without a type, what still plays is left of a former one: what was said of the present one stands.
+    if (behind > 0 && this.type) {
       this.failures = 0;
       if (video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) this.show('');
     }
