@@ -3,7 +3,9 @@
 /// A bare pointer, since it is used for each message: one store, without reference counts and checks of exclusivity, which would be four
 /// fifths of the instructions. It is valid as long as the ``SessionTrace`` that gave it out; who keeps it keeps that, too.
 ///
-///     | state | record | record | …        record: | low 32 bits of the time in ms | the three words of ``TracedHeader`` |
+///     | state | record | record | …   record: | timestamp 32 | length 24, flags 8 | arrival 20, type - 8 4, message stream id 8 |
+///
+/// The arrival is the low bits of its time in ms. Twelve bytes hold thirty seconds of an ordinary push in a publisher's share.
 package struct HeaderRecorder {
     struct State {
         let capacity: UInt32
@@ -11,27 +13,35 @@ package struct HeaderRecorder {
         var next: UInt32 = 0
         /// Records written since the beginning, modulo 2^32.
         var total: UInt32 = 0
-        /// Low 32 bits of the time of this read turn, in ms.
-        var turn: UInt32 = 0
         var isFull = false
+        /// Time of this read turn.
+        var turnMs: Int64 = 0
     }
 
     struct Record {
-        var time: UInt32 = 0
         var words: (UInt32, UInt32, UInt32) = (0, 0, 0)
     }
 
     /// Bytes of one record.
-    package static let recordBytes = 16
-    /// The state has the room of two records.
+    package static let recordBytes = 12
     private static let stateBytes = 32
+    /// The message types that fit a record: audio, video, data and shared objects, commands, aggregates.
+    private static let types: ClosedRange<UInt8> = 8...22
+    /// Stands for any larger id, too: the server itself gives out small ones.
+    private static let largestStreamID: UInt32 = 0xFF
+    private static let arrivalMask: UInt32 = 0xF_FFFF
+    /// Between two records more time passes than their arrivals can tell apart: what was before is dropped. It is 17 minutes old.
+    private static let longestGapMs = Int64(Self.arrivalMask)
+
+    /// Whether a record can hold all of it.
+    static func holds(_ header: TracedHeader) -> Bool { self.types.contains(header.type) && header.streamID < self.largestStreamID }
 
     private let state: UnsafeMutablePointer<State>
     private let records: UnsafeMutablePointer<Record>
 
     init(capacity: Int) {
         let capacity = max(1, capacity)
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.stateBytes + capacity * Self.recordBytes, alignment: 16)
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.stateBytes + capacity * Self.recordBytes, alignment: 8)
         self.state = memory.initializeMemory(as: State.self, to: State(capacity: UInt32(truncatingIfNeeded: capacity)))
         self.records = (memory + Self.stateBytes).initializeMemory(as: Record.self, repeating: Record(), count: capacity)
     }
@@ -41,16 +51,23 @@ package struct HeaderRecorder {
 
     var total: UInt32 { self.state.pointee.total }
 
-    /// Sets the time that the next headers get. Once per read turn: reading the clock costs more than a record.
-    package func begin(nowMs: Int64) { self.state.pointee.turn = UInt32(truncatingIfNeeded: nowMs) }
+    /// Sets the time that the next headers get, unless it lies before the former one. Once per read turn: reading the clock costs more than a
+    /// record.
+    package func begin(nowMs: Int64) {
+        let passedMs = nowMs - self.state.pointee.turnMs
+        guard passedMs > 0 else { return }
+        if passedMs > Self.longestGapMs { (self.state.pointee.next, self.state.pointee.isFull) = (0, false) }
+        self.state.pointee.turnMs = nowMs
+    }
 
-    /// Records a message. `flags` are those of its media tag, as far as ``TracedHeader/Flags`` has them, or `unreadable`.
+    /// Records a message of a type that fits. `flags` are those of its media tag, as far as ``TracedHeader/Flags`` has them, or `unreadable`.
     package func add(type: UInt8, timestamp: UInt32, length: Int, streamID: UInt32, flags: TracedHeader.Flags) {
         let state = self.state
         let next = state.pointee.next
-        let record = self.records + Int(next)
-        record.pointee.time = state.pointee.turn
-        record.pointee.words = TracedHeader.pack(timestamp, type, length, streamID, flags)
+        let length = UInt32(truncatingIfNeeded: min(length, 0xFF_FFFF))
+        let arrival = UInt32(truncatingIfNeeded: state.pointee.turnMs) << 12
+        let kind = UInt32((type &- Self.types.lowerBound) & 0xF) << 8 | min(streamID, Self.largestStreamID)
+        self.records[Int(next)].words = (timestamp, length << 8 | UInt32(flags.rawValue), arrival | kind)
         state.pointee.total &+= 1
         if next &+ 1 == state.pointee.capacity {
             state.pointee.next = 0
@@ -64,7 +81,8 @@ package struct HeaderRecorder {
     var copy: HeaderList {
         let next = Int(self.state.pointee.next)
         let older = self.state.pointee.isFull ? next..<Int(self.state.pointee.capacity) : 0..<0
-        return HeaderList(records: (Array(older) + Array(0..<next)).map { self.records[$0] }, total: self.total)
+        let records = (Array(older) + Array(0..<next)).map { self.records[$0] }
+        return HeaderList(records: records, total: self.total, turnMs: self.state.pointee.turnMs)
     }
 }
 
@@ -73,17 +91,33 @@ struct HeaderList: Sendable {
     let records: [HeaderRecorder.Record]
     /// Records written up to the newest, modulo 2^32.
     let total: UInt32
+    /// Time of the newest read turn.
+    let turnMs: Int64
 
     /// Number of the oldest, modulo 2^32, counted from 0.
     var first: UInt32 { self.total &- UInt32(truncatingIfNeeded: self.records.count) }
 
-    /// Its time is the newest one at or before `nowMs` that has the stored bits.
-    func entry(_ position: Int, nowMs: Int64) -> TraceEntry {
-        let record = self.records[position]
-        let header = TracedHeader(packed: record.words)
-        let age = UInt32(truncatingIfNeeded: nowMs) &- record.time
-        return TraceEntry(atMs: nowMs - Int64(age), .received, .message, header.name, streamID: header.streamID, header: header)
+    /// All of them. The time of each is the newest one that its bits and the one after it allow.
+    var entries: [TraceEntry] {
+        var atMs = self.turnMs
+        let reversed = self.records.reversed().map { record in
+            atMs -= record.age(atMs)
+            let header = record.header
+            return TraceEntry(atMs: atMs, .received, .message, header.name, streamID: header.streamID, header: header)
+        }
+        return reversed.reversed()
     }
 }
 
-extension HeaderRecorder.Record: Sendable {}
+extension HeaderRecorder.Record: Sendable {
+    /// Milliseconds from its arrival to `nowMs`, modulo 2^20.
+    func age(_ nowMs: Int64) -> Int64 {
+        Int64((UInt32(truncatingIfNeeded: nowMs) &- self.words.2 >> 12) & 0xF_FFFF)
+    }
+
+    var header: TracedHeader {
+        TracedHeader(
+            timestamp: self.words.0, type: UInt8(truncatingIfNeeded: self.words.2 >> 8 & 0xF) + 8, length: Int(self.words.1 >> 8),
+            streamID: self.words.2 & 0xFF, flags: TracedHeader.Flags(rawValue: UInt8(truncatingIfNeeded: self.words.1)))
+    }
+}

@@ -54,7 +54,9 @@ package final class SessionTrace {
         }
         self.thisSecond += 1
         if lasts { self.newestMs = entry.atMs }
-        if entry.kind == .message, entry.direction == .received, let header = entry.header, let recorder = self.recorder {
+        if entry.kind == .message, entry.direction == .received, let header = entry.header, let recorder = self.recorder,
+            HeaderRecorder.holds(header)
+        {
             recorder.begin(nowMs: entry.atMs)
             recorder.add(
                 type: header.type, timestamp: header.timestamp, length: Int(header.length), streamID: header.streamID, flags: header.flags)
@@ -100,7 +102,7 @@ package final class SessionTrace {
     package func isQuiet(nowMs: Int64) -> Bool { nowMs - self.newestMs > Self.keptMs }
 
     /// All entries, oldest first.
-    package func entries(nowMs: Int64) -> [TraceEntry] { self.copy.entries(nowMs: nowMs) }
+    package var entries: [TraceEntry] { self.copy.entries }
 
     /// A copy of the rings, for an abnormal end.
     package var copy: TraceRings { TraceRings(events: self.events, headers: self.recorder?.copy) }
@@ -120,21 +122,21 @@ package struct TraceRings: Sendable {
     }
 
     /// All entries, oldest first.
-    package func entries(nowMs: Int64) -> [TraceEntry] {
+    package var entries: [TraceEntry] {
         let events = self.events.all()
-        guard let headers = self.headers else { return events.map(\.entry) }
+        guard let list = self.headers else { return events.map(\.entry) }
+        let headers = list.entries
         var all: [TraceEntry] = []
-        all.reserveCapacity(events.count + headers.records.count)
+        all.reserveCapacity(events.count + headers.count)
         var next = 0
         for (entry, before) in events {
             // Signed, since both numbers wrap around.
-            while next < headers.records.count, Int32(bitPattern: headers.first &+ UInt32(next) &- before) < 0 {
-                all.append(headers.entry(next, nowMs: nowMs))
+            while next < headers.count, Int32(bitPattern: list.first &+ UInt32(next) &- before) < 0 {
+                all.append(headers[next])
                 next += 1
             }
             all.append(entry)
         }
-        for position in next..<headers.records.count { all.append(headers.entry(position, nowMs: nowMs)) }
-        return all
+        return all + headers[next...]
     }
 }

@@ -24,7 +24,7 @@ import Testing
         trace.add(self.state(5, "between"))
         self.video(3, 5, in: trace)
         trace.add(self.state(6, "after"))
-        let all = trace.entries(nowMs: 10)
+        let all = trace.entries
         #expect(all.map { $0.header.map { "\($0.timestamp)" } ?? $0.name } == ["before", "0", "1", "2", "between", "3", "after"])
     }
 
@@ -39,7 +39,7 @@ import Testing
             self.video(UInt32(number), Int64(number) * 10, in: trace)
         }
         trace.add(self.state(1_000_000, "closed"))
-        let all = trace.entries(nowMs: 1_000_001)
+        let all = trace.entries
         #expect(all.prefix(2).map(\.name) == ["connect", "publish"] && all.last?.name == "closed")
         #expect(all.count > 1_500)
         #expect(all.dropFirst(2).dropLast().compactMap(\.header?.timestamp) == Array(UInt32(100_003 - all.count)..<100_000))
@@ -64,7 +64,7 @@ import Testing
             self.video(1, atMs, in: trace)
             #expect(store.used <= TraceStore.publisherBytes)
         }
-        #expect(trace.entries(nowMs: atMs).last?.header != nil)
+        #expect(trace.entries.last?.header != nil)
     }
 
     /// A push that is refused has all its commands in its trace.
@@ -73,7 +73,7 @@ import Testing
         let trace = try #require(SessionTrace(store, nowMs: 0))
         trace.expectPublisher()
         for number in 0..<30 { trace.add(self.state(Int64(number) * 100, "state", String(repeating: "x", count: 100))) }
-        #expect(trace.entries(nowMs: 3_000).count == 30)
+        #expect(trace.entries.count == 30)
         #expect(store.used == TraceStore.announcedBytes)
     }
 
@@ -95,7 +95,7 @@ import Testing
         for _ in 0..<1_000 where !trace.isFull(nowMs: 500) { trace.add(self.state(500, "flood")) }
         #expect(trace.isFull(nowMs: 500) && !trace.isFull(nowMs: 1_500))
         trace.add(self.state(1_500, "later"))
-        let all = trace.entries(nowMs: 2_000)
+        let all = trace.entries
         #expect(all.count { $0.name == "flood" } == SessionTrace.perSecond)
         #expect(all.suffix(2).map(\.name) == ["leftOut", "later"])
         #expect(all.dropLast().last?.text.hasPrefix("937 entries") == true, "\(all.suffix(2))")

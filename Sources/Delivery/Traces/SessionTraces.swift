@@ -39,7 +39,7 @@ package final class SessionTraces: Sendable {
                 id: end.id, reason: end.reason.rawValue, hadRole: end.hadRole, endedMs: WallClock.ms, endedClockMs: end.nowMs,
                 rings: rings))
         guard let held = self.flood.pass(nowMs: end.nowMs) else { return }
-        let text = CompactTrace.text(rings.entries(nowMs: end.nowMs), nowMs: end.nowMs)
+        let text = CompactTrace.text(rings.entries, nowMs: end.nowMs)
         // The reason is in the text. A second line with the word as its own field would count an end twice.
         var metadata: Logger.Metadata = ["trace": "\(text)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }

@@ -26,7 +26,7 @@ package struct TraceReport: Sendable {
         self.reason = nil
         self.endedMs = nil
         let wallMs = WallClock.ms
-        self.lines = (trace?.entries(nowMs: nowMs) ?? []).map { entry in
+        self.lines = (trace?.entries ?? []).map { entry in
             let agoMs = max(0, nowMs - entry.atMs)
             return Line(entry: entry, timeMs: wallMs - agoMs, agoMs: agoMs)
         }
@@ -38,7 +38,7 @@ package struct TraceReport: Sendable {
         self.reason = ended.reason
         self.endedMs = ended.endedMs
         let wallMs = WallClock.ms
-        self.lines = ended.rings.entries(nowMs: ended.endedClockMs).map { entry in
+        self.lines = ended.rings.entries.map { entry in
             let timeMs = ended.endedMs - max(0, ended.endedClockMs - entry.atMs)
             return Line(entry: entry, timeMs: timeMs, agoMs: max(0, wallMs - timeMs))
         }

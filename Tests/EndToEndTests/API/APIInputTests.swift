@@ -62,12 +62,14 @@ import Testing
             let custom = String(repeating: "x", count: 4_096 - #"{"x":""}"#.utf8.count)
             let body = """
                 {"roomId":"\(id)","title":"\(title)","custom":{ "x" : "\(custom)" },"slots":8,"owner":"\(id)","deviceUid":"\(id)",
-                 "policy":{"grace":86400,"neverStarted":1,"retention":0,"heartbeatMisses":100}}
+                 "policy":{"grace":86400,"heartbeatMisses":100}}
                 """
             let room = try await api.ok("POST", "rooms", body, status: 201)
             #expect(room["title"].string == title)
             #expect(room["streams"].count == 8)
             #expect(room["custom"]["x"].string == custom)
+            // A second later it is gone.
+            try await api.ok("POST", "rooms", #"{"roomId":"short","policy":{"neverStarted":1,"retention":0}}"#, status: 201)
             try await api.ok("POST", "rooms/\(id)/forbid", "{\"seconds\":7776000,\"reason\":\"\(String(repeating: "r", count: 2_048))\"}")
         }
     }

@@ -127,7 +127,7 @@ import Testing
             try await large.socket.send(String(repeating: "s", count: 1 << 20))
             try await eventually("the end of who sends a mebibyte") { try large.socket.closeCode == 1009 }
             let fast = try await Peer.open(server)
-            for _ in 0..<300 { try await fast.socket.send(#"{"data":{}}"#) }
+            try await fast.socket.send(1, #"{"data":{}}"#, times: 300)
             try await eventually("the end of who sends too many") { try fast.socket.closeCode == 1008 }
             // The honest one is still there.
             let (other, _) = try await Peer.joined(server)
