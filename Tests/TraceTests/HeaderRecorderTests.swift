@@ -37,7 +37,7 @@ import Testing
             #expect(all.map(\.name) == ["audio", "video", "type255"])
         }
         #expect(headers[1].flagWords == ["keyframe", "enhanced"])
-        // What is too large for its bits is shown as the largest value.
+        // A value too large for its bits is shown as the largest that fits.
         let large = TracedHeader(timestamp: 1, type: 9, length: 1 << 30, streamID: .max)
         #expect(large.length == 0xFF_FFFF && large.streamID == 0xFF_FFFF)
         Self.with(capacity: 1) { recorder in
