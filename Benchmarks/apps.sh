@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What apps cost: members of mesh rooms, frames between them, calls of the Tencent-compatible API beside viewers, classes and claw machines. Exit code 1 when a bar is
-# missed. See README.md in this folder.
+# The cost of apps: members of mesh rooms, frames between them, calls of the Tencent-compatible API beside viewers, classes and
+# claw machines. Exit code 1 when a bar is missed. See README.md in this folder.
 #
 #   PARTS="idle relay facade classes"   which of them
 #   MEMBERS=10000               mesh members of the first part; needs twice as many descriptors (ulimit -n)

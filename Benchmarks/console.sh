@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an open console costs the server, and how quickly it answers: 200 live rooms with two browsers before them, its first paint, its
+# The cost of an open console for the server, and its speed: 200 live rooms watched by two browsers, its first paint, its
 # preview, 5,000 rooms that change, 100,000 rooms, a page that stays open. Exit code 1 when a bar is missed. See README.md in this folder.
 #
 #   PARTS="cost paint preview change many heap"  which of them

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the room registry costs: a page of few rooms and of many, and the delay of frames with and without a thousand changes of rooms
+# The cost of the room registry: a page of few rooms and of many, and the delay of frames with and without a thousand changes of rooms
 # a second on the same core. See README.md in this folder.
 #
 #   SECONDS_MEASURED=60  how long frames are measured, each time

@@ -147,7 +147,7 @@ wait_for_port() {
     sleep 0.5
 }
 
-# What each scenario asks of the load generator, and of which servers.
+# The load generator's arguments for each scenario, and the servers that it measures.
 hd="--video-kbps 1936 --fps 30 --gop 60 --audio-kbps 64"
 small="--video-kbps 136 --fps 25 --gop 50 --audio-kbps 64"
 steady="--seconds $seconds --warmup $warmup"
@@ -160,7 +160,7 @@ arguments() {
     talk-1000) echo "--mode fanout --viewers 1000 --video-kbps 0 --audio-kbps 40 $steady" ;;
     idle-2000) echo "--mode idle --viewers 2000 --seconds 3" ;;
     join-1000) echo "--mode join --viewers 1000 --players 100 $hd --join-interval-us 1000 --seconds 5 --warmup 1" ;;
-    # What the players of join-1000 have around them at its end.
+    # The load around the players of join-1000 at its end.
     joined-1100) echo "--mode fanout --viewers 1100 $hd $steady" ;;
     # Longer than a viewer that has stopped may keep up: the server must have decided about it.
     stall-500) echo "--mode stall --viewers 500 --stalled 50 --video-kbps 736 --fps 25 --gop 50 --audio-kbps 64 --seconds $((seconds + 5)) --warmup $warmup" ;;

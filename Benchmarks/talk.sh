@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What talk costs on one core: rooms of four talkers each (ffmpeg sends recorded tones in real time), listeners by rtmpdump. CPU of the
+# The cost of talk on one core: rooms of four talkers each (ffmpeg sends recorded tones in real time), listeners by rtmpdump. CPU of the
 # server, encodes, underruns. Before that, how long a voice takes through a server. See README.md in this folder.
 #
 #   DELAY=0              leaves that out, which needs a debug build with the tests

@@ -1,4 +1,4 @@
-"""What apps cost: python3 Benchmarks/Apps --earshot BINARY --results FOLDER. PARTS, MEMBERS, FRAMES, SECONDS_MEASURED, CALLS, CLASSES and
+"""The cost of apps: python3 Benchmarks/Apps --earshot BINARY --results FOLDER. PARTS, MEMBERS, FRAMES, SECONDS_MEASURED, CALLS, CLASSES and
 MACHINES choose (apps.sh)."""
 import argparse
 import asyncio

@@ -37,7 +37,7 @@ def cpu_seconds(pid):
 
 
 def memory_mb(pid):
-    """What it holds in memory of its own (no files)."""
+    """The process's own memory in MB (no files)."""
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1000
 

@@ -1,4 +1,4 @@
-"""What a console costs a busy server, and how it and the API answer beside many rooms."""
+"""The cost of a console for a busy server, and how quickly it and the API answer beside many rooms."""
 import os
 import shutil
 import time
@@ -22,7 +22,7 @@ ASK = """(() => { window.answers = []; window.asking = true; const csrf = { 'X-C
 
 def cost(binary, folder, bars):
     streams, seconds = int(os.environ.get("STREAMS", "200")), float(os.environ.get("SECONDS_MEASURED", "60"))
-    # What makes the load computes on the other core.
+    # The processes that make the load run on the other core.
     before = ["taskset", "-c", "0"] if (os.cpu_count() or 1) > 1 and shutil.which("taskset") else []
     if before:
         os.sched_setaffinity(0, {1})

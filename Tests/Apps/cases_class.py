@@ -148,7 +148,7 @@ def class_page(server):
         tim.click("#camera")
         ann.sees("Tim", "<i>Stu")
 
-        # What is shown is shown to all.
+        # Every member sees what is on display.
         ann.page.click("Assistant")
         for person in [ann, tim, stu, olga]:
             person.shows("Assistant: Ann")

@@ -75,7 +75,7 @@ def fits(found, expected):
 
 @case
 def class_kill(server):
-    """What a class acknowledged is there after kill -9, and the call that was under way happened whole or not at all."""
+    """Changes that a class acknowledged are there after kill -9; the call under way happened whole or not at all."""
     seed = int(os.environ.get("EARSHOT_SEED") or random.randrange(1 << 30))
     dice = random.Random(seed)
     members = [Member(server, name) for name in ("Ann", "Bob", "Cat")]

@@ -91,7 +91,7 @@ machine_page.settings = {"EARSHOT_APPS_DEMO": "on", "EARSHOT_APPS_MACHINE_OFFERE
 
 @case
 def machine_turns(server):
-    """Who does not answer loses the place, who declines too, the claw drops by itself, and words and chat reach the others."""
+    """A player that does not answer, or declines, loses its place; the claw drops by itself; texts and chat reach the others."""
     number = create(server)["roomId"]
     with Claw(server, number, 0) as claw, Browser(server.folder) as browser:
         one, two = Player(browser, server, number), Player(browser, server, number)
@@ -258,7 +258,7 @@ machine_phases.settings = {"EARSHOT_APPS_MACHINE_OFFERED": "40s", "EARSHOT_APPS_
 
 @case
 def machine_words(server):
-    """What the page says when somebody cannot play: no machine, paused, the account elsewhere, removed, gone; and how a machine is made."""
+    """The page says why nobody can play (no machine, paused, the account elsewhere, removed, gone), and makes a machine."""
     with Browser(server.folder) as browser:
         host = browser.page(f"http://{server.http}/demo/machine?host=1")
         host.wait("document.querySelector('#status')?.textContent === 'There is no machine at the moment.'", "the word that there is none")

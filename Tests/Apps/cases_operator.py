@@ -19,7 +19,7 @@ from server import wait_for
 
 
 def command(server, *arguments, status=0):
-    """What `earshot` prints on the server's data directory, or asked for by its address."""
+    """The output of `earshot`, run on the server's data directory or with its address."""
     done = subprocess.run([server.binary, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == status, f"{arguments}: {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout + done.stderr

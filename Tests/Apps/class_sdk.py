@@ -1,4 +1,4 @@
-"""What an app does with RongIMLib and RongRTC, in two pages that have loaded nothing but /sdk/rong.js."""
+"""An app's use of RongIMLib and RongRTC, in two pages that have loaded nothing but /sdk/rong.js."""
 import json
 
 # An app, as small as it can be: what it hears goes into `heard`.

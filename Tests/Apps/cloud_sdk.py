@@ -155,7 +155,7 @@ def failures(options, key, reader):
     assert refusal(client(options.http, wrong), "DescribeLiveStreamState", **stream) == "RequestLimitExceeded"
     for _ in range(5):
         assert ask(sdk, "DescribeLiveStreamState", **stream).StreamState == "inactive"
-    # What is wanted is so already: no error, as a back end may ask twice.
+    # The stream is already as these calls want it: no error, because a back end may ask twice.
     ask(sdk, "ResumeLiveStream", **stream)
     ask(sdk, "DropLiveStream", **stream)
 

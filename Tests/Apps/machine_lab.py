@@ -1,4 +1,4 @@
-"""What the claw machines' cases share: the HTTP API, a machine with its scripted program and cameras, and a player's page."""
+"""Shared by the claw machines' cases: the HTTP API, a machine with its scripted program and cameras, and a player's page."""
 import json
 import os
 import subprocess

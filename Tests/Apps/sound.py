@@ -1,4 +1,4 @@
-"""What a page plays, by its own ears."""
+"""Sound that a page plays, measured in the page itself."""
 
 
 def loudness(place):

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Apps
 
-/// What a whiteboard takes from its pages, and what it writes.
+/// Messages that a whiteboard accepts from its pages, and those that it writes.
 @Suite struct BoardTests {
     private static let key = String(repeating: "0a", count: 16)
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Random lives of classes: whatever comes, what must always hold does.
 @Suite struct ClassroomLivesTests {
-    /// What the last step did, in one value.
+    /// The last step's result, in one value.
     private struct Step {
         let before: Classroom
         let room: Classroom

@@ -32,7 +32,7 @@ import Testing
 
     @Test func authorization() { self.expect("2", .full(), self.all(by: "x")) }
 
-    /// Who may do what: the inputs of `all(by:)` that are refused for the role, by their places.
+    /// Rights of each role: the places of the inputs of `all(by:)` that it is refused.
     @Test(
         arguments: zip(
             ["a", "t", "s", "v"],
@@ -167,7 +167,7 @@ import Testing
                 .upgradeInvite(by: "a", userID: "v", role: .student, newID: "n"), .upgradeApprove(by: "v", ticket: "k2"),
                 .transfer(by: "a", userID: "v"),
             ])
-        // Who is in may come again, and audience comes.
+        // Members may join again, and audience may still join.
         #expect(lab.act(.join(id: "s", name: "S", isAudience: false, disableCamera: false)) != ["31"])
         #expect(lab.act(.join(id: "x", name: "X", isAudience: true, disableCamera: false)).first == "joined x audience")
         // The tickets are still good once there is a seat.

@@ -4,7 +4,7 @@ import Testing
 @testable import Rooms
 @testable import Support
 
-/// What a class does and whom it tells, in which order: each input of SealClass's table with all that follows.
+/// Effects of a class, their receivers and their order: each input of SealClass's table with all that follows.
 @Suite struct ClassroomTests {
     private typealias Lab = ClassroomLab
 

@@ -170,7 +170,7 @@ import Testing
             ])
     }
 
-    /// Who was away and had come back, which is not stored, has the whole time after a restart; so has everybody.
+    /// After a restart everybody has the whole time to come back, also a member that had come back from being away, which is not stored.
     @Test func whatWasAwayBeforeARestart() throws {
         var room = try self.room("h", "a", "b")
         _ = self.act(&room, .offer(from: "a", value: "1"))

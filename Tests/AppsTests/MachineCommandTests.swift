@@ -25,7 +25,7 @@ import Testing
             #expect(try MachineCommand.read(.string(text), longest: 1_024) == command, "as text")
             #expect(command.content.text == text)
         }
-        // What clients write otherwise.
+        // Other spellings that clients use.
         #expect(try MachineCommand.read(["command": 3, "data": "1"], longest: 99).body == .camera(1))
         #expect(try MachineCommand.read(["command": 2, "data": "", "serial": nil], longest: 99) == .init(.drop))
     }

@@ -3,7 +3,7 @@
 @testable import Support
 import Testing
 
-/// What ends games or keeps them from beginning besides their players: the device, the owner, a restart; and what is shown of them.
+/// Games that the device, the owner or a restart ends or keeps from beginning, and what others see of that.
 @Suite struct MachineDeviceTests {
     @Test func aDeviceThatLeaves() {
         let bye = ["departed host left>2,3,4", "left host left"]
@@ -26,7 +26,7 @@ import Testing
         stage.playing()
         let start = stage
         _ = stage.act(.disconnect(ConnectionID(1)), at: 4_000)
-        // What cannot reach it is not done.
+        // Commands that cannot reach the device are denied.
         for text in [#"{"command":1,"data":"up"}"#, #"{"command":2}"#] {
             #expect(stage.command("a", text, at: 5_000) == [MachineStage.denied(text)] && stage.phase == "playing")
         }
@@ -125,7 +125,7 @@ import Testing
             _ = stage.act(.connect(id: "a", name: "a", role: Machine.player, ConnectionID(13)), at: 100_300)
             #expect(stage.act(.tick, at: 101_600).first == (isPolled ? "turn.offered b u2" : "turn.offered a u2"))
         }
-        // Who does not come back leaves.
+        // Members that do not come back leave.
         var stage = MachineStage()
         stage.playing()
         stage.machine = try Machine(state: stage.machine.state.text, limits: MachineLimits(), nowMs: 100_000)

@@ -58,7 +58,7 @@ import Testing
             Self.checkState(after, note)
             try Self.checkWords(effects, before, after, input, note)
             if case .tick = input { #expect(after.nextDeadlineMs.map { $0 > life.nowMs } ?? true, note) }
-            // What the store has is all that there is, but for connections.
+            // The store has the whole state, but for connections.
             var away = after
             away.restart(nowMs: life.nowMs)
             guard !after.gathering.hasEnded else { return }
@@ -79,7 +79,7 @@ import Testing
         #expect(machine.nextDeadlineMs.map { $0 <= turn.deadlineMs } == true, note)
     }
 
-    /// Who hears what.
+    /// Each message goes to the right members only.
     private static func checkWords(
         _ effects: [Gathering.Effect], _ before: Machine, _ after: Machine, _ input: Gathering.Input, _ note: Comment
     ) throws {
@@ -197,7 +197,7 @@ private struct Life {
                 ? .end(reason: "over") : .enter(id: id, name: id, role: MachineStage.role(id))
         case 19..<26: return .tick
         case 26..<30:
-            // What its player or the device would send now.
+            // A command that fits the turn, from its player or from the device.
             switch self.machine.turn {
             case nil:
                 return .command(from: "host", to: nil, content: MachineCommand(.invite(uuid: "d\(self.nowMs)-\(self.connections)")).content)

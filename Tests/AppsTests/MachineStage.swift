@@ -7,7 +7,7 @@ import Testing
 struct MachineStage {
     var machine: Machine
 
-    /// What is told when a is polled, when the machine is idle, and when a's command is not carried out.
+    /// Messages sent when a is polled, when the machine is idle, and when a's command is not carried out.
     static let polled = ["queue POLL a", "POLL a>1,2,3,4"]
     static let idle = "turn idle - - ->1,2,3,4"
     static func denied(_ text: String) -> String { #"host {"command":5,"data":\#(text),"code":0}>2"# }

@@ -120,7 +120,7 @@ import Testing
         #expect(stage.shown == ["a > b +0 SC:CDNMsg"])
         try stage.perform(.deviceControl(by: "a", userID: "c", device: .camera, isOn: true, newID: "e"))
         #expect(stage.shown.isEmpty, "it would be heard later")
-        // Who acts while RongCloud says that he is offline gets no message for it.
+        // A member that acts while RongCloud calls it offline gets no message about that.
         try stage.perform(.deviceSync(by: "c", device: .camera, isOn: false))
         #expect(stage.shown == ["c > all +0 SC:DRMsg"])
     }

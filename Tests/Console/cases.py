@@ -127,7 +127,7 @@ def talk(server, browser, keep):
 
 @case()
 def roles(server, browser, keep):
-    """What a role may not do is not offered."""
+    """Actions that a role may not do are not offered."""
     secret = server.api("tokens", {"name": "desk", "role": "app"})["secret"]
     server.api("rooms", {"roomId": "den"})
     page = browser.page(f"http://{server.http}/")

@@ -43,7 +43,7 @@ def limitedToken(server, browser, keep):
     visit(other, "#/rooms?state=")
     other.wait("document.body.innerText.includes('shop-a-door')", "its room")
     assert "shop-b-door" not in other.text()
-    # What concerns the whole server is not offered to a limited token, whatever its role.
+    # A limited token is offered nothing that concerns the whole server, whatever its role.
     chief = server.api("tokens", {"name": "chief", "role": "admin", "rooms": ["shop-a-"]})["secret"]
     third = browser.page(f"http://{server.http}/")
     third.wait("Boolean(document.querySelector('#token'))", "the login")
@@ -58,7 +58,7 @@ def limitedToken(server, browser, keep):
 
 @case()
 def auditTrail(server, browser, keep):
-    """What was done is told in words, found by filters, and downloaded."""
+    """The audit trail is shown in words, found by filters, and downloaded."""
     page = opened(server, browser)
     for room in ("left", "right"):
         server.api("rooms", {"roomId": room})

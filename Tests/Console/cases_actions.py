@@ -26,7 +26,7 @@ def confirm(page, name):
 
 @case(expected=("WebSocket", "404", "503"))
 def secondStream(server, browser, keep):
-    """What is pressed acts on the chosen stream of a room, and the wall tells of the worst one."""
+    """Buttons act on the chosen stream of a room, and the wall shows the worst one."""
     server.api("rooms", {"roomId": "duo", "slots": 2})
     with Device(server, "live/duo"), Device(server, "live/duo-2", extra=["-g", "1000", "-keyint_min", "1000"]):
         wait_for("both pushes", lambda: server.is_live("duo") and sum(each["isActive"] for each in server.api("rooms/duo")["streams"]) == 2)

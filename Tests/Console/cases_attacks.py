@@ -205,7 +205,7 @@ def other_sites(server, browser, keep):
                 told = other.wait("window.done && JSON.stringify(window.done)", "all attacks to be tried")
                 done = {name: (kind, status) for name, kind, status in json.loads(told)}
                 assert len(done) == 20, done
-                # What was sent blindly was answered, and nothing could be read.
+                # Requests sent blindly were answered, and their answers could not be read.
                 assert done["close no-cors"] == ("opaque", 0) and done["rooms no-cors"] == ("opaque", 0), done
                 for name, (kind, status) in done.items():
                     assert kind in ("opaque", "failed", "sent") or status in (401, 403), (host, name, kind, status)

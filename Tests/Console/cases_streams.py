@@ -63,7 +63,7 @@ def verdict(server, browser, keep):
 
 @case(settings={"EARSHOT_RELAY_MAX_BEHIND": "5m"})
 def behind(server, browser, keep):
-    """Who is behind, by how much, and what its trace says."""
+    """The page names a viewer that is behind, by how much, and shows its trace."""
     busy = ["-b:v", "3000k", "-minrate", "3000k", "-maxrate", "3000k", "-bufsize", "500k", "-nal-hrd", "cbr"]
     with Device(server, "live/cam", "testsrc2=size=640x360:rate=25", extra=busy):
         wait_for("the room", lambda: server.is_live("cam"))

@@ -1,4 +1,4 @@
-"""What the cases share: their list, and looks at pages."""
+"""Shared by the cases: their list, and looks at pages."""
 import json
 
 from pixels import Pixels, is_near

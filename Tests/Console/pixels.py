@@ -1,4 +1,4 @@
-"""What a screenshot shows: PNG without libraries, 8 bits a channel, as Chromium writes it."""
+"""The pixels of a screenshot: PNG without libraries, 8 bits a channel, as Chromium writes it."""
 import struct
 import zlib
 

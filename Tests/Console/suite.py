@@ -1,4 +1,4 @@
-"""What the suites of clients have in common: their options, a line for each case, and the end."""
+"""Shared by the suites of clients: their options, a line for each case, and the end."""
 import argparse
 import os
 import sys

@@ -7,7 +7,7 @@ import Trace
 
 @testable import Delivery
 
-/// What of a peer's messages a trace shows, and that no secret is among it.
+/// The parts of a peer's messages that a trace shows. No secret is among them.
 @Suite struct TraceRedactionTests {
     @Test(arguments: [
         ("live", "live"), ("live/cam1", "live/cam1"), ("cam1?txSecret=abc&txTime=5C271099", "cam1?txSecret=***&txTime=***"),
@@ -35,7 +35,7 @@ import Trace
         #expect(TraceRedaction.plain(String(repeating: "x", count: 500)).count == 64)
     }
 
-    /// What ffmpeg sends to connect, publish and play.
+    /// Commands that ffmpeg sends to connect, publish and play.
     @Test func commands() {
         let connect = Command(
             "connect", transaction: 1,

@@ -3,7 +3,7 @@ import Testing
 
 @testable import earshot
 
-/// What the doctor makes of figures and texts, without a machine or a server.
+/// The doctor's verdicts on given figures and texts, without a machine or a server.
 @Suite struct DoctorJudgeTests {
     @Test(
         arguments: [

@@ -10,7 +10,7 @@ import Testing
 
 /// The time between SIGTERM and the end.
 @Suite struct DrainTests {
-    /// Who can is asked to connect again; pushes go on, and nobody new is let in; over with the last push.
+    /// Clients that can are asked to connect again; pushes go on, nobody new is admitted, and the drain ends with the last push.
     @Test func untilTheLastPushHasEnded() async throws {
         try await TestServer.run({
             $0.drain.timeoutMs = 300_000

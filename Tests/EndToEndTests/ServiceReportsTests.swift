@@ -31,7 +31,7 @@ import Testing
             case .loop: try parts.streams.allLoops.first.orThrow().relay.eventLoop.execute { usleep(stuckUs) }
             case .registry: Task { _ = await parts.rooms.result { _ in usleep(stuckUs) } }
             }
-            // What was under way may still be reported, on a busy machine late.
+            // A turn that was under way may still be reported, late on a busy machine.
             try await Task.sleep(for: .milliseconds(60))
             let before = count()
             try await Task.sleep(for: .milliseconds(stuckMs * 2 / 3))

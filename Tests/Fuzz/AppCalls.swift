@@ -4,7 +4,7 @@ import Support
 @testable import Apps
 
 extension FuzzTarget {
-    /// What a machine's clients send: a command from the player or the device while a game is played, or a call of the HTTP API. A refused one
+    /// A machine's input: a command from the player or the device while a game is played, or a call of the HTTP API. A refused one
     /// changes nothing; an accepted one is within its limits.
     static let machine = FuzzTarget("machine", maxLength: 2_048) { input in
         var input = input

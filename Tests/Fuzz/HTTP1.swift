@@ -145,7 +145,7 @@ private struct HTTP1Run {
             expect(request.headBytes <= limits.headBytes, "a head of \(request.headBytes) bytes")
             expect(request.fields.count <= limits.headerFields, "a head of \(request.fields.count) fields")
             expect(!request.fields.contains { $0.utf8.contains { $0 < 32 && $0 != 9 } }, "control characters in \(request.fields)")
-            // Whoever forwards requests might see another end of such a one (RFC 9112 section 11.2).
+            // A program that forwards requests might see another end of such a one (RFC 9112 section 11.2).
             expect(request.count(of: "content-length") + request.count(of: "transfer-encoding") < 2, "two lengths: \(request.fields)")
         }
         let requests = self.responder.requests

@@ -21,7 +21,7 @@ extension FuzzTarget {
         if seed > 0 {
             let whole = HTTP2Run(bytes, .none, plan, on: server)
             whole.check()
-            // What is let through depends on what is open at a time. What a stream asks for does not.
+            // The streams let through depend on which are open at a time. The request on each does not.
             for (stream, head) in whole.heads {
                 guard let other = run.heads[stream] else { continue }
                 expect(head == other, "cuts show on stream \(stream): \(other), at once \(head)")

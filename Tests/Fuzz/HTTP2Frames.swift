@@ -49,7 +49,7 @@ struct HTTP2Frame: Equatable {
     }
 }
 
-/// What a client's bytes allow the server to do, as far as they are frames. A plain value.
+/// The answers that a client's bytes allow the server, as far as the bytes are frames. A plain value.
 struct HTTP2Client {
     /// Bytes that the windows of the connection and of a stream let through, at most.
     private(set) var connectionWindow = 65_535

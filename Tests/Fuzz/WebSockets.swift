@@ -2,7 +2,7 @@ import HTTPServer
 import NIOCore
 
 extension FuzzTarget {
-    /// What a browser sends after the handshake. Cuts make no difference, and no more is held than two messages.
+    /// A browser's bytes after the handshake. Cuts make no difference, and at most two messages are held.
     static let webSocket = FuzzTarget("websocket", maxLength: 4_096) { input in
         var input = input
         // Small enough for the limit to be met.

@@ -19,7 +19,7 @@ import Testing
         #expect(pings == (1...8).map { $0 * 15_000 })
     }
 
-    /// What is due at each of these times.
+    /// The actions due at each of these times.
     private func due(_ life: inout WebSocketLife, _ times: Int64...) -> [WebSocketLife.Due] { times.map { life.due(nowMs: $0) } }
 
     @Test func aSilentPeerIsDead() {

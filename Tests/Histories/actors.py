@@ -22,7 +22,7 @@ ENDS = {"close", "expire", "delete", "forbid", "ban"}
 
 
 class Shared:
-    """What the clients have in common. Any thread."""
+    """State that all clients share. Any thread."""
 
     def __init__(self, server, recorder, rooms, operations, thinking):
         self.server = server
@@ -150,7 +150,7 @@ class Actor(threading.Thread):
             entry["digest"] = digest({**data, "secret": None} if isinstance(data, dict) else data)
 
     def shown(self, entry, data):
-        """What is kept of an answer."""
+        """The parts of an answer that the history keeps."""
         op = entry["op"]
         if op == "members":
             return {"total": data["total"], "members": [[member["userId"], member["nick"]] for member in data["list"]]}

@@ -1,4 +1,4 @@
-"""What each call of the API does to a room, and whether its answer fits. Calls that only look are in looks.py."""
+"""The effect of each call of the API on a room, and whether its answer fits. Calls that only look are in looks.py."""
 
 from looks import SEEN, observe, refused, succeeded
 from model import (

@@ -26,13 +26,13 @@ def check(entries, on_room=None):
     violations += found
     violations += tokens.check(entries)
     if not violations:
-        # What caused an event is known only where all is explained.
+        # The cause of an event is known only when every call is explained.
         violations += feed.check_freshness(entries, causes, by_id)
     return violations
 
 
 def figures(entries):
-    """What the history holds, in a line."""
+    """The history's figures, in a line."""
     calls = [entry for entry in entries if entry["what"] == "call"]
     lost = sum(entry["status"] is None for entry in calls)
     replayed = sum(bool(entry.get("replayed")) for entry in calls)

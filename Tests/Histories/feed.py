@@ -69,7 +69,7 @@ def _chains(reads):
 
 
 def _kept(reads, told, ids, by_id):
-    """What was told once is told again at the end, after the last kill."""
+    """Events that a reader got are all there at the end, after the last kill."""
     final = [entry for entry in reads if entry["reader"] == "final"]
     if not final:
         return []

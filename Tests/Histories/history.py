@@ -1,4 +1,4 @@
-"""What was asked and answered, as it is recorded, kept in a file and read back.
+"""Calls and answers as they are recorded, kept in a file and read back.
 
 Times are milliseconds since 1970 by a clock that only goes on: the wall clock's time when the recording began and the steady clock from there.
 A history is a list of dicts, one a line in the file:
@@ -36,7 +36,7 @@ def instant(text):
 
 
 def room_answer(data):
-    """What the checker looks at of a room as the API shows it."""
+    """The parts of the API's room that the checker looks at."""
     shown = {name: instant(data[name]) if name in TIMES else data[name] for name in ROOM_FIELDS if name in data}
     shown["roomId"] = data["roomId"]
     shown["custom"] = compact(data["custom"])

@@ -59,7 +59,7 @@ def _of_key(key, attempts, downs):
         violations.append(wrong("an answer was repeated that nobody had been given", attempts))
     first_done = min((entry["end"] for entry in done), default=float("inf"))
     for entry in refused:
-        # What was answered once is answered again; a refusal is judged anew.
+        # A success is repeated with the same answer; only a refusal is judged anew.
         if entry["start"] > first_done:
             violations.append(wrong("a key that had succeeded was refused later", attempts))
             break

@@ -146,7 +146,7 @@ def event_text(event):
 
 
 def deadlines(room):
-    """What time will do to the room: (span, what), in order of precedence."""
+    """The deadlines ahead of the room: (span, what), in order of precedence."""
     found = []
     if room.until is not None:
         found.append((room.until, "ban"))

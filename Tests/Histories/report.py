@@ -1,4 +1,4 @@
-"""What is wrong with a history, in plain words."""
+"""The faults of a history, in plain words."""
 
 import json
 

@@ -40,7 +40,7 @@ def operations(entries):
     calls = [entry for entry in entries if entry["what"] == "call"]
     downs, ups = downs_of(entries), Ups(entries)
     rooms = {entry["room"]: [] for entry in calls if entry.get("room")}
-    # What is refused for what it asks says nothing about the room; an effect of it shows as one that nobody explains.
+    # A call refused for its input says nothing about the room. If it had an effect, no other call explains that.
     invalid = [entry for entry in calls if "invalid" in entry["asked"] or is_too_late(entry)]
     left_out = set(map(id, invalid))
     settled, violations = settle([entry for entry in calls if entry["op"] in CALLS and id(entry) not in left_out], downs)
@@ -120,7 +120,7 @@ def smallest(ops, outcome, events):
     reached = {id(turn.op) for turn in turns if turn.op}
     rest = [op for op in ops if id(op) not in reached]
     stop = min((op.end for op in rest if op.is_sure), default=float("inf"))
-    # What began after the call that cannot be placed had ended has no part in it.
+    # Calls that began after the end of the call that cannot be placed have no part in it.
     rest = [op for op in rest if op.start <= stop]
 
     def fails(part):

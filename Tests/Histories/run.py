@@ -10,7 +10,7 @@ from server import Server
 
 CLIENTS = 16
 ROOMS = ("ash", "birch", "cedar", "dogwood", "elm", "fir")
-# What a run may take, whatever the machine does besides, before it counts as stuck.
+# The longest that a run may take before it counts as stuck, whatever else the machine does.
 MOST_SECONDS_AN_OPERATION = 0.2
 
 
@@ -42,7 +42,7 @@ def record(binary, folder, operations, kills, seed, fault=None, rooms=ROOMS):
         for reader in readers:
             reader.join(30)
         if kills:
-            # What was answered is there after a kill that nothing was under way for, too.
+            # Answered changes also survive a kill during which no call was under way.
             server.kill()
             server.start()
         last_looks(shared, seed)

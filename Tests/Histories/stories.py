@@ -102,7 +102,7 @@ class Story:
 
 
 class Case(unittest.TestCase):
-    """What the tests of histories have in common."""
+    """The base of the tests of histories."""
 
     maxDiff = None
 

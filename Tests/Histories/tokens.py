@@ -8,7 +8,7 @@ INFINITY = float("inf")
 
 
 class _Life:
-    """What is known of one token, by its name."""
+    """The known life of one token, by its name."""
 
     def __init__(self, name):
         self.name = name

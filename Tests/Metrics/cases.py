@@ -53,7 +53,7 @@ class Viewer:
 
 @case
 def files(binary, folder):
-    """What deploy/ has is valid, and each alert fires when it should, by promtool's clock."""
+    """The rules in deploy/ are valid, and each alert fires when it should, by promtool's clock."""
     place = os.path.join(ROOT, "deploy", "prometheus")
     promtool("check", "rules", os.path.join(place, "alerts.yaml"))
     promtool("test", "rules", "alerts.test.yaml", folder=place)
@@ -148,7 +148,7 @@ def ills(binary, folder):
             wait_for("the push", lambda server=server: server.is_live("one"))
         expected = {("EarshotDiskLow", "sick"), ("EarshotWebhooksWait", "sick"), ("EarshotCertificateEnds", "sick"), ("EarshotLimitsHit", "sick"),
                     ("EarshotTokensGuessed", "well"), ("EarshotLoopsLag", "late"), ("EarshotViewersBehind", "slow"), ("EarshotDown", "late")}
-        # What rises before the first scrape rises for nobody.
+        # Prometheus does not see a counter rise before the first scrape.
         wait_for("the first scrapes", lambda: (prometheus.value("count(up == 1)") or 0) == len(servers))
         seen, stop = set(), threading.Event()
         first = Viewer(sick, "/live/one.flv")

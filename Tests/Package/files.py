@@ -24,7 +24,7 @@ def unit(_):
     level = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", told)[1])
     expect(level <= MOST_EXPOSURE, f"exposure is {level}, at most {MOST_EXPOSURE} is wanted")
     with tempfile.TemporaryDirectory() as folder:
-        # What it starts may not be installed here.
+        # The program that the unit starts may not be installed here.
         with open(path, encoding="utf-8") as file:
             text = file.read().replace("/usr/bin/earshot", "/bin/true")
         for word in ["Type=notify", "WatchdogSec="]:

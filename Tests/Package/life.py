@@ -20,7 +20,7 @@ import image
 from tools import ROOT, Failed, Manager, expect, frames, get, push, run, wait_for
 
 POLICY = "#!/bin/sh\necho \"$@\" >>/var/tmp/asked-to-start\nexit 101\n"
-# What a system keeps by itself, and what is apt's and dpkg's own.
+# Paths that the system itself changes, or that are apt's and dpkg's own.
 KEPT = re.compile(r"^(/proc|/sys|/dev|/run|/tmp|/var/(cache|log|lib/(apt|dpkg|systemd)|tmp)|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?$|"
                   r"/etc/ld\.so\.cache|/etc/\.pwd\.lock|/root/)")
 

@@ -1,4 +1,4 @@
-"""What the checks of the packages share: waiting, ports, the server as a process, the service manager's socket."""
+"""Shared by the checks of the packages: waiting, ports, the server as a process, the service manager's socket."""
 import contextlib
 import os
 import re
@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 class Failed(Exception):
-    """What was expected, and what came."""
+    """A check failed: says what was expected, and what came."""
 
 
 def expect(condition, what):

@@ -33,7 +33,7 @@ def say(text):
 
 
 def copy_tree(folder):
-    """What git knows or would add, with its times, so that only what differs is compiled again."""
+    """Copies the files that git knows or would add, with their times, so that only changed files are compiled again."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True).stdout
     wanted = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()}

@@ -1,4 +1,4 @@
-"""What is planted, where, and which run must tell of it."""
+"""The planted faults: what each is, where, and which run must notice it."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class Fault:
     told: str
 
     def misplaced(self, folder):
-        """What keeps the fault from being planted, or None."""
+        """The reason why the fault cannot be planted, or None."""
         path = folder / self.file
         if not path.is_file():
             return f"there is no {self.file}"

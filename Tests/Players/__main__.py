@@ -89,7 +89,7 @@ def main():
         say("\nNot applicable")
         for what, why in plan.NOT_APPLICABLE:
             say(f"      {what}: {why}")
-    # What a case needs is installed by scripts/packages.sh players: without it nothing was shown, which is no success.
+    # A case's programs are installed by scripts/packages.sh players. Without them nothing was shown, which is no success.
     skipped = [outcome for outcome in outcomes if outcome.skipped]
     failed = [outcome for outcome in own if outcome.wrong]
     if failed or skipped:

@@ -18,7 +18,7 @@ class OBSPublisher:
         self.shape, self.folder = shape, folder
         server, _, key = url.rpartition("/")
         config = os.path.join(folder, "obs-config")
-        # What OBS itself shows, and what it films.
+        # Two screens: one with OBS's own window, and one that it films.
         self.screens = [Screen(folder, "obs-window", 1024, 600)]
         self.processes = []
         try:

@@ -54,12 +54,12 @@ _NO_RATE = {None: (3, 0), "gstreamer": (0, 0), "mpv": (3, 3), "vlc": (3, 3)}
 
 
 def bounds(case, shape):
-    """What is asked of a case."""
+    """The bounds that a case must keep."""
     if case.protocol in ("rtmp", "flv"):
         found = _LIVE.get(case.player, Bounds(3, 1.5))
         if shape.name == "camera":
             found = Bounds(found.first, 3)
-        # Who does not catch up stays behind by what has passed since the keyframe that it began with.
+        # A player that does not catch up stays behind by the time since the keyframe that it began with.
         if shape.gop_seconds > 2 and case.player in _LIVE:
             found = Bounds(found.first, found.age + shape.gop_seconds)
         if shape.lacks_a_kind:

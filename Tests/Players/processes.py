@@ -49,7 +49,7 @@ class Process:
         return self.popen.poll() is None
 
     def text(self):
-        """What it has written to its log so far."""
+        """The log that it has written so far."""
         with open(self.log, "rb") as file:
             return file.read().decode("utf-8", "replace")
 
@@ -83,7 +83,7 @@ def wait_for(what, seconds, condition, every=0.05):
 
 
 def unprivileged(home):
-    """What stands before a command that refuses to run as root; `home` becomes the other user's. Empty for other users."""
+    """The words before a command that refuses to run as root; `home` becomes the other user's. Empty for other users."""
     if os.geteuid() != 0:
         return []
     nobody = 65534

@@ -64,7 +64,7 @@ class Publisher:
         self.stream_id = 1
         self.command("publish", 4, AMF_NULL, amf_string(name), amf_string("live"), stream=self.stream_id)
         self._wait_for(b"NetStream.Publish.Start")
-        # What the server goes on to say is read and thrown away, or it would stop.
+        # The server's further messages are read and thrown away; otherwise it would stop.
         threading.Thread(target=self._drain, daemon=True).start()
 
     def send(self, chunk_stream, kind, timestamp, stream, payload):

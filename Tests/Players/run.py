@@ -21,7 +21,7 @@ from shapes import SHAPES
 
 @dataclasses.dataclass
 class Outcome:
-    """What one case showed. `wrong` is empty when all is right; `skipped` says why it was not run."""
+    """The result of one case. `wrong` is empty when all is right; `skipped` says why it was not run."""
 
     case: plan.Case
     tracks: list[str] | None = None
@@ -274,7 +274,7 @@ class Suite:
         time.sleep(self.SETTLE)
 
     def _judge_page(self, pages, case, outcome):
-        """What the documents' page promises besides: words for its user, and a buffer that does not grow."""
+        """Checks the documents' page: the text it shows its user, and a buffer that does not grow."""
         kept = sum(end - begin for begin, end in pages.last["buffered"])
         self._expect(outcome, kept <= 20, f"{kept:.0f} s of media in the buffer, not 20")
         self._expect(outcome, not pages.last["status"], f"the page says {pages.last['status']!r} while it plays")

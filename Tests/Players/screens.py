@@ -83,7 +83,7 @@ class Screen:
         return clockcode.read_row(self.row(top + (bottom - top) // clockcode.STRIP // 2)[4 * left + 1 : 4 * right : 4])
 
     def picture(self):
-        """What is shown now, the whole screen."""
+        """The whole screen as it is now."""
         rgb = bytearray(self.width * self.height * 3)
         for y in range(self.height):
             row = self.row(y)

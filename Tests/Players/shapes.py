@@ -31,7 +31,7 @@ class Shape:
     second_after: float = 0
     # Sent by the suite's own publisher: stock encoders do not send it so.
     is_crafted: bool = False
-    # What encodes and pushes it: ffmpeg or obs.
+    # The program that encodes and pushes it: ffmpeg or obs.
     device: str = "ffmpeg"
 
     @property
@@ -45,7 +45,7 @@ class Shape:
 
     @property
     def tracks(self):
-        """What a player should see: "video h264", "audio aac"; sorted."""
+        """The tracks that a player should see: "video h264", "audio aac"; sorted."""
         return sorted([f"audio {self.audio}"] * bool(self.audio) + [f"video {self.video}"] * bool(self.video))
 
 

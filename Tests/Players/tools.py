@@ -1,4 +1,4 @@
-"""What the suite needs beyond Debian's packages, and what is missing on this machine."""
+"""Programs that the suite needs beyond Debian's packages, and those that are missing on this machine."""
 
 import glob
 import os

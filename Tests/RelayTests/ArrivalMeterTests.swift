@@ -81,7 +81,7 @@ import Testing
         #expect(seconds[2].silentMs >= 980 && !seconds[2].hasMedia)
     }
 
-    /// What waits and then comes at once is no higher frame rate: the pictures a second are those of the media's time.
+    /// Pictures that wait and then arrive together do not raise the frame rate: pictures a second are counted in the media's time.
     @Test func burstsAreNoFrameRate() throws {
         for waitMs: Int64 in [900, 1_300, 2_700, 3_900] {
             let seconds = try self.seconds(60) { _, ms in (ms, max(ms, (min(ms, 40_000) / waitMs + 1) * waitMs)) }

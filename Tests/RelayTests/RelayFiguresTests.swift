@@ -4,7 +4,7 @@ import Testing
 
 @testable import Relay
 
-/// What the loops count for metrics.
+/// The loops' counts for metrics.
 @Suite struct RelayFiguresTests {
     private static func figures(_ relay: RelayHarness, _ loop: RelayLoop) async throws -> RelayFigures.Values {
         try await relay.on(loop) { $0.figures.values }

@@ -20,7 +20,7 @@ import Testing
         #expect(history.seconds.allSatisfy { $0.audioBitsPerSecond == 0 && $0.videoBitsPerSecond > 8_000 && $0.viewers == 2 })
     }
 
-    /// What longer figures are made of: the newest seconds, also once the ring has gone round.
+    /// Figures over a longer time add up the newest seconds, also once the ring has wrapped around.
     @Test(arguments: [3, StreamHistory.capacity + 7]) func newestSecondsAddUp(_ seconds: Int) throws {
         var history = StreamHistory()
         #expect(history.sum(after: 0) == StreamHistory.Sum())

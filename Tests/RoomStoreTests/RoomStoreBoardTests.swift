@@ -81,7 +81,7 @@ import Testing
         end.hasEnded = true
         try await test.registry.commit(end)
         #expect(try await Self.numbers(test, "b2") == [])
-        // What was on its way comes too late.
+        // Strokes that were on their way arrive too late.
         await #expect(throws: RegistryError.self) { try await Self.draw(test, 3...3, board: "b2") }
         #expect(try test.sql(Int.self, "SELECT count(*) FROM board_strokes") == 0)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerConfiguration
 
-/// What a reload applies, and what waits for a restart.
+/// Settings that a reload applies, and settings that wait for a restart.
 @Suite struct ConfigChangeTests {
     /// One of these is another valid value of every setting.
     private static let values: [[String]] = [
@@ -53,7 +53,7 @@ import Testing
         #expect(running.adopting(running).applied.isEmpty && running.adopting(running).waiting.isEmpty)
     }
 
-    /// What structures are built with at the start must not look as if it could change.
+    /// Settings from which structures are built at the start must not look as if a reload changed them.
     @Test(arguments: [
         "rtmp.listen", "http.listen", "https.listen", "data.directory", "relay.maxBehind", "recording.directory", "snapshots.directory",
         "log.format",

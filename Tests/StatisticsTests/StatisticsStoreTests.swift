@@ -10,7 +10,7 @@ import Testing
 
 @testable import Statistics
 
-/// What is kept, for how long, and what survives a restart.
+/// The rows kept, for how long, and which of them survive a restart.
 @Suite struct StatisticsStoreTests {
     @Test func minutesAddUp() async throws {
         let test = try TestStatistics()

@@ -36,7 +36,7 @@ def arguments():
 
 
 class Outcome:
-    """What came of one kind: a line of the table."""
+    """The result of one kind: a line of the table."""
 
     def __init__(self, context):
         self.context = context
@@ -125,7 +125,7 @@ def main():
             run_all([outcome for outcome in outcomes if outcome.context.name != kinds.ALONE], options.lanes)
             run_all([outcome for outcome in outcomes if outcome.context.name == kinds.ALONE], 1)
         except (KeyboardInterrupt, SystemExit) as why:
-            # What runs ends with this process.
+            # Kinds that still run end with this process.
             interrupted.set()
             report(options, outcomes, folder, time.monotonic() - began, is_whole=False)
             say(f"torture: interrupted; data directories and logs are in {folder}")

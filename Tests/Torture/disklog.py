@@ -82,7 +82,7 @@ class _File:
 
 
 class Disk:
-    """What is on the disk for certain, and what may be. Records are taken in order, once."""
+    """The disk's content: what is there for certain, and what may be. Reads the log's records in order, each once."""
 
     def __init__(self, root):
         self.root = root

@@ -95,7 +95,7 @@ class Attack:
 
     def run(self, seconds):
         end = time.monotonic() + seconds
-        # Whoever is turned away is not back within the same breath: bounded load.
+        # A client that is turned away does not come back at once: bounded load.
         budget_at, budget = 0.0, {}
         with selectors.DefaultSelector() as selector:
             while (now := time.monotonic()) < end:

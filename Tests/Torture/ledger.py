@@ -14,12 +14,12 @@ _STATES = {"room.created": "created", "room.forbidden": "forbidden", "room.unfor
 
 @dataclasses.dataclass
 class _Room:
-    # What was asked, in order: (kind of event, when the answer came in nanoseconds or None).
+    # The calls, in order: (kind of event, when the answer came in nanoseconds or None).
     asked: list = dataclasses.field(default_factory=list)
 
 
 class Ledger:
-    """What was asked of one data directory, over all runs of the server. Any thread."""
+    """The calls made to one data directory, over all runs of the server. Any thread."""
 
     def __init__(self, context):
         self.context = context
@@ -187,7 +187,7 @@ def hash_of(*words):
 
 
 def event_problems(events):
-    """What is wrong with a list of all events: ids grow, and each room's numbers have no gap."""
+    """The faults of a list of all events, in which ids must grow and each room's numbers must have no gap."""
     last, numbers = 0, {}
     for event in events:
         if event["id"] <= last:

@@ -215,7 +215,7 @@ def recorded_files(data):
 
 
 def unplayable(server_data, recordings, is_strict=True):
-    """What is wrong with the files of recordings that the server calls finished."""
+    """The faults in the files of recordings that the server calls finished."""
     for item in recordings:
         if item["state"] != "finished":
             continue

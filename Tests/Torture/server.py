@@ -13,7 +13,7 @@ from tools import eventually
 
 from processes import Process
 
-# What a test on one machine needs; each kind adds its own.
+# Settings that a test on one machine needs; each kind adds its own.
 SETTINGS = {"api.rateLimit": "1000000", "outbound.allowPrivate": "127.0.0.0/8", "limits.roomsPerAddress": "10000", "limits.publishesPerAddress": "10000"}
 
 
@@ -152,7 +152,7 @@ class Server:
             after = page["last"]
 
     def pages(self, path):
-        """What all pages of a list hold; the path has a query already."""
+        """The entries of all pages of a list. The path already has a query."""
         found, after = [], ""
         while True:
             page = self.get(path + after)

@@ -1,4 +1,4 @@
-"""What every kind of torture needs: its context, seeds, findings, and the shims."""
+"""Tools of every kind of torture: its context, seeds, findings, and the shims."""
 
 import collections
 import contextlib
@@ -47,7 +47,7 @@ class Context:
         self.sample = os.path.join(options.folder, "sample.flv")
         self.round = 0
         self.findings = []
-        # What was done, for the table: the name of a thing and how many of it.
+        # Counts for the table: the name of a thing, and how many of it were done.
         self.done = collections.Counter()
         self._lock = threading.Lock()
         self._said_at = time.monotonic()

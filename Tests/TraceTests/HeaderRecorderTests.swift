@@ -36,7 +36,7 @@ import Testing
         for (type, streamID) in [(7, 1), (23, 1), (255, 1), (9, 255), (9, 0xFF_FFFF)] as [(UInt8, UInt32)] {
             #expect(!HeaderRecorder.holds(TracedHeader(timestamp: 1, type: type, length: 1, streamID: streamID)))
         }
-        // What is too large for its bits is shown as the largest value.
+        // A value too large for its bits is shown as the largest that fits.
         Self.with(capacity: 1) { recorder in
             recorder.add(type: 9, timestamp: 1, length: 1 << 30, streamID: .max, flags: [])
             #expect(recorder.copy.entries.map(\.header) == [TracedHeader(timestamp: 1, type: 9, length: 0xFF_FFFF, streamID: 255)])

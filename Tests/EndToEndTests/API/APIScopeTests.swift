@@ -24,7 +24,7 @@ import Testing
             .orThrow()
     }
 
-    /// Whoever adds a call decides how far it reaches.
+    /// Every call has a declared reach that fits its parameters. A new call without one fails here.
     @Test(arguments: APIRoute.all.map(\.name)) func everyCallIsDecided(_ name: String) throws {
         let route = try APIRoute.all.first { $0.name == name }.orThrow()
         let reach = try route.reach.orThrow()
@@ -104,7 +104,7 @@ import Testing
                 return texts
             }
             let before = try await state()
-            // What is new is tried below.
+            // Calls that create something are tried below.
             for route in APIRoute.all where route.reach != .creation {
                 let path = route.parts.map { part in
                     switch part {
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    /// What is new and outside is refused, and the error says what would do.
+    /// Creating something outside of the token's scope is refused, and the error says what would be accepted.
     @Test func creationOutsideIsForbidden() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)

@@ -208,7 +208,7 @@ private struct StoreWalk {
         }
     }
 
-    /// What their own rules say in these forms; those are tested with the rules.
+    /// Events of classes and machines, in their forms. The rules that cause them have tests of their own.
     private static let ofClassesAndMachines: [Gathering.Effect] = {
         func data(_ members: (String, JSONValue)...) -> [JSONValue.Member] { members.map { .init(name: $0.0, value: $0.1) } }
         let board = data(("boardId", "b1"), ("name", "白板1"), ("page", 1))
@@ -283,7 +283,7 @@ private struct StoreWalk {
         }
     }
 
-    /// What a server does that finds its last run's rooms.
+    /// The steps of a server that finds its last run's rooms.
     private func restart() throws {
         _ = try self.work.endLeftPushes(after: 0, limit: 100)
         _ = try self.work.restartRooms(after: 0, limit: 100)

@@ -41,7 +41,7 @@ import Testing
             let before = try await Self.scrape(url, room.server.token)
             await ear.close()
             try await eventually("the listener has left") { try await Self.scrape(url, room.server.token)["earshot_viewers"] == 0 }
-            // What a connection was sent stays counted once it is gone.
+            // Bytes sent to a connection stay counted once it is gone.
             let after = try await Self.scrape(url, room.server.token)
             let name = "earshot_sent_bytes_total{protocol=\"rtmp\"}"
             #expect(after[name] ?? 0 >= before[name] ?? 1)

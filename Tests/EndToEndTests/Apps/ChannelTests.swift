@@ -69,7 +69,7 @@ import Testing
             #expect(try await ann.answer(3)["code"].string == "no_such_member")
             try await ann.say(#"{"type":"send","ref":4,"to":"bob","content":"for you alone"}"#)
             #expect(try await bob.socket.message("message")["content"].string == "for you alone")
-            // Who comes later gets the last messages, no commands and nothing that was for one.
+            // A member that joins later gets the last messages, no commands and no message that was for one member.
             let cat = try await Member.open(server, "cat")
             #expect(try await cat.hello()["state"]["messages"].list.map { $0["from"].string } == ["bob"])
             // They are the room's members, for lists and kicks.
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// What the store does not take nobody hears of, and it has not happened; state and events are one transaction.
+    /// A change that the store refuses has not happened, and nobody hears of it: state and events are one transaction.
     @Test(arguments: ["gatherings", "events"]) func whatIsNotStored(_ table: String) async throws {
         try await TestServer.run { server in
             try await Self.room(server)
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    /// What a member may leave with others has bounds: a joiner gets all of it at once, and the store writes it with each change.
+    /// Values that a member leaves for others have bounds: a joiner gets all of them at once, and each change stores them.
     @Test func whatIsKeptIsBounded() async throws {
         try await TestServer.run({ $0.apps.messageRate = 500 }) { server in
             try await Self.room(server)

@@ -54,7 +54,7 @@ import Testing
             try await teacher.draw(2)
             #expect(try await student.answer(2) == "ack")
             #expect(try await teacher.answer(2) == "not_allowed")
-            // Who comes later sees all of it, in order.
+            // A member that joins later sees all strokes, in order.
             let late = try await BoardPupil.join(server, "Dan", audience: true).open(server, board)
             #expect(try await late.before() == ["0 #aabbcc", "2 #112233", "0 #00ff00"])
             // A page turns for all, and one is cleared.
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Who floods is cut; what was acknowledged is there, and others go on.
+    /// A member that floods is disconnected; strokes that were acknowledged are there, and others go on.
     @Test func aFlood() async throws {
         try await TestServer.run { server in
             let (ann, bob) = (try await BoardPupil.join(server, "Ann"), try await BoardPupil.join(server, "Bob"))

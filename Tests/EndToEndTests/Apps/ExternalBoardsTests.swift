@@ -51,7 +51,7 @@ import Testing
                 }
                 let ann = try await ClassMember.join(server, "Ann")
                 let eve = try await ClassMember.join(server, "Eve", audience: true)
-                // Who may not make boards makes none there.
+                // A member that may not make boards makes none on the whiteboard server.
                 #expect(try await create(eve).code == 3 && standIn.boards.isEmpty)
                 let made = try await create(ann)
                 let name = try standIn.boards.first.orThrow()
@@ -65,7 +65,7 @@ import Testing
                 #expect(try await ann.call("/room/whiteboard/delete", ["whiteboardId": made.id ?? ""]) == 0)
                 #expect(standIn.boards.isEmpty)
                 #expect(try await ann.call("/room/whiteboard/delete", ["whiteboardId": made.id ?? ""]) == 26)
-                // What a class leaves at its end goes, too.
+                // Boards that a class still has at its end are deleted, too.
                 #expect(try await create(ann).code == 0 && standIn.boards.count == 1)
                 #expect(try await server.call("POST", "gatherings/class-math/end").status == 200)
                 try await eventually("the boards' end") { standIn.boards.isEmpty }

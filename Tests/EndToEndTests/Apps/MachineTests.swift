@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    /// Who may not: other addresses, pages of others, tokens for other kinds and rooms.
+    /// Refused: other addresses, other sites' pages, tokens for other kinds and rooms.
     @Test func whoMayNot() async throws {
         try await TestServer.run({
             $0.apps.machineFrom = []

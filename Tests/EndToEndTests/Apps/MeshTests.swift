@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    /// Who needs a token, and what it opens.
+    /// Tokens: which clients need one, and what it opens.
     @Test func tokens() async throws {
         try await TestServer.run({
             $0.apps.meshFrom = []

@@ -38,7 +38,7 @@ import Testing
                 "Ann > all of math +1 SC:RCMsg opUserId=Ann users=[role=3 userId=Cat]")
             #expect(try await ann.call("/room/device/control", ["userId": cat.id, "cameraOn": false]) == 0)
             try await expect("Ann > all of math +1 SC:DRMsg enable=0 type=1 userId=Cat")
-            // What is refused calls nobody.
+            // A refused call does not reach RongCloud.
             #expect(try await cat.call("/room/kick", ["userId": ann.id]) == 3)
             #expect(try await ann.call("/room/kick", ["userId": cat.id]) == 0)
             try await expect(
@@ -97,7 +97,7 @@ import Testing
             }
             let ann = try await ClassMember.join(server, "Ann")
             #expect(cloud.transcript.suffix(from: before) == ["getToken Ann", "create Ann math", "create Ann math"])
-            // Who does not come into the group does not come into the class.
+            // A member that cannot join the group cannot join the class.
             fail("/group/join", .json(200, #"{"code":1050}"#))
             #expect(try await join("Bob") == 11)
             let people = try await server.api("gatherings/class-math")["people"].list
@@ -115,7 +115,7 @@ import Testing
             let members = try await HTTPAnswer.call(
                 "GET", "\(server.http)/classroom/api/v1/room/members?roomId=math", headers: ["Authorization": ann.authorization])
             #expect(try members.json()["data"]["result"].list.contains { $0["camera"].bool == false }, "it is done here all the same")
-            // Who kicks hears that the group has still got the member.
+            // The answer to the kick says that the group still has the member.
             fail("/group/quit", .json(200, #"{"code":1050}"#))
             #expect(try await ann.call("/room/kick", ["userId": cat.id]) == 22)
             #expect(try await cat.call("/room/leave") == 2, "it is out all the same")

@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    /// Who logs in and out has a line in the audit trail, and so has who may not.
+    /// Each login and logout has a line in the audit trail, and so has each refused login.
     @Test func loginsAreAudited() async throws {
         try await TestServer.run { server in
             let made = try await server.server.parts.rooms.createToken(name: "desk", role: .ops)

@@ -98,7 +98,7 @@ struct PlantedStream: Sendable {
         ]
     }
 
-    /// What OBS, phones, screens and microphones send.
+    /// Streams as OBS, phones, screens and microphones send them.
     static func healthy() async throws -> [PlantedStream] {
         let usual = try await Self.clip(Self.baseline)
         let announced: AMF0Value = ["videocodecid": 7, "audiocodecid": 10, "width": 160, "height": 120, "framerate": 25]

@@ -199,7 +199,7 @@ struct ReloadingServer: Sendable {
         }
     }
 
-    /// What needs a restart keeps its value, and is named each time.
+    /// Settings that need a restart keep their values, and each reload names them.
     @Test func othersWait() async throws {
         try await Self.run { server in
             for _ in 0..<2 {
@@ -278,7 +278,7 @@ struct ReloadingServer: Sendable {
         }
     }
 
-    /// What a person reads.
+    /// The command's output, as a person reads it.
     @Test func theCommandSaysWhatChanged() async throws {
         try await Fixture.withDirectory { directory in
             try await ReloadingServer.run(in: directory) { server in

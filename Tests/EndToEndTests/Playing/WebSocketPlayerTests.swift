@@ -8,7 +8,7 @@ import Testing
 @testable import Playback
 @testable import Support
 
-/// What a WebSocket player may send to a live server.
+/// Messages that a WebSocket player may send to a live server.
 @Suite struct WebSocketPlayerTests {
     @Test func whatAPlayerMaySend() async throws {
         try await TestServer.run { server in

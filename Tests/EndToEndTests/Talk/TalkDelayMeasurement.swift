@@ -74,7 +74,7 @@ struct TalkDelayMeasurement {
             let usual = Dictionary(other.media().map { ($0.message.timestamp, $0.at) }) { first, _ in first }
             let delays = ear.media().compactMap { received in usual[received.message.timestamp].map { received.at - $0 } }
             let late = delays.count { $0 > .milliseconds(25) }
-            // What the machine holds up, it holds up in both.
+            // Delays that the machine causes hit both talkers: they make frames early as often as late.
             let early = delays.count { $0 < .milliseconds(-25) }
             print("delay beside acknowledgements: \(late) frames of \(delays.count) over 25 ms late, \(early) early, after \(told) of them")
             // Each acknowledgement would hold up one frame or two.

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// Who is let in, and what the others are answered: as over RTMP.
+    /// Listeners are admitted or refused as over RTMP, with an answer for each refusal.
     @Test(.timeLimit(.minutes(5))) func admission() async throws {
         try await TestServer.run({
             TalkRoom.patient(&$0)
@@ -97,7 +97,7 @@ import Testing
                 #expect(try answer.json()["error"]["rule"].string == rule, "\(target): \(answer.text)")
                 #expect(try answer.json()["message"].string?.isEmpty == false)
             }
-            // What the API hands out is let in, by every way.
+            // URLs that the API hands out are admitted, by every transport.
             let play = try await server.api("rooms/r1/play-urls")["talk"]
             let user = try await server.api("rooms/r1/play-urls?userId=ann")["talk"]
             for url in [made["mp4"], made["flv"], play["mp4"], play["flv"], user["mp4"], user["flv"]] {

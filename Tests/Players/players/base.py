@@ -1,4 +1,4 @@
-"""What all players have in common: they show pictures, whose clocks are noted as they come."""
+"""The base of all players: they show pictures, whose clocks are noted as they come."""
 
 import os
 import subprocess
@@ -58,15 +58,15 @@ class Player:
             self.pictures.append((at, code))
 
     def tracks(self):
-        """What the player sees, as Shape.tracks has it, with whatever it sees besides; None when it does not say."""
+        """The tracks that the player sees, as in Shape.tracks, with whatever it sees besides; None when it does not say."""
         raise NotImplementedError
 
     def picture(self):
-        """What it shows now, or None."""
+        """The picture that it shows now, or None."""
         raise NotImplementedError
 
     def errors(self):
-        """What it complains of; for a failed case's report."""
+        """The player's complaints, for a failed case's report."""
         return self.process.text()[-600:] if self.process else ""
 
     def stop(self):

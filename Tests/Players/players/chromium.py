@@ -21,7 +21,7 @@ class _Page(ScreenPlayer):
         command += [f"--user-data-dir={profile}/data", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
         command += ["--autoplay-policy=no-user-gesture-required", "--disable-background-networking", "--disable-component-update"]
         command += ["--window-position=0,0", f"--window-size={self.screen.width},{self.screen.height}"]
-        # What follows would be hidden by the browser's own bars.
+        # Hides the browser's own bars, which would cover the page.
         command += ["--test-type", f"--app={self.pages.url(self.page)}?url={quote(self.url, safe='')}"]
         self.process = Process(command, self._log())
         self._watch()

@@ -10,7 +10,7 @@ from media import Publisher, Viewer
 from server import Server
 from tools import eventually
 
-# Who says nothing stays.
+# With these limits a client that says nothing stays connected.
 SETTINGS = {"limits.handshake": "5m", "limits.connect": "5m", "limits.httpHead": "5m", "recording.apps": "live", "recording.minFree": "0B"}
 GREETINGS = (
     b"",

@@ -35,7 +35,7 @@ class _Round:
         self.context, self.folder, self.disk = context, folder, disk
         self.data = os.path.join(disk.folder, "data")
         self.ledger = Ledger(context)
-        # What the server sees of it, from outside of the namespace.
+        # The server's data directory, as seen from outside of the namespace.
         self.outside = os.path.join(disk.inside, "data")
 
     def start(self):
@@ -123,7 +123,7 @@ class _Round:
         done = self.ledger.work_on_one(server, f"after-{context.round}-{index}", may_refuse=True)
         context.expect(done, "rooms cannot be changed after there is room again")
         self.ledger.compare(server)
-        # What is pushed from now on is recorded.
+        # Streams pushed from now on are recorded.
         name = f"late{index}"
         with Publisher(context, f"{server.rtmp}/live/{name}", os.path.join(self.folder, "publisher.log")):
             recorded = eventually(20, lambda: any(item["name"] == name and item["bytes"] > 0 for item in server.recordings()), 0.2)

@@ -102,7 +102,7 @@ class _Round:
             time.sleep(0.2)
         context.expect(not pending, f"a notice is still pending after 60 s: {pending}")
         context.count("events", len(events))
-        # What time brought meanwhile is in the store before anybody is told.
+        # Events that deadlines caused meanwhile are in the store before any target gets them.
         told = [(target, target.accepted()) for target in self.targets]
         by_id = {event["id"]: event for event in server.events()}
         for target, accepted in told:

@@ -41,7 +41,7 @@ class _Life:
         self.folder = context.path(f"life-{number}", "data")
         self.ledger = Ledger(context)
         self.kills = 0
-        # What was in the files when the server was killed: (packets of pictures, whole fragments).
+        # The files' content when the server was killed: (packets of pictures, whole fragments).
         self.left = {}
         # By stream, on the clock of the wall.
         self.killed_at = {}
@@ -123,7 +123,7 @@ class _Life:
             self.left[path] = (len(found), fragments(content)[0])
 
     def _look_back(self, server):
-        """What the last kill has left, in the eyes of the next server."""
+        """Checks, by the next server, the store and the recordings that the last kill left."""
         self.ledger.compare(server)
         recordings = server.settled_recordings()
         if not self.context.expect(recordings is not None, "recordings are not finished after 60 s"):

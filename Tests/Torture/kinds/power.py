@@ -139,7 +139,7 @@ class _Run:
         recordings = server.settled_recordings()
         if not context.expect(recordings is not None, f"{where}recordings are not finished after 60 s"):
             return
-        # What was not synced may be torn within fragments whose boxes are whole: players complain of such a tail, and play.
+        # Data that was not synced may be torn within fragments whose boxes are whole: players complain of such a tail, and play.
         for problem in unplayable(server.data, recordings, is_strict=False):
             context.find(f"{where}{problem}")
         context.count("recordings", len(recordings))

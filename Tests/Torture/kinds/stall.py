@@ -58,7 +58,7 @@ def _round(context, server, folder, victim, seconds):
             _hold(context, server, seconds, victim, (publisher, other))
         if victim != "server":
             context.expect(beside.gap() < UNDISTURBED, f"{what}: another stream's viewer had nothing for {beside.gap():.1f} s")
-        # Whoever was sent away comes back.
+        # Clients that were sent away come back.
         end = time.monotonic() + 40
         while time.monotonic() < end:
             publisher.keep()

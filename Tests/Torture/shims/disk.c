@@ -7,7 +7,7 @@
 //                   d is the planted fault of this suite's own test: fsync does nothing, and the log says that it did
 //   TORTURE_SWITCH  faults happen only while this file exists
 //
-// What SQLite maps (its -shm file) is not seen; nothing of it has to outlive a power cut.
+// Writes to files that SQLite maps (its -shm file) are not seen; nothing of them has to outlive a power cut.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
