@@ -86,6 +86,9 @@ static const unsigned char viewers_js[] = {
 static const unsigned char wall_js[] = {
 #embed "../Console/Assets/wall.js"
 };
+static const unsigned char webhooks_js[] = {
+#embed "../Console/Assets/webhooks.js"
+};
 static const unsigned char words_js[] = {
 #embed "../Console/Assets/words.js"
 };
@@ -120,6 +123,7 @@ static const struct console_asset assets[] = {
     ASSET(ui_js, "ui.js"),
     ASSET(viewers_js, "viewers.js"),
     ASSET(wall_js, "wall.js"),
+    ASSET(webhooks_js, "webhooks.js"),
     ASSET(words_js, "words.js"),
 };
 

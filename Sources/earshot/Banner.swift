@@ -10,6 +10,9 @@ enum Banner {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
         let talk = "rtmp://\(Self.reachable(addresses.rtmp))/talk/cam1"
         let http = "http://\(Self.reachable(addresses.http))"
+        // What a command on this machine needs to find this server and its token.
+        let server = http == "\(ServerAddress.standard)" ? "" : " --server \(http)"
+        let options = server + (config.data.directory == DataDirectory.standard ? "" : " --data \(config.data.directory)")
         var lines = [
             "earshot is running.",
             "  push    ffmpeg -re -i VIDEO -c copy -f flv \(rtmp)",
@@ -21,17 +24,18 @@ enum Banner {
         if config.console.isEnabled {
             lines.append("  console \(http)/\(consoleCode.map { "#code=\($0)" } ?? "")")
             if consoleCode != nil {
-                lines.append("          (logs a browser on this machine in, once and within five minutes; later: earshot console)")
+                lines.append(
+                    "          (logs a browser on this machine in, once and within five minutes; later: earshot console\(options))")
             }
         }
-        if config.apps.meshPage { lines.append("  apps    \(http)/mesh/  (a video room of browsers; what apps may call: docs/apps)") }
+        if config.apps.meshPage { lines.append("  apps    \(http)/mesh/  (a video room of browsers)") }
         if config.apps.demo { lines.append("          \(http)/demo/class, \(http)/demo/machine  (to try a class and a claw machine)") }
         lines += [
             "  API     \(http)/api/v1/rooms  (described at /api/v1/openapi.json)"
         ]
         if let https = addresses.https { lines.append("          https://\(Self.reachable(https))/api/v1/rooms") }
         lines += [
-            tokenFile.map { "          token in \($0); try: earshot rooms list" }
+            tokenFile.map { "          token in \($0); try: earshot rooms list\(options)" }
                 ?? "          needs a token; to make another one: earshot token create NAME --role admin",
             "  events  \(http)/events  (WebSocket)",
             "  health  \(http)/healthz",

@@ -91,8 +91,8 @@ def actions(server, browser, keep):
         page.wait("document.querySelector('.head').innerText.includes('forbidden')", "the new state")
         room = server.api("rooms/cam")
         assert room["forbidReason"] == "a test" and room["state"] == "forbidden", room
-    page.click("Resume")
-    page.click("Resume", within="document.querySelector('dialog')")
+    page.click("Allow again")
+    page.click("Allow again", within="document.querySelector('dialog')")
     wait_for("the room to be free", lambda: server.api("rooms/cam")["state"] == "created")
     page.click("Show the push address")
     page.wait("document.body.innerText.includes('txSecret') && document.querySelector('.qr').naturalWidth > 0", "the address and its code")

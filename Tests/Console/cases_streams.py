@@ -123,7 +123,7 @@ def changes(server, browser, keep):
         see(page, "#preview", GREEN)
         # A codec that this browser does not play is named, and stays named while the former picture, slow here, has something left to play.
         page.run("(() => { const video = document.querySelector('#preview'); video.playbackRate = video.defaultPlaybackRate = 0.1; Object.defineProperty(video, 'playbackRate', {set() {}, configurable: true}); })()")
-        page.wait("(() => { const video = document.querySelector('#preview'); return video.buffered.length && video.buffered.end(0) > video.currentTime + 1; })()", "a second of media ahead")
+        page.wait("(() => { const video = document.querySelector('#preview'); const { buffered } = video; return buffered.length && buffered.end(buffered.length - 1) > video.currentTime + 1; })()", "a second of media ahead")
         page.run("media.onmessage({data: JSON.stringify({mimeType: 'video/mp4; codecs=\"mp4v.20.9\"'})})")
         time.sleep(1)
         assert "cannot play" in page.run(words), page.run(words)

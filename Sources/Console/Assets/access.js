@@ -1,6 +1,6 @@
 // Who may call the API, and what happened lately.
 import { get, may, post, remove, url, whyNot } from './api.js';
-import { coded, operations, tools } from './codes.js';
+import { coded, operations, results, tools } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { Feed } from './feed.js';
 import { none, time } from './format.js';
@@ -32,7 +32,7 @@ export function tokensPage() {
     if (await ask(t('New token'), '', fields, async ({ apps, rooms, ...values }) => {
       made = await post('/tokens', { ...values, ...(apps.length && { apps }), ...(rooms.length && { rooms }) });
     }, { verb: t('Create') })) {
-      inform(made.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(made.secret));
+      inform(made.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' }), ' ', t('It is the token: programs send it with each call.')), secretLine(made.secret));
       await load();
     }
   }
@@ -60,7 +60,7 @@ export function auditPage() {
   const room = h('input', { name: 'roomId', autocomplete: 'off', maxlength: 64 });
   const operation = h('select', { name: 'operation' }, h('option', { value: '' }, t('Everything')),
     Object.entries(operations).map(([name, words]) => [t(words), name]).sort(([one], [other]) => one.localeCompare(other)).map(([words, name]) => h('option', { value: name }, `${words} (${name})`)));
-  const result = h('select', { name: 'result' }, [['', t('Everything')], ['ok', t('carried out')], ['forbidden', t('refused: the role may not')], ['unauthorized', t('refused: no valid token')], ['invalid', t('refused: wrong input')]].map(([value, words]) => h('option', { value }, words)));
+  const result = h('select', { name: 'result' }, h('option', { value: '' }, t('Everything')), Object.entries(results).map(([value, words]) => h('option', { value }, t(words))));
   const day = h('select', { name: 'from' }, [['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]].map(([value, words]) => h('option', { value }, words)));
   const chosen = () => ({ token: who.value.trim(), via: tool.value, roomId: room.value.trim(), operation: operation.value, result: result.value,
     from: day.value && new Date(Date.now() - Number(day.value) * 3600_000).toISOString() });
@@ -72,9 +72,9 @@ export function auditPage() {
   function draw() {
     csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: 10000 }).filter(([, value]) => value));
     show(list, lines.length ? table('', [t('Time'), t('Who'), t('By means of'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
-      time(line.at), line.token ?? line.tokenHash, tools[line.via] ? t(tools[line.via]) : none, line.address, what(line),
+      time(line.at), line.token ?? line.tokenHash, h('span', { class: 'whole' }, tools[line.via] ? t(tools[line.via]) : none), line.address, what(line),
       line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
-      line.result === 'ok' ? 'ok' : h('span', { class: 'error' }, line.result), changes(line)])) : h('p', { class: 'dim' }, t('No line fits.')),
+      h('span', { class: line.result !== 'ok' && 'error' }, t(results[line.result] ?? line.result)), changes(line)])) : h('p', { class: 'dim' }, t('No line fits.')),
     next && button(t('Load more'), async () => { const page = await get('/audit', { ...chosen(), before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));
   }
   async function load() {

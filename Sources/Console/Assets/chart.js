@@ -5,7 +5,7 @@ import { t } from './i18n.js';
 
 const width = 600, height = 110, left = 58, right = 6, top = 8, bottom = 18;
 
-/** chart('Bit rate', bits) → {element, update(points)}; points: [{at: ISO text, value: number or null}]. */
+/** chart('Bit rate', bits) → {element, update(points), end()}; points: [{at: ISO text, value: number or null}]. After `end` the newest is no present value. */
 export function chart(name, format) {
   const shown = h('b', { 'aria-live': 'off' });
   const picture = h('svg', { class: 'chart', viewBox: `0 0 ${width} ${height}`, role: 'img', tabindex: '0' });
@@ -13,6 +13,7 @@ export function chart(name, format) {
   let points = [];
   let at = null;
   let scale = 1;
+  let isOver = false;
 
   // By time: where the stream was away there are no points.
   let from = 0, span = 1, step = Infinity;
@@ -61,13 +62,14 @@ export function chart(name, format) {
       h('text', { x: left, y: height - 4 }, clock(points[0].at)),
       h('text', { x: width - right, y: height - 4, 'text-anchor': 'end' }, clock(points.at(-1).at)),
       h('path', { class: 'line', d: lines.join('') }));
+    if (known.length === 1) picture.append(h('circle', { class: 'dot', cx: x(points.indexOf(newest)), cy: y(newest.value), r: 3.5 }));
     const point = at === null ? newest : points[Math.min(at, points.length - 1)];
     if (at !== null) {
       const index = Math.min(at, points.length - 1);
       picture.append(h('line', { class: 'cursor', x1: x(index), x2: x(index), y1: top, y2: y(0) }));
       if (point.value !== null) picture.append(h('circle', { class: 'dot', cx: x(index), cy: y(point.value), r: 3.5 }));
     }
-    setText(shown, at === null ? format(point.value) : `${format(point.value)} · ${clock(point.at)}`);
+    setText(shown, at === null ? (isOver ? '' : format(point.value)) : `${format(point.value)} · ${clock(point.at)}`);
     picture.setAttribute('aria-label', `${name}: ${format(newest.value)}`);
   }
 
@@ -90,7 +92,7 @@ export function chart(name, format) {
     shown.setAttribute('aria-live', 'polite');
     draw();
   });
-  return { element, update(next) { points = next; place(); draw(); } };
+  return { element, update(next) { points = next; isOver = false; place(); draw(); }, end() { isOver = true; draw(); } };
 }
 
 /** The next of 1, 2, 5, 10 … times a power of ten. */

@@ -15,6 +15,7 @@ export const reasons = {
   name_taken: 'somebody else pushes this stream', loop: 'the stream would come back to this server', flapping: 'came and went too often', taken_over: 'a new push took its place', media_idle: 'sent no media for too long',
   too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
   too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',
+  clientStopped: 'the publisher stopped', connectionLost: 'the connection broke', takenOver: 'a new push took its place', roomEnded: 'the room ended', protocolError: 'broke the protocol', serverShutdown: 'the server stopped', refused: 'refused',
   // Of the right to speak.
   free: 'nobody spoke', turn: 'its turn came', handedOver: 'handed over', preempted: 'somebody more important speaks', asked: 'gave it back', unpublished: 'stopped sending', idle: 'said nothing', maxHold: 'spoke for as long as it may', muted: 'muted',
   moderator: 'by a moderator', modeChanged: 'the rules changed', limit: 'too many speak', queueFull: 'too many wait', notHolding: 'did not hold the floor', banned: 'is banned',
@@ -33,6 +34,12 @@ export const limits = {
 
 /** With which tool somebody acted. */
 export const tools = { api: 'a program', cli: 'the command', console: 'the console', tencent: 'the Tencent API' };
+
+/** How calls went. */
+export const results = {
+  ok: 'carried out', invalid: 'refused: wrong input', not_found: 'refused: not there', wrong_state: 'refused: not in this state', conflict: 'refused: there is one already', precondition_failed: 'refused: changed meanwhile',
+  unauthorized: 'refused: no valid token', forbidden: 'refused: the role may not', rate_limited: 'refused: too often', too_large: 'refused: too large', unavailable: 'failed: not possible at the moment', internal: 'failed in the server',
+};
 
 /** What calls do, by operationId. */
 export const operations = {

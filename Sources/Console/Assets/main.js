@@ -5,7 +5,7 @@ import { isChinese, setLanguage, t } from './i18n.js';
 import { loginPage } from './login.js';
 import { rights } from './rights.js';
 import { wallPage } from './wall.js';
-import { fail } from './ui.js';
+import { errorWords, fail } from './ui.js';
 
 const app = document.getElementById('app');
 const dark = matchMedia('(prefers-color-scheme: dark)');
@@ -29,7 +29,7 @@ async function open(path, query) {
   if (parts[0] === 'rooms' && parts[1]) return (await import('./room.js')).roomPage(parts[1]);
   if (parts[0] === 'server') return (await import('./server.js')).serverPage();
   if (parts[0] === 'apps') return (await import('./gatherings.js')).gatheringsPage(parts[1]);
-  if (parts[0] === 'webhooks') return (await import('./server.js')).webhooksPage();
+  if (parts[0] === 'webhooks') return (await import('./webhooks.js')).webhooksPage();
   if (parts[0] === 'tokens') return (await import('./access.js')).tokensPage();
   if (parts[0] === 'audit') return (await import('./access.js')).auditPage();
   if (parts[0] === 'events') return (await import('./access.js')).eventsPage();
@@ -95,7 +95,7 @@ async function begin() {
       return;
     } catch (error) {
       await restore();
-      if (!session) show(app, loginPage(error.message).element);
+      if (!session) show(app, loginPage(errorWords(error)).element);
       return;
     }
   }

@@ -39,7 +39,7 @@ export function about(roomNow, figures) {
 
 // --- The push address
 
-export function pushAddress(path, slotNow) {
+export function pushAddress(path, roomNow, slotNow) {
   const place = h('div', { class: 'stack below' });
   const element = h('section', { class: 'panel' }, h('h2', null, t('Push address')), h('p', { class: 'dim' }, t('Whoever has it can push to this room while the address is valid.')),
     button(t('Show the push address'), async () => {
@@ -50,8 +50,8 @@ export function pushAddress(path, slotNow) {
         h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
           t('If the room expires before, a push with it opens the room again.')));
     }), place);
-  element.hidden = !may(rights.makePushUrl);
-  return { element };
+  // A closed room takes no push any more.
+  return { element, update() { element.hidden = !may(rights.makePushUrl) || roomNow().state === 'closed'; } };
 }
 
 // --- Talk

@@ -6,7 +6,7 @@ import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
-import { SignedPlayer, socketAddress } from './signed-player.js';
+import { playerWords, SignedPlayer, socketAddress } from './signed-player.js';
 import { button, fail, verdictBadge } from './ui.js';
 
 /** Of a part of an address. */
@@ -20,10 +20,8 @@ export function preview(roomNow, slotNow, path) {
   const status = h('p', { role: 'status' });
   const delay = h('span', { class: 'dim', id: 'delay' });
   const box = h('div', { class: 'player' }, video, status);
-  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && button(t('Snapshot'), async () => {
-    const slot = slotNow();
-    window.open(url(`${path}/snapshot.jpg`, { slot: slot.slot }), '_blank', 'noopener');
-  }, { class: 'small' })));
+  const shot = button(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'), { class: 'small' });
+  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && shot));
   let player = null;
   let playing = null;
 
@@ -35,7 +33,7 @@ export function preview(roomNow, slotNow, path) {
     player = new SignedPlayer(video, async () => {
       const { streams } = await get(`${path}/play-urls`, { lifetime: 3600 });
       return socketAddress(streams.find((each) => each.slot === slot.slot).mp4);
-    }, (text) => setText(status, t(text)));
+    }, (text) => setText(status, playerWords(text)));
     player.start();
   }
 
@@ -55,6 +53,7 @@ export function preview(roomNow, slotNow, path) {
     element,
     async update() {
       const slot = slotNow();
+      shot.hidden = !slot?.isActive;
       if (roomNow().state === 'live' && slot?.isActive) start(slot);
       else if (roomNow().state !== 'interrupted' || !playing) {
         if (playing) stop();
@@ -108,7 +107,8 @@ export function charts(slotNow) {
   const nothing = h('p', { class: 'dim' });
   let span = '300';
   let isDrawn = false;
-  const choice = h('select', { 'aria-label': t('Charts'), onchange: (event) => { span = event.target.value; update().catch(fail); } }, spans.map(([value, label]) => h('option', { value }, t(label))));
+  let isChosen = false;
+  const choice = h('select', { 'aria-label': t('Charts'), onchange: (event) => { isChosen = true; span = event.target.value; update().catch(fail); } }, spans.map(([value, label]) => h('option', { value }, t(label))));
   const element = h('section', { class: 'panel' }, h('div', { class: 'row spread' }, h('h2', null, t('Charts')), choice), nothing, Object.values(all).map((each) => each.element));
   element.hidden = !may(rights.getStreamStats);
   for (const each of Object.values(all)) each.element.hidden = true;
@@ -116,14 +116,10 @@ export function charts(slotNow) {
   async function update() {
     const slot = slotNow();
     if (!slot || element.hidden) return;
+    // Without a push there are no new seconds. What is drawn stays; a page that is opened after the push shows the hours before.
+    if (!isChosen) choice.value = span = slot.isActive || isDrawn ? '300' : 'hours';
     if (span === '300') {
-      // Without a push there are no new seconds. What is drawn stays; a page that is opened after the push shows the hours before.
-      if (!slot.isActive) {
-        if (isDrawn) return;
-        isDrawn = true;
-        choice.value = span = 'hours';
-        return update();
-      }
+      if (!slot.isActive) return Object.values(all).forEach((each) => each.end());
       isDrawn = true;
       setText(nothing, '');
       const { list } = await get(`${streamPath(slot)}/stats`);
@@ -148,6 +144,7 @@ export function charts(slotNow) {
     all.keyframes.update(data.list.map((row) => ({ at: row.at, value: row.keyframeIntervalMs })));
     all.bitRate.update(data.list.map((row) => ({ at: row.at, value: row.bytesIn * 8 / Math.max(1, Math.min(data.step, (Date.now() - Date.parse(row.at)) / 1000)) })));
     all.viewers.update(data.list.map((row) => ({ at: row.at, value: row.viewersPeak })));
+    if (!slot.isActive) Object.values(all).forEach((each) => each.end());
   }
   return { element, update };
 }

@@ -24,7 +24,7 @@ export function roomPage(id) {
   let stream = Promise.resolve(null);
   const figures = () => stream;
   const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
-    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, slot), links: links(slot), about: about(() => room, figures) };
+    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), links: links(slot), about: about(() => room, figures) };
 
   function build() {
     show(body, h('div', { class: 'columns' },
@@ -90,11 +90,11 @@ function actions(room, slot, path, refresh) {
   }, danger ? { class: 'danger' } : {});
   return [
     run(t('Drop the push'), 'dropStream', slot?.isActive, t('Drop the push'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
-    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut and refused until then. Afterwards the device must push again by itself.'),
+    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut, and refused for this time. Afterwards the device must push again by itself.'),
       [{ name: 'reason', label: t('Reason'), length: 200 }, { name: 'seconds', label: t('For how long'), options: bans() }],
       (values) => post(`${path}/forbid`, { seconds: Number(values.seconds), ...(values.reason && { reason: values.reason }) }), true),
-    run(t('Resume'), 'resumeRoom', room.state === 'forbidden', t('Resume'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),
-    run(t('Renew'), 'renewRoom', isOpen, t('Renew'), '', [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
+    run(t('Allow again'), 'resumeRoom', room.state === 'forbidden', t('Allow again'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),
+    run(t('Renew'), 'renewRoom', isOpen, t('Renew'), t('The room expires so many seconds from now, unless it is pushed to.'), [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
       (values) => post(`${path}/renew`, { seconds: Number(values.seconds) })),
     run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Record'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),
     run(t('Stop recording'), 'recordRoom', room.liveStatus === 3, t('Stop recording'), t('The file is finished, and stands under Recordings.'), [], () => post(`${path}/record`, { action: 'stop', slot: slot.slot })),
@@ -105,7 +105,7 @@ function actions(room, slot, path, refresh) {
 function ends(room, path, run) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
   const all = [
-    run(t('Close room'), 'closeRoom', isOpen, t('Close room'), t('The room ends for everybody. A new push opens no new room.'), [], () => post(`${path}/close`), true),
+    run(t('Close room'), 'closeRoom', isOpen, t('Close room'), t('The room ends for everybody, and pushes to its name are refused from now on.'), [], () => post(`${path}/close`), true),
     run(t('Expire'), 'expireRoom', isOpen, t('Expire'), t('The room ends as if its time had passed.'), [], () => post(`${path}/expire`), true),
     run(t('Delete room'), 'deleteRoom', true, t('Delete room'), t('The room and its events are removed.'), [], async () => { await remove(path); location.hash = '#/rooms'; }, true),
   ].filter(Boolean);

@@ -1,12 +1,11 @@
 // How the server does: connections, loops, memory, limits, and why connections ended.
-import { get, may, post, remove, session, whyNot } from './api.js';
+import { get, may, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
-import { bytes, clock, count, duration, ms, none } from './format.js';
+import { bytes, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
-import { kinds } from './words.js';
+import { every, table } from './ui.js';
 
 /** The values of metrics in Prometheus' text form: those without labels by name, the loops' lags, and connections by protocol. */
 function read(text) {
@@ -77,61 +76,4 @@ export function serverPage() {
   }
   const stops = [every(5000, load), every(60000, check)];
   return { element, title: t('Server'), stop() { stops.forEach((stop) => stop()); } };
-}
-
-/** Webhook targets, and the notices that failed. */
-export function webhooksPage() {
-  const targets = h('section', { class: 'panel' });
-  const failed = h('section', { class: 'panel' });
-  const made = h('section', { class: 'panel' });
-  made.hidden = !may(rights.listWebhooks);
-  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), targets, made, failed);
-  if (!may(rights.listCallbackTargets)) {
-    show(targets, whyNot(rights.listCallbackTargets));
-    return { element, title: t('Webhooks') };
-  }
-  async function add() {
-    let hook;
-    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'url', label: t('Address'), type: 'url', required: true, length: 2048 },
-      { name: 'kinds', label: t('Only these events'), help: t('Choose several with Ctrl or Shift. None: all.'), isMultiple: true, options: Object.entries(kinds).map(([kind, words]) => [kind, `${t(words)} (${kind})`]) },
-      { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true }];
-    if (await ask(t('Add target'), '', fields, async ({ kinds: chosen, rooms, ...values }) => {
-      hook = await post('/webhooks', { ...values, ...(chosen.length && { kinds: chosen }), ...(rooms.length && { rooms }) });
-    }, { verb: t('Create') })) {
-      inform(hook.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' })), secretLine(hook.secret));
-      await load();
-    }
-  }
-
-  /** Targets made by calls, which can be changed here; those of the settings cannot. */
-  async function loadMade() {
-    if (made.hidden) return;
-    const { list } = await get('/webhooks');
-    made.hidden = !list.length;
-    const row = (hook) => {
-      const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
-      const only = [hook.kinds.join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
-      return [hook.name, h('code', null, hook.url), only || t('all events'), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
-        act('test', 'Test', (answer) => notice(answer.error ?? `HTTP ${answer.status}`, !answer.isDelivered)),
-        hook.isPaused ? act('resume', 'Resume', () => notice(t('Done.'))) : act('pause', 'Pause', () => notice(t('Done.'))),
-        act('redeliver', 'Send again', (answer) => notice(`${t('Done.')} ${count(answer.queued)}`)),
-        button(t('Remove'), async () => { if (await ask(t('Remove'), hook.name, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load(); }, { class: 'small danger' }))];
-    };
-    show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], list.map(row)));
-  }
-
-  async function load() {
-    made.hidden = !may(rights.listWebhooks);
-    await loadMade();
-    const [{ list }, notices] = await Promise.all([get('/callbacks/targets'), get('/callbacks', { state: 'failed', limit: 50 })]);
-    show(targets, list.length ? table('', [t('Target'), t('Address'), t('State')], list.map((target) => [target.targetId, h('code', null, target.url),
-      target.isFailing ? h('span', { class: 'error' }, `${target.lastError} (${count(target.failedAttempts)})`) : t('good')])) : h('p', { class: 'dim' }, t('No webhook targets.')));
-    show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
-      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }),
-      table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), each.event.kind, each.targetId, each.lastError ?? none,
-        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }, { class: 'small' })]))]
-      : h('p', { class: 'dim' }, t('Nothing has failed.')));
-  }
-  const stop = every(5000, load);
-  return { element, title: t('Webhooks'), stop };
 }

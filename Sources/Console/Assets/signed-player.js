@@ -1,4 +1,5 @@
 // A player of addresses that the server signs.
+import { t } from './i18n.js';
 import { LivePlayer } from './live-player.js';
 
 /** The same server that this page came from, whatever name a URL gives it; by WebSocket. */
@@ -7,6 +8,14 @@ export function socketAddress(text) {
   const address = new URL(signed.pathname + signed.search, location.href);
   address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
   return address.href;
+}
+
+/** What a player says, in the language of the page. */
+export function playerWords(text) {
+  const again = /^(.*) Trying again in (\d+) s\.$/s.exec(text);
+  if (again) return `${t(again[1])} ${t('Trying again in {n} s.', { n: again[2] })}`;
+  const type = /^This browser cannot play (.*)\.$/.exec(text);
+  return type ? t('This browser cannot play {type}.', { type: type[1] }) : t(text);
 }
 
 /** Asks `sign` for an address before each connection: a page may stay open for longer than one is good. */
@@ -27,7 +36,7 @@ export class SignedPlayer extends LivePlayer {
       this.url = url;
       super.connect();
     } catch (error) {
-      if (!isOver()) this.tryAgain(error.message);
+      if (!isOver()) this.tryAgain(error.status ? error.message : 'The server cannot be reached.');
     }
   }
 

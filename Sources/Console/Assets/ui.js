@@ -1,6 +1,7 @@
 // What several pages share: notices, dialogs, badges, facts.
 import { h } from './dom.js';
-import { t } from './i18n.js';
+import { results } from './codes.js';
+import { isChinese, t } from './i18n.js';
 
 let timer;
 
@@ -13,7 +14,14 @@ export function notice(text, isBad = false) {
   timer = setTimeout(() => { place.textContent = ''; }, isBad ? 10000 : 4000);
 }
 
-export const fail = (error) => notice(error.status ? error.message : t('The server cannot be reached. Trying again…'), true);
+export const fail = (error) => notice(error.status ? errorWords(error) : t('The server cannot be reached. Trying again…'), true);
+
+/** What an error of the API says. Its text is English; elsewhere its class stands before it. */
+export function errorWords(error) {
+  const words = t(error.message);
+  const kind = results[error.details?.type];
+  return isChinese() && words === error.message && kind ? `${t(kind)}（${error.message}）` : words;
+}
 
 /** A button that carries out `act` once at a time and tells how it went. */
 export function button(text, act, attributes = {}) {
@@ -25,15 +33,15 @@ export function button(text, act, attributes = {}) {
 }
 
 /**
- * Asks before something is done. `fields`: [{name, label, help, type, value, options, isMultiple, isList, required, length}].
- * The value of a field of several choices, and of a list (its items are parted by commas or spaces), is an array.
+ * Asks before something is done. `fields`: [{name, label, help, type, value, options, groups, isList, required, length}].
+ * `groups`, [[name, [[value, label], …]], …], are check boxes. Their value, and that of a list (its items are parted by commas or spaces), is an array.
  * `act(values)` runs while the dialog is open; its error is shown there. Returns whether it was done.
  */
 export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = false } = {}) {
   return new Promise((done) => {
     const error = h('p', { class: 'error', role: 'alert' });
-    const inputs = fields.map((field) => field.options
-      ? h('select', { name: field.name, multiple: field.isMultiple, size: field.isMultiple && 6 }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
+    const inputs = fields.map((field) => field.groups ? checkBoxes(field) : field.options
+      ? h('select', { name: field.name }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
       : h('input', { name: field.name, type: field.type ?? 'text', value: field.value ?? '', required: field.required, maxlength: field.length, autocomplete: 'off' }));
     const go = h('button', { class: isDanger ? 'danger' : 'primary' }, verb);
     const cancel = h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel'));
@@ -46,13 +54,14 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
         isDone = true;
         dialog.close();
       } catch (failure) {
-        error.textContent = failure.message;
+        error.textContent = failure.status ? errorWords(failure) : t('The server cannot be reached.');
       } finally {
         go.disabled = false;
       }
     } },
     h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
-    fields.map((field, index) => h('label', null, field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
+    // Check boxes have labels of their own.
+    fields.map((field, index) => h(field.groups ? 'fieldset' : 'label', null, field.groups ? h('legend', null, field.label) : field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
     h('menu', null, cancel, go));
     let isDone = false;
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
@@ -64,8 +73,24 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
 }
 
 function valueOf(field, input) {
-  if (field.isMultiple) return [...input.selectedOptions].map((option) => option.value);
+  if (field.groups) return [...input.querySelectorAll('[name]:checked')].map((each) => each.value);
   return field.isList ? input.value.split(/[\s,]+/).filter(Boolean) : input.value;
+}
+
+/** Check boxes in groups that open; one without a choice is closed. */
+function checkBoxes({ name, groups, value = [] }) {
+  return h('div', { class: 'choices' }, groups.map(([group, options]) => {
+    const boxes = options.map(([each]) => h('input', { type: 'checkbox', name, value: each, checked: value.includes(each) }));
+    const summary = h('summary');
+    const all = h('input', { type: 'checkbox', 'aria-label': `${t('All')}: ${group}`, onchange: () => { boxes.forEach((box) => { box.checked = all.checked; }); tell(); } });
+    const tell = () => {
+      const chosen = boxes.filter((box) => box.checked).length;
+      all.checked = chosen === boxes.length;
+      summary.textContent = chosen ? `${group} (${chosen})` : group;
+    };
+    tell();
+    return h('details', { open: boxes.some((box) => box.checked), onchange: tell }, summary, h('label', null, all, t('All')), options.map(([, label], index) => h('label', null, boxes[index], label)));
+  }));
 }
 
 /** Shows something in a dialog until it is closed. */

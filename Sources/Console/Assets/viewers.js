@@ -43,7 +43,7 @@ function why(watch, whole, slowOnes, all) {
   if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;
   if (takes === null || !whole) return t('Slow: it does not keep up with the stream. Measuring…');
-  if (takes >= whole * 0.95) return h('span', { class: 'dim' }, t('It was spared {n} frames in {time}, and keeps up otherwise.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
+  if (takes >= whole * 0.95) return h('span', { class: 'dim' }, t('Frames left out for it in {time}: {n}. Otherwise it keeps up.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
   const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in {time}.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
   const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
     : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
@@ -97,7 +97,7 @@ export function viewers(slotNow, figures) {
   async function showLeft(stream) {
     if (!may(rights.listFinishedPlays)) return;
     const { list } = await get('/stats/plays', { stream, limit: 5 });
-    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('At worst behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
+    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('Most behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
       list.map((play) => [clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)]))]);
   }
   return { element, update, get slow() { return slowOnes; } };
@@ -118,6 +118,6 @@ export function traceButton(id) {
       const message = entry.message && `${ms(entry.message.timestampMs)}, ${bytes(entry.message.bytes)} ${entry.message.flags.join(' ')}`;
       return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).join('  ')}`;
     });
-    inform(`${t('Trace')} ${id}`, h('p', { class: 'dim' }, t('The last half minute of what this connection said (→) and was told (←), for who knows the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
+    inform(`${t('Trace')} ${id}`, h('p', { class: 'dim' }, t('What this connection said (→) and was told (←) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
   }, { class: 'small' });
 }

@@ -24,6 +24,13 @@ export const kinds = {
   'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
 };
 
+/** Groups of kinds, for a choice among them. */
+const begins = (...names) => (kind) => names.some((name) => kind.startsWith(`${name}.`));
+export const kindGroups = [
+  ['Rooms', begins('room')], ['Streams', begins('stream')], ['People', begins('member', 'session')], ['Recordings', begins('record', 'snapshot')], ['Links', begins('relay')], ['Talk', begins('talk')],
+  ['Apps', begins('queue', 'ticket', 'assistant', 'device', 'display', 'board', 'turn', 'game')], ['Clock', begins('clock')],
+];
+
 // What the words say already, or what only programs need.
 const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs', 'uuid', 'boardId']);
 
@@ -33,13 +40,16 @@ const details = {
   expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
   recordingId: 'recording number', renewedUntil: 'until', sessionId: 'session', snapshotId: 'picture', target: 'target', taskId: 'link', title: 'title', transport: 'protocol', userId: 'user', adoptsAt: 'follows at', byMs: 'by', takenAt: 'taken',
   startedAt: 'begun', endedAt: 'ended', ticketId: 'request', kind: 'kind', key: 'member', value: 'value', to: 'to', action: 'action',
-  role: 'role', track: 'track', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because',
+  role: 'role', track: 'track', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because', end: 'because',
 };
+
+/** Who acts, where it is not a token's holder. */
+const actors = { publisher: 'the publisher', server: 'the server', deadline: 'a time limit', player: 'the player' };
 
 function detail([name, value]) {
   const label = t(details[name] ?? name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
   if (name === 'former') return `${label} ${t(value)}`;
-  if (name === 'expiresReason') return `${label} ${reasonWords(value)}`;
+  if (name === 'expiresReason' || name === 'end') return `${label} ${reasonWords(value)}`;
   if (name.endsWith('Ms')) return `${label} ${duration(value / 1000)}`;
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return `${label} ${clock(value)}`;
   return `${label} ${typeof value === 'boolean' ? t(value ? 'yes' : 'no') : value}`;
@@ -50,7 +60,7 @@ export function eventLine(event, place) {
   const { data } = event;
   const more = Object.entries(data).filter(([name, value]) => !unsaid.has(name) && value !== null && value !== '' && typeof value !== 'object').map(detail);
   const who = data.caller ?? data.by;
-  if (who) more.push(t('by {who}', { who }));
+  if (who) more.push(t('by {who}', { who: t(actors[who] ?? who.replace(/^token:/, '')) }));
   const reason = data.reason && data.reason !== data.state && event.kind !== 'stream.health' && reasonWords(data.reason);
   return h('li', null, h('time', { datetime: event.at }, clock(event.at)), h('div', null,
     h('b', null, t(kinds[event.kind] ?? event.kind)), ' ', place, ' ', event.kind === 'stream.health' && [verdictBadge(data.verdict), ' '], reason && ` ${reason} `,

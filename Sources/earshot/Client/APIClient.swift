@@ -22,6 +22,10 @@ struct APIClient: Sendable {
         try await self.call(.POST, path, [], .object(body))
     }
 
+    func patch(_ path: [String], _ body: [String: JSONValue]) async throws -> JSONValue {
+        try await self.call(.PATCH, path, [], .object(body))
+    }
+
     func delete(_ path: [String]) async throws -> JSONValue {
         try await self.call(.DELETE, path, [], nil)
     }

@@ -38,7 +38,7 @@ struct ReloadCommand: ServerCommand {
 struct DrainCommand: ServerCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",
-        abstract: "Have a running server end when its pushes have ended; the same as SIGTERM.",
+        abstract: "Have a running server end, as SIGTERM does: when its pushes have ended, or the time that they are given is over.",
         discussion: """
             From now on nobody new is let in, and /readyz says so. Clients of Enhanced RTMP are asked to connect again; the others may finish, \
             until the time is over. Then the server ends with status 0. Docker and Kubernetes start it again, as they are told to; the systemd \

@@ -4,7 +4,7 @@ import ArgumentParser
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks",
-        abstract: "List webhook targets; add, test, pause and remove them.",
+        abstract: "List webhook targets; add, change, test, pause and remove them.",
         discussion: """
             A target gets events by HTTP POST, signed with a secret of its own. Targets in the server's settings are listed by \
             `earshot callbacks targets`. A URL may hold a secret: to keep it out of process lists, give - and write it to standard input. No \
@@ -13,11 +13,12 @@ struct WebhooksCommand: AsyncParsableCommand {
             EXAMPLES
               (umask 077; earshot webhooks add back-end https://app.example.com/earshot --kind room.live --kind room.closed > secret)
               earshot webhooks test 1
+              earshot webhooks change 1 --all-rooms --kind room.expired
               earshot webhooks redeliver 1 --from 2026-11-25T00:00:00Z
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Add.self, Test.self, Pause.self, Resume.self, Redeliver.self, Remove.self],
+        subcommands: [List.self, Add.self, Change.self, Test.self, Pause.self, Resume.self, Redeliver.self, Remove.self],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
@@ -47,7 +48,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         }
 
         /// "room.live room.closed of acme-".
-        private static func events(_ hook: JSONValue) -> String {
+        fileprivate static func events(_ hook: JSONValue) -> String {
             let kinds = hook["kinds"].list.compactMap(\.string).joined(separator: " ")
             let rooms = hook["rooms"].list.compactMap(\.string).joined(separator: " ")
             return (kinds.isEmpty ? "all" : kinds) + (rooms.isEmpty ? "" : " of \(rooms)")
@@ -82,6 +83,42 @@ struct WebhooksCommand: AsyncParsableCommand {
                 Console.complain(
                     DisplayText.escaped(
                         "webhook target \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
+            }
+        }
+    }
+
+    struct Change: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change a target; what is not given stays.",
+            discussion: "Notices that wait go to the new URL. The secret stays.")
+        @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
+        @Option(help: ArgumentHelp("Its new name.", valueName: "NAME")) var name: String?
+        @Option(help: ArgumentHelp("Where events are posted; - reads it from standard input.", valueName: "URL")) var url: String?
+        @Option(help: ArgumentHelp("Only events of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
+        @Flag(help: "Events of all kinds.") var allKinds = false
+        @Option(
+            help: ArgumentHelp("Only events of rooms whose ids begin so; may be given several times.", valueName: "PREFIX"))
+        var rooms: [String] = []
+        @Flag(help: "Events of all rooms.") var allRooms = false
+        @OptionGroup var options: ServerOptions
+
+        func validate() throws {
+            guard self.kind.isEmpty || !self.allKinds else { throw ValidationError("--kind and --all-kinds exclude each other.") }
+            guard self.rooms.isEmpty || !self.allRooms else { throw ValidationError("--rooms and --all-rooms exclude each other.") }
+            guard self.name != nil || self.url != nil || self.allKinds || self.allRooms || !self.kind.isEmpty || !self.rooms.isEmpty else {
+                throw ValidationError("Say what to change: --name, --url, --kind, --all-kinds, --rooms or --all-rooms.")
+            }
+        }
+
+        func run(_ api: APIClient) async throws {
+            var body: [String: JSONValue] = [:]
+            if let name { body["name"] = .string(name) }
+            if let url { body["url"] = .string(url == "-" ? readLine() ?? "" : url) }
+            if !self.kind.isEmpty || self.allKinds { body["kinds"] = .array(self.kind.map(JSONValue.string)) }
+            if !self.rooms.isEmpty || self.allRooms { body["rooms"] = .array(self.rooms.map(JSONValue.string)) }
+            let id = self.webhook
+            try self.options.report(try await api.patch(["webhooks", "\(id)"], body)) {
+                "webhook target \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
             }
         }
     }

@@ -1,0 +1,76 @@
+// Webhook targets, and the notices that were given up.
+import { get, may, patch, post, remove, whyNot } from './api.js';
+import { h, show } from './dom.js';
+import { clock, count, none } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
+import { kindGroups, kinds } from './words.js';
+
+const choices = () => kindGroups.map(([name, isIn]) => [t(name), Object.keys(kinds).filter(isIn).map((kind) => [kind, `${t(kinds[kind])} (${kind})`])]);
+
+const fieldsOf = (hook) => [{ name: 'name', label: t('Name'), required: true, length: 64, value: hook?.name },
+  { name: 'url', label: t('Address'), type: 'url', required: !hook, length: 2048, help: hook && t('Empty: it stays {url}.', { url: hook.url }) },
+  { name: 'kinds', label: t('Only these events'), help: t('None: all.'), groups: choices(), value: hook?.kinds },
+  { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true, value: hook?.rooms.join(', ') }];
+
+export function webhooksPage() {
+  const targets = h('section', { class: 'panel' });
+  const made = h('section', { class: 'panel' });
+  const failed = h('section', { class: 'panel' });
+  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), made, targets, failed);
+  if (!may(rights.listCallbackTargets)) {
+    show(targets, whyNot(rights.listCallbackTargets));
+    return { element, title: t('Webhooks') };
+  }
+
+  async function add() {
+    let hook;
+    if (await ask(t('Add target'), '', fieldsOf(null), async ({ kinds: chosen, rooms, ...values }) => {
+      hook = await post('/webhooks', { ...values, ...(chosen.length && { kinds: chosen }), ...(rooms.length && { rooms }) });
+    }, { verb: t('Create') })) {
+      inform(hook.name, h('p', null, t('This secret is shown once: {secret}', { secret: '' }), ' ', t('It signs the calls, so that the target can tell that they are genuine.')), secretLine(hook.secret));
+      await load();
+    }
+  }
+
+  async function change(hook) {
+    if (await ask(`${t('Change')}: ${hook.name}`, t('Notices that wait go to the new address.'), fieldsOf(hook), ({ url, ...values }) =>
+      patch(`/webhooks/${hook.webhookId}`, { ...values, ...(url && { url }) }), { verb: t('Change') })) {
+      notice(t('Done.'));
+      await load();
+    }
+  }
+
+  function row(hook) {
+    const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
+    const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
+    return [hook.name, h('code', null, hook.url), only || t('all events'), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
+      act('test', 'Test', (answer) => notice(answer.error ?? t('The target answered {status}.', { status: `HTTP ${answer.status}` }), !answer.isDelivered)),
+      hook.isPaused ? act('resume', 'Resume', () => notice(t('Done.'))) : act('pause', 'Pause', () => notice(t('Done.'))),
+      act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No notice to this target was given up. What is pending is tried again by itself.'))),
+      button(t('Change…'), () => change(hook), { class: 'small' }),
+      button(t('Remove'), async () => {
+        if (await ask(t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load();
+      }, { class: 'small danger' }))];
+  }
+
+  async function load() {
+    const isManager = may(rights.listWebhooks);
+    const [{ list }, notices, hooks] = await Promise.all([get('/callbacks/targets'), get('/callbacks', { state: 'failed', limit: 50 }), isManager ? get('/webhooks').then((data) => data.list) : []]);
+    // Those made here stand in their own table, where they can be changed; those of the settings cannot.
+    const others = list.filter((target) => !hooks.some((hook) => target.targetId === `webhook-${hook.webhookId}`));
+    made.hidden = !hooks.length;
+    show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], hooks.map(row)));
+    targets.hidden = hooks.length > 0 && !others.length;
+    show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
+      target.isFailing ? h('span', { class: 'error' }, `${target.lastError} (${count(target.failedAttempts)})`) : t('good')]))] : h('p', { class: 'dim' }, t('No webhook targets.')));
+    show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
+      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }),
+      table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
+        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }, { class: 'small' })]))]
+      : h('p', { class: 'dim' }, t('No notice was given up.')));
+  }
+  const stop = every(5000, load);
+  return { element, title: t('Webhooks'), stop };
+}
