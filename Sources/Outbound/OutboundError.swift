@@ -31,7 +31,7 @@ package enum OutboundError: Error, Sendable, Equatable, CustomStringConvertible 
         switch self {
         case .badURL(let problem): "the URL \(problem)"
         case .forbiddenTarget(let host, let address, let why):
-            "\(host == address ? host : "\(host) (\(address))") is \(why); the setting outbound.allowPrivate says which such networks are allowed"
+            "\(host == address ? host : "\(host) (\(address))") is \(why); the setting outbound.allowPrivate: [\(address)] would allow it"
         case .unresolved(let host, let why): "no address for \(host): \(why)"
         case .connectFailed(let origin, let why): "no connection to \(origin): \(why)"
         case .timedOut(let origin, let milliseconds): "no answer from \(origin) within \(milliseconds) ms"

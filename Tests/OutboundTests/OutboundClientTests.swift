@@ -187,7 +187,7 @@ import Upstream
                 return
             }
             #expect(
-                "\(error)" == "hook.test (127.0.0.1) is loopback; the setting outbound.allowPrivate says which such networks are allowed")
+                "\(error)" == "hook.test (127.0.0.1) is loopback; the setting outbound.allowPrivate: [127.0.0.1] would allow it")
             #expect(server.connectionCount == 0)
             await closed.shutdown()
             let open = Self.client(

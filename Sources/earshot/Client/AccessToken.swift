@@ -18,7 +18,9 @@ struct AccessToken: Sendable {
     let secret: String?
 
     static let variable = "EARSHOT_TOKEN"
-    static let advice = "Give --token-file FILE or set \(variable); `earshot token create NAME --role ops` makes a token."
+    static let advice = """
+        Give --token-file FILE or the server's --data DIR, or set \(variable); `earshot token create NAME --role ops` makes a token.
+        """
 
     /// Finds a token in the named file, the environment or the data directory, in order. The data directory holds a secret of this
     /// machine's server, so unless `--data` names it, it is used for a server on this machine only.
