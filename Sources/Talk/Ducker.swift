@@ -35,7 +35,6 @@ package struct Ducker: Sendable {
 
     /// Advances by this many samples of a mix that was silent.
     package mutating func skip(_ count: Int, isActive: Bool) {
-        guard isActive || !self.isIdle else { return }
         let span = (1 - Self.gain) * Float(count)
         self.now = isActive ? max(Self.gain, self.now - span / Self.attack) : min(1, self.now + span / Self.release)
     }

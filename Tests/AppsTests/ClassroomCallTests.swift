@@ -117,6 +117,14 @@ import Testing
         #expect(self.code("/room/leave", #"{"roomId":"\#(String(repeating: "m", count: 40))"}"#) == nil)
     }
 
+    @Test func limitsThemselvesAreAllowed() {
+        #expect(self.code("/room/kick", #"{"roomId":"m","userId":"\#(String(repeating: "u", count: 1_024))"}"#) == nil)
+        for count in [1, 1_000] {
+            let users = Array(repeating: #"{"userId":"u","role":4}"#, count: count).joined(separator: ",")
+            #expect(self.code("/room/downgrade", #"{"roomId":"m","users":[\#(users)]}"#) == nil, "\(count)")
+        }
+    }
+
     @Test func inputs() throws {
         func input(_ action: ClassroomCall.Action) -> Classroom.Input? {
             ClassroomCall(roomID: "m", action: action).input(by: "me", newID: "n")

@@ -40,6 +40,19 @@ import Testing
         #expect(lab.act(.join(id: "a", name: "A", isAudience: false, disableCamera: false)) == [Lab.people(1, "a", 1) + " >2"])
     }
 
+    /// A class holds a place for a millisecond at least: a connection that is lost is no leaving.
+    @Test(arguments: [(0, 1), (1, 1), (2, 2)] as [(Int64, Int64)]) func aPlaceIsHeldForAMillisecond(_ offlineMs: Int64, _ heldMs: Int64) {
+        var limits = ClassroomLimits()
+        limits.offlineMs = offlineMs
+        var lab = Lab(limits: limits)
+        for id in ["a", "s"] { lab.enter(id) }
+        _ = lab.act(.disconnect(ConnectionID(2)), at: 10)
+        for nowMs in 10...(10 + heldMs) {
+            _ = lab.act(.tick, at: nowMs)
+            #expect((lab.room.gathering.member("s") != nil) == (nowMs < 10 + heldMs), "\(nowMs)")
+        }
+    }
+
     @Test func theNextOneIsTheAssistant() {
         var lab = Lab.full()
         _ = lab.act(.leave(by: "a"))

@@ -136,6 +136,14 @@ import Testing
         #expect(self.act(&room, .leave(id: "a")) == ["queue DROP a", "DROP a=1>1,2,3,4", "departed a left>1,3,4", "left a left"])
     }
 
+    /// A ticket carries 1,024 bytes of JSON.
+    @Test(arguments: [(1_024, ["ticket opened t", "opened t>1"]), (1_025, ["invalid"])])
+    func payloads(_ bytes: Int, _ effects: [String]) throws {
+        var room = try self.room("h", "a")
+        let payload = JSONValue.string(String(repeating: "x", count: bytes - 2))
+        #expect(self.act(&room, .ask(from: "a", to: "h", kind: "speak", payload: payload, newID: "t")) == effects)
+    }
+
     @Test func tickets() throws {
         var room = try self.room("h", "a", "b")
         func ask(_ from: String, _ to: String, _ id: String) -> Gathering.Input {

@@ -83,6 +83,16 @@ import Testing
         #expect(stage.machine.nextDeadlineMs == nil && stage.queued == ["b"])
     }
 
+    /// A refusal repeats at most eighty characters of what somebody calls itself.
+    @Test(arguments: [79, 80, 81]) func aRefusalShortensLongIDs(_ count: Int) {
+        var machine = MachineStage().machine
+        let error = #expect(throws: GatheringRefusal.self) {
+            try machine.apply(.enter(id: String(repeating: "x", count: count), name: "x", role: Gathering.host), nowMs: 0)
+        }
+        let shown = String(repeating: "x", count: min(count, 80))
+        #expect(error == .dialect(code: "role", message: "\"\(shown)\" has another role here."))
+    }
+
     // MARK: - The end, a restart
 
     @Test func theEnd() {

@@ -120,6 +120,20 @@ import Testing
         #expect(test.registry.counters.lostFacts == 0)
     }
 
+    /// A store that takes no writes is tried again a second later, not at once: it would have no time for anything else.
+    @Test func aStoreThatTakesNothingIsGivenTime() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        let grant = try await test.goLive("live/cam1")
+        try test.pragma("query_only = 1")
+        let begin = ContinuousClock.now
+        test.registry.pushEnded(grant.sequence, .connectionLost)
+        try await test.eventually { test.registry.counters.failedCommits >= 2 }
+        #expect(ContinuousClock.now - begin >= .milliseconds(990))
+        try test.pragma("query_only = 0")
+    }
+
     @Test func callsAfterTheStopAreRefused() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

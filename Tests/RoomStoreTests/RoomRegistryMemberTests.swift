@@ -23,6 +23,7 @@ import Testing
         #expect(total == 2 && list.map(\.user) == ["anna", "bob"] && list.map(\.seenAt) == [test.now - 1_000, test.now])
         #expect(try await test.registry.members("cam1", after: "anna", limit: 10).list.map(\.user) == ["bob"])
         try await test.registry.leave("cam1", user: "anna")
+        #expect(try await test.registry.room("cam1").members == 1)
         try await test.registry.kick("cam1", user: "bob", by: Actor("token:ops"))
         #expect(test.kinds == [.roomCreated, .memberJoined, .memberJoined, .memberLeft, .memberKicked])
         #expect(try fields(test.events[4])["by"] == "token:ops")

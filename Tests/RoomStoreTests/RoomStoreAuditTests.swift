@@ -35,6 +35,18 @@ import Testing
         await test.registry.stop()
     }
 
+    /// A list has at most ten thousand lines, and at least one.
+    @Test func listsAreBounded() async throws {
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await self.add(10_001, to: test)
+        var query = AuditQuery()
+        for (limit, count) in [(0, 1), (10_000, 10_000), (10_001, 10_000), (.max, 10_000)] {
+            query.limit = limit
+            #expect(try await test.registry.audit(query).count == count, "\(limit)")
+        }
+    }
+
     /// The oldest go first, and a flood of refused calls displaces refused ones only.
     @Test func tooManyLinesGo() async throws {
         let test = try TestRegistry { $0.audit.lines = 50 }

@@ -96,6 +96,19 @@ import Testing
         #expect(intake.facts.waiting == waiting + 2)
     }
 
+    /// Each limit drops for itself: too many facts of just as many bytes as may wait cost an eighth of the facts, not of the bytes.
+    @Test func bytesAtTheirLimitDropNothing() {
+        let intake = SubmissionQueue(SubmissionQueue.Limits(calls: 100, facts: 16, factBytes: 1_016))
+        let clock = RoomClock(now: { 0 })
+        for bytes in Array(repeating: 1, count: 16) + [1_000] {
+            _ = intake.submit(.fact, clock: clock) { Operation(kind: .fact, bytes: bytes, now: $0, run: { _ in {} }, fail: { _ in }) }
+        }
+        #expect(intake.facts == (14, 1_013, 3))
+        // One byte over the limit: down to seven eighths.
+        _ = intake.submit(.fact, clock: clock) { Operation(kind: .fact, bytes: 4, now: $0, run: { _ in {} }, fail: { _ in }) }
+        #expect(intake.facts == (1, 4, 17))
+    }
+
     /// A refused push to a name in use leaves nothing behind.
     @Test func refusedPushesAreNotKept() async throws {
         let test = try TestRegistry()

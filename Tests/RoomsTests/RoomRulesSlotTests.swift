@@ -219,7 +219,7 @@ import Testing
         var work = try RoomAtWork()
         try work.push(5, at: 1)
         for sequence in Int64(10)..<200 { try work.at(2, .pushAdmitted(slot: 1, sequence: sequence)) }
-        #expect(work.room.slots[0].earlier.count == Room.Slot.mostEarlier)
+        #expect(work.room.slots[0].earlier == [5, 196, 197, 198] && work.room.slots[0].sequence == 199)
         for sequence in Int64(10)..<200 { try work.at(3, .pushEnded(slot: 1, sequence: sequence, .refused)) }
         #expect(work.description == "live/media [5*] 3601")
     }

@@ -36,6 +36,12 @@ import Testing
         }
     }
 
+    @Test func talkDefaults() {
+        let talk = TalkSettings()
+        #expect(talk.mode == .open && talk.talkers == 8 && talk.listeners == 50 && talk.maxOpen == 8 && talk.maxHoldMs == 30_000)
+        #expect(!talk.preempts && !talk.ducks)
+    }
+
     @Test func everyPolicyIsListed() { #expect(RoomPolicy.fields.count == 13) }
 
     @Test func aPolicysLimitIsToldInSeconds() {

@@ -97,6 +97,15 @@ import Testing
         #expect(delays[2_400..<2_780].allSatisfy { $0 <= 40 }, "\(delays[2_400])")
     }
 
+    /// Playback begins in the tick in which the first sample is due. A sample due at that tick's end belongs to the next one.
+    @Test(arguments: [(38_667, 0), (38_688, 60)] as [(Int64, Double)]) func playbackBeginsWithinItsTick(_ nowUs: Int64, _ delayMs: Double) {
+        var buffer = JitterBuffer()
+        buffer.push(Array(repeating: 0.1, count: 1_024), timestampMs: 0, arrivalUs: 0)
+        // Of 1,024 samples, the tick ends at 2,880, which is 60 ms, or one sample later.
+        _ = buffer.pull(nowUs: nowUs)
+        #expect(buffer.counters.delayMs == delayMs && buffer.counters.played == Int64(delayMs / 60))
+    }
+
     private static let voice = Voice.spoken(seconds: 20, seed: 9)
 
     /// A signal like a voice over a line with jitter and clock drift. Each half second matches the original.

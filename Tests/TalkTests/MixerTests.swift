@@ -172,6 +172,17 @@ import Testing
         #expect(output.map(abs).max() ?? 0 > 0.5)
     }
 
+    /// A peak of exactly −6 dBFS needs no gain; the next larger one does.
+    @Test func theThresholdItselfIsQuiet() {
+        for (peak, isIdle) in [(SoftLimiter.threshold, true), (SoftLimiter.threshold.nextUp, false)] {
+            var limiter = SoftLimiter()
+            // What is no number makes the limiter look at each sample.
+            var samples: [Float] = [.nan, peak]
+            limiter.process(&samples)
+            #expect(limiter.isIdle == isIdle && samples[0] == 0 && abs(samples[1] - 0.5) < 1e-6, "\(peak): \(samples)")
+        }
+    }
+
     @Test func itComesBack() {
         let output = Self.limited { $0 < 4_800 ? Voice.tone(440, 4)($0) : Voice.tone(440, 0.25)($0) }
         let level = Signal.rms(output[(4_800 + 24_000)..<(4_800 + 28_800)])

@@ -4,6 +4,14 @@ import Testing
 private let ann = participant("ann"), ben = participant("ben")
 
 @Suite struct TalkMembersTests {
+    /// At most 64 talkers and 100,000 listeners, and no negative number of either.
+    @Test func limitsAreClamped() {
+        for (given, talkers, listeners) in [(-1, 0, 0), (64, 64, 64), (65, 64, 65), (100_000, 64, 100_000), (100_001, 64, 100_000)] {
+            let limits = TalkLimits(talkers: given, listeners: given)
+            #expect(limits.talkers == talkers && limits.listeners == listeners, "\(given)")
+        }
+    }
+
     @Test func thirtyTalkersAtOnce() throws {
         var members = TalkMembers()
         var refused: [TalkRefusal] = []
