@@ -92,7 +92,7 @@ export function chart(name, format) {
     shown.setAttribute('aria-live', 'polite');
     draw();
   });
-  return { element, update(next) { points = next; isOver = false; place(); draw(); }, end() { isOver = true; draw(); } };
+  return { element, update(next) { points = next; isOver = false; place(); draw(); }, end() { if (!isOver) { isOver = true; draw(); } } };
 }
 
 /** The next of 1, 2, 5, 10 … times a power of ten. */

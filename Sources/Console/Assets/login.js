@@ -12,7 +12,7 @@ export function loginPage(message = '') {
     event.preventDefault();
     go.disabled = true;
     error.textContent = '';
-    try { await logIn({ token: field.value.trim() }); } catch (failure) { error.textContent = failure.status ? errorWords(failure) : t('The server cannot be reached.'); } finally { go.disabled = false; }
+    try { await logIn({ token: field.value.trim() }); } catch (failure) { error.textContent = errorWords(failure); } finally { go.disabled = false; }
   } }, h('label', { for: 'token' }, t('API token')), field, error, go);
   const element = h('main', { class: 'login panel' }, h('h1', null, 'Earshot'), form,
     h('p', { class: 'dim' }, t('The first token is in the file admin-token of the data directory. The command earshot console prints an address that needs none.')));

@@ -16,8 +16,9 @@ export function notice(text, isBad = false) {
 
 export const fail = (error) => notice(error.status ? errorWords(error) : t('The server cannot be reached. Trying again…'), true);
 
-/** What an error of the API says. Its text is English; elsewhere its class stands before it. */
+/** What an error says. The API's text is English; elsewhere its class stands before it. */
 export function errorWords(error) {
+  if (!error.status) return t('The server cannot be reached.');
   const words = t(error.message);
   const kind = results[error.details?.type];
   return isChinese() && words === error.message && kind ? `${t(kind)}（${error.message}）` : words;
@@ -54,7 +55,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
         isDone = true;
         dialog.close();
       } catch (failure) {
-        error.textContent = failure.status ? errorWords(failure) : t('The server cannot be reached.');
+        error.textContent = errorWords(failure);
       } finally {
         go.disabled = false;
       }
