@@ -83,6 +83,7 @@ import Testing
         for reason in CloseReason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
         for reason in StateReason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
         for reason in RoomDeadline.Reason.allCases { #expect(codes.contains(" \(reason.rawValue): '"), "\(reason)") }
+        for limit in Metrics.limitNames { #expect(codes.contains(limit.contains(".") ? " '\(limit)': '" : " \(limit): '"), "\(limit)") }
         let events = try Self.text("words.js")
         for kind in RoomEvent.Kind.allCases { #expect(events.contains("'\(kind.rawValue)': '"), "\(kind)") }
         let chinese = try Self.text("chinese.js")

@@ -25,11 +25,15 @@ export const reasonWords = (code) => t(reasons[code] ?? code);
 /** The words, and the code beside them: what logs, events and the API say. */
 export const coded = (words, code) => [words, ' ', h('code', { class: 'dim' }, code)];
 
-/** Counters of limits that were met. */
+/** Limits by the name that `earshot_limit_hits_total` gives them, and counters of others that have no setting. */
 export const limits = {
-  httpConnectionsRefused: 'too many HTTP connections', httpConnectionsShed: 'idle HTTP connections made room for others', connectionsTurnedAway: 'too many at once: closed on arrival', eventFeedsRefused: 'too many event feeds',
-  eventFeedsBehind: 'event feeds that fell behind', logLinesDropped: 'log lines that nobody read', memoryRefusals: 'refused for want of memory', auditLinesHeld: 'failed calls without a line in the audit',
-  earshot_traces_refused_total: 'traces without memory', earshot_stats_lost_rows_total: 'rows of statistics lost', earshot_stats_surplus_rows_total: 'rows of statistics deleted early', earshot_store_dropped_facts_total: 'changes that the store did not take',
+  'limits.connections': 'too many connections', 'limits.connectionsPerAddress': 'too many connections from its address', 'limits.publishersTotal': 'too many pushes', 'limits.viewersPerStream': 'too many viewers',
+  'limits.memory': 'the memory for media is used up', 'limits.lag': 'the server is overloaded', pushRates: 'too many attempts from its address', 'limits.bytesBeforePublish': 'sent more than it may',
+  'limits.handshake': 'its handshake took too long', 'limits.connect': 'did not say what it wants in time', 'limits.firstMedia': 'sent no media in time', 'data.minFree': 'the disk is full', 'relay.maxBehind': 'too slow: fell too far behind',
+  credentials: 'too many wrong credentials from its address', 'limits.httpConnections': 'too many HTTP connections', arrivals: 'too many at once: closed on arrival', 'api.rateLimit': 'too many calls', eventFeeds: 'too many event feeds',
+  'apps.messageRate': 'too many messages in a second', 'apps.backlog': 'an app that read too slowly', traces: 'traces without memory',
+  httpConnectionsShed: 'idle HTTP connections made room for others', eventFeedsBehind: 'event feeds that fell behind', logLinesDropped: 'log lines that nobody read', memoryRefusals: 'refused for want of memory',
+  auditLinesHeld: 'failed calls without a line in the audit', earshot_stats_lost_rows_total: 'rows of statistics lost', earshot_stats_surplus_rows_total: 'rows of statistics deleted early', earshot_store_dropped_facts_total: 'changes that the store did not take',
 };
 
 /** With which tool somebody acted. */

@@ -7,9 +7,9 @@ import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { every, table } from './ui.js';
 
-/** The values of metrics in Prometheus' text form: those without labels by name, the loops' lags, and connections by protocol. */
+/** The values of metrics in Prometheus' text form: those without labels by name, the loops' lags, connections by protocol, and hits by limit. */
 function read(text) {
-  const values = { lags: [], protocols: new Map() };
+  const values = { lags: [], protocols: new Map(), limits: new Map() };
   for (const line of text.split('\n')) {
     const found = /^(\w+) (\S+)$/.exec(line);
     if (found) values[found[1]] = Number(found[2]);
@@ -17,12 +17,11 @@ function read(text) {
     if (lag) values.lags[Number(lag[1])] = Number(lag[2]) * 1000;
     const protocol = /^earshot_connections_by_protocol\{protocol="([\w-]+)"\} (\S+)$/.exec(line);
     if (protocol) values.protocols.set(protocol[1], Number(protocol[2]));
+    const limit = /^earshot_limit_hits_total\{limit="([\w.]+)"\} (\S+)$/.exec(line);
+    if (limit) values.limits.set(limit[1], Number(limit[2]));
   }
   return values;
 }
-
-/** Reasons of closes that are limits. */
-const limitsByClose = ['too_many_connections', 'too_many_from_address', 'too_many_publishers', 'too_many_viewers', 'memory_limit', 'disk_full', 'overloaded', 'rate_limited', 'credential_throttled', 'inbound_flood', 'too_slow'];
 
 export function serverPage() {
   const figures = h('div', { class: 'figures' });
@@ -59,9 +58,10 @@ export function serverPage() {
     show(places.ends, h('h2', null, t('Why connections ended')), ended.length
       ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [coded(reasonWords(reason), reason), count(value)]))
       : h('p', { class: 'dim' }, t('Nothing has ended yet.')));
-    const hit = [...limitsByClose.map((name) => [reasonWords(name), name, counters.closed[name]]), ...Object.keys(limits).map((name) => [t(limits[name]), name, counters[name] ?? metrics[name]])].filter(([, , value]) => value > 0);
+    const others = Object.keys(limits).filter((name) => !metrics.limits.has(name)).map((name) => [name, counters[name] ?? metrics[name]]);
+    const hit = [...metrics.limits, ...others].filter(([, value]) => value > 0);
     show(places.limits, h('h2', null, t('Limits hit')), hit.length
-      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([words, name, value]) => [coded(words, name), count(value)]))
+      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([name, value]) => [coded(t(limits[name] ?? name), name), count(value)]))
       : h('p', { class: 'dim' }, t('No limit was hit.')));
     show(places.loops, h('h2', null, t('Event loops')), h('p', { class: 'dim' }, t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
       table('', [t('Loop'), { name: t('Answers late by'), isNumber: true }], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));

@@ -26,26 +26,31 @@ extension Metrics {
             MetricFigures.AuthenticationFailure.allCases.map { ($0.rawValue, figures.authenticationFailures[$0] ?? 0) })
     }
 
-    /// How often each limit was hit, under the name of its setting. Fixed limits have a word of their own.
+    /// Limits whose hits close connections, under the names of their settings. Fixed limits have a word of their own.
+    private static let limitsByReason: [(name: String, reason: CloseReason)] = [
+        ("limits.connections", .tooManyConnections), ("limits.connectionsPerAddress", .tooManyFromAddress),
+        ("limits.publishersTotal", .tooManyPublishers), ("limits.viewersPerStream", .tooManyViewers), ("limits.memory", .memoryLimit),
+        ("limits.lag", .overloaded), ("pushRates", .rateLimited), ("limits.bytesBeforePublish", .inboundFlood),
+        ("limits.handshake", .handshakeTimeout), ("limits.connect", .connectTimeout), ("limits.firstMedia", .firstMediaTimeout),
+        ("data.minFree", .diskFull), ("relay.maxBehind", .tooSlow), ("credentials", .credentialThrottled),
+    ]
+
+    /// Limits that have counters of their own.
+    private static let limitsWithCounters: [(name: String, hits: @Sendable (APIServices, ServerTotals) -> UInt64)] = [
+        ("limits.httpConnections", { $1.counters.httpConnectionsRefused }), ("arrivals", { $1.counters.connectionsTurnedAway }),
+        ("api.rateLimit", { services, _ in services.figures.current.callsOverRate }), ("eventFeeds", { $1.counters.eventFeedsRefused }),
+        ("apps.messageRate", { services, _ in services.apps.counters.current.cut[.tooMany] ?? 0 }),
+        ("apps.backlog", { services, _ in services.apps.counters.current.cut[.tooSlow] ?? 0 }),
+        ("traces", { services, _ in UInt64(clamping: services.connections.traces.store.refused) }),
+    ]
+
+    static let limitNames = Self.limitsByReason.map(\.name) + Self.limitsWithCounters.map(\.name)
+
     mutating func addLimits(_ totals: ServerTotals) {
-        let (closed, apps) = (totals.counters.closed, self.services.apps.counters.current)
-        let byReason: [(String, [CloseReason])] = [
-            ("limits.connections", [.tooManyConnections]), ("limits.connectionsPerAddress", [.tooManyFromAddress]),
-            ("limits.publishersTotal", [.tooManyPublishers]), ("limits.viewersPerStream", [.tooManyViewers]),
-            ("limits.memory", [.memoryLimit]), ("limits.lag", [.overloaded]), ("pushRates", [.rateLimited]),
-            ("limits.bytesBeforePublish", [.inboundFlood]), ("limits.handshake", [.handshakeTimeout]),
-            ("limits.connect", [.connectTimeout]), ("limits.firstMedia", [.firstMediaTimeout]), ("data.minFree", [.diskFull]),
-            ("relay.maxBehind", [.tooSlow]), ("credentials", [.credentialThrottled]),
-        ]
-        let counted: [(String, UInt64)] = [
-            ("limits.httpConnections", totals.counters.httpConnectionsRefused), ("arrivals", totals.counters.connectionsTurnedAway),
-            ("api.rateLimit", self.services.figures.current.callsOverRate), ("eventFeeds", totals.counters.eventFeedsRefused),
-            ("apps.messageRate", apps.cut[.tooMany] ?? 0), ("apps.backlog", apps.cut[.tooSlow] ?? 0),
-            ("traces", UInt64(clamping: self.services.connections.traces.store.refused)),
-        ]
         self.page.counters(
             "earshot_limit_hits_total", "Times that a limit was hit, by its setting; a word without a dot is a fixed limit.", "limit",
-            byReason.map { name, reasons in (name, reasons.reduce(0) { $0 &+ (closed[$1] ?? 0) }) } + counted)
+            Self.limitsByReason.map { ($0.name, totals.counters.closed[$0.reason] ?? 0) }
+                + Self.limitsWithCounters.map { ($0.name, $0.hits(self.services, totals)) })
     }
 
     mutating func addApps() {
