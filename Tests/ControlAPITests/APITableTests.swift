@@ -138,6 +138,7 @@ import Testing
             for (type, _) in route.success.content {
                 let content = operation?["responses"]?["\(route.success.status.code)"]?["content"]?[type]
                 #expect(content?["schema"] != nil, "\(route.name) \(type)")
+                #expect(content?["example"].map(\.shown.isEmpty) == false, "\(route.name) \(type)")
             }
         }
     }

@@ -191,9 +191,9 @@ enum OpenAPIDocument {
     private static func success(_ route: APIRoute, _ schemas: inout [String: JSONValue]) -> JSONValue.Member {
         var content: [JSONValue.Member] = []
         for (type, schema) in route.success.content {
-            var media: [JSONValue.Member] = [.init(name: "schema", value: schema?.json(&schemas) ?? Self.bytes(type))]
-            if let schema { media.append(.init(name: "example", value: SchemaExample.value(schema))) }
-            content.append(.init(name: type, value: .object(media)))
+            let json = content.first?.value["example"]
+            let example = schema.map { SchemaExample.value($0) } ?? .string(MediaExample.text(type, json: json))
+            content.append(.init(name: type, value: ["schema": schema?.json(&schemas) ?? Self.bytes(type), "example": example]))
         }
         var response: [JSONValue.Member] = [.init(name: "description", value: .string(route.summary))]
         var headers: [JSONValue.Member] = []
