@@ -26,10 +26,10 @@ package struct HeaderRecorder {
     package static let recordBytes = 12
     private static let stateBytes = 32
     /// The message types that fit a record: audio, video, data and shared objects, commands, aggregates.
-    private static let types: ClosedRange<UInt8> = 8...22
+    fileprivate static let types: ClosedRange<UInt8> = 8...22
     /// Stands for any larger id, too: the server itself gives out small ones.
     private static let largestStreamID: UInt32 = 0xFF
-    private static let arrivalMask: UInt32 = 0xF_FFFF
+    fileprivate static let arrivalMask: UInt32 = 0xF_FFFF
     /// Between two records more time passes than their arrivals can tell apart: what was before is dropped. It is 17 minutes old.
     private static let longestGapMs = Int64(Self.arrivalMask)
 
@@ -112,12 +112,13 @@ struct HeaderList: Sendable {
 extension HeaderRecorder.Record: Sendable {
     /// Milliseconds from its arrival to `nowMs`, modulo 2^20.
     func age(_ nowMs: Int64) -> Int64 {
-        Int64((UInt32(truncatingIfNeeded: nowMs) &- self.words.2 >> 12) & 0xF_FFFF)
+        Int64((UInt32(truncatingIfNeeded: nowMs) &- self.words.2 >> 12) & HeaderRecorder.arrivalMask)
     }
 
     var header: TracedHeader {
         TracedHeader(
-            timestamp: self.words.0, type: UInt8(truncatingIfNeeded: self.words.2 >> 8 & 0xF) + 8, length: Int(self.words.1 >> 8),
-            streamID: self.words.2 & 0xFF, flags: TracedHeader.Flags(rawValue: UInt8(truncatingIfNeeded: self.words.1)))
+            timestamp: self.words.0, type: UInt8(truncatingIfNeeded: self.words.2 >> 8 & 0xF) + HeaderRecorder.types.lowerBound,
+            length: Int(self.words.1 >> 8), streamID: self.words.2 & 0xFF,
+            flags: TracedHeader.Flags(rawValue: UInt8(truncatingIfNeeded: self.words.1)))
     }
 }

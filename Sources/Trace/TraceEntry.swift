@@ -78,14 +78,14 @@ package struct TracedHeader: Sendable, Equatable {
     }
 
     /// Milliseconds, modulo 2^32.
-    package var timestamp: UInt32
+    package let timestamp: UInt32
     /// Message type id.
-    package var type: UInt8
+    package let type: UInt8
     /// Bytes of payload.
-    package var length: UInt32
+    package let length: UInt32
     /// At most ``largestStreamID``, which stands for any larger id, too. The server itself gives out small ones.
-    package var streamID: UInt32
-    package var flags: Flags
+    package let streamID: UInt32
+    package let flags: Flags
 
     static let largestStreamID: UInt32 = 0xFF_FFFF
 
@@ -98,14 +98,9 @@ package struct TracedHeader: Sendable, Equatable {
     }
 
     /// Three words, as in the picture above.
-    @inline(__always) static func pack(
-        _ timestamp: UInt32, _ type: UInt8, _ length: Int, _ streamID: UInt32, _ flags: Flags
-    ) -> (UInt32, UInt32, UInt32) {
-        let length = UInt32(truncatingIfNeeded: min(length, 0xFF_FFFF))
-        return (timestamp, length << 8 | UInt32(type), min(streamID, self.largestStreamID) << 8 | UInt32(flags.rawValue))
+    var packed: (UInt32, UInt32, UInt32) {
+        (self.timestamp, self.length << 8 | UInt32(self.type), self.streamID << 8 | UInt32(self.flags.rawValue))
     }
-
-    var packed: (UInt32, UInt32, UInt32) { Self.pack(self.timestamp, self.type, Int(self.length), self.streamID, self.flags) }
 
     init(packed: (UInt32, UInt32, UInt32)) {
         self.timestamp = packed.0
