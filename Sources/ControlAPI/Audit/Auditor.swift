@@ -112,6 +112,7 @@ package final class Auditor: Sendable {
             line.tokenID = line.tokenID ?? token.id
             line.token = line.token ?? token.name
             line.tokenHash = token.hash
+            (line.before, line.after) = (nil, nil)
         }
         self.registry.ended(call)
     }

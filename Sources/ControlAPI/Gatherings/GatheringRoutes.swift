@@ -81,6 +81,7 @@ extension APIRoute {
             in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let found = try await call.gathering()
+            call.audit { $0.add("members", from: .integer(Int64(found.gathering.members.count)), to: nil) }
             if found.kind == MeshService.kind { return call.services.apps.mesh.end(room: found.room) }
             _ = try await Self.apply(.end(reason: "ended"), found, call)
         },
@@ -90,6 +91,7 @@ extension APIRoute {
             in: [GatheringInputs.id.erased], body: [GatheringInputs.user.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let (found, user) = (try await call.gathering(), try call.value(GatheringInputs.user))
+            call.audit { $0.add("userId", from: .string(user), to: nil) }
             if found.kind == MeshService.kind {
                 guard call.services.apps.mesh.kick(user, from: found.room) else { throw APIError.notFound("member", user, field: "userId") }
                 return
@@ -101,22 +103,23 @@ extension APIRoute {
             "Take nobody new into a gathering's queue.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict]
         ) { call in
-            try await Self.apply(.pause(true), await Self.stored(call), call)
+            try await Self.pause(true, call)
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .app,
             "Let members into a gathering's queue again.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict]
         ) { call in
-            try await Self.apply(.pause(false), await Self.stored(call), call)
+            try await Self.pause(false, call)
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .app,
             "Take a member out of a gathering's queue.", in: [GatheringInputs.id.erased], body: [GatheringInputs.key.erased],
             answers: Gatherings.Snapshot.wholeType, failures: [.conflict]
         ) { call in
-            let key = try call.value(GatheringInputs.key)
-            return try await Self.apply(.remove(key: key), await Self.stored(call), call)
+            let (found, key) = (try await Self.stored(call), try call.value(GatheringInputs.key))
+            call.audit { $0.add("key", from: .string(key), to: nil) }
+            return try await Self.apply(.remove(key: key), found, call)
         },
         APIRoute(
             .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .app,
@@ -157,6 +160,12 @@ extension APIRoute {
             throw APIError.wrongState("\(found.id) is a mesh room, which has no queue.", state: "mesh", allowed: [])
         }
         return found
+    }
+
+    private static func pause(_ isPaused: Bool, _ call: APICall) async throws -> Gatherings.Snapshot {
+        let found = try await Self.stored(call)
+        call.audit { $0.add("isPaused", from: .bool(found.gathering.isPaused), to: .bool(isPaused)) }
+        return try await Self.apply(.pause(isPaused), found, call)
     }
 
     private static func apply(_ input: Gathering.Input, _ found: Gatherings.Snapshot, _ call: APICall) async throws -> Gatherings.Snapshot {

@@ -52,7 +52,9 @@ extension APIRoute {
             guard let slot = room.slots.first(where: { $0.number == number }) else {
                 throw APIError(FieldError("slot", "\(number)", "expected 1 to \(room.slots.count), the room's streams"))
             }
-            switch try call.value(RecordingInputs.action) {
+            let action = try call.value(RecordingInputs.action)
+            call.audit(stream: slot.path) { $0.add("isRecording", from: .bool(action == .stop), to: .bool(action == .start)) }
+            switch action {
             case .start:
                 return try await keep({ RecordingTaskAnswer($0, isRecording: true) }) { try await Self.start(room, slot, call, $0) }
             case .stop:
@@ -101,6 +103,9 @@ extension APIRoute {
             in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let recording = try await Self.recording(call)
+            call.audit(stream: recording.task.path, room: recording.task.roomID) {
+                $0.add("state", from: .string(recording.state.rawValue), to: .string(RecordingState.deleted.rawValue))
+            }
             let deleted: Recording?
             do {
                 deleted = try await call.services.recordings.retention.delete(recording)

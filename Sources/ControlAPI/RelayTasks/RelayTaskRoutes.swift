@@ -75,6 +75,7 @@ extension APIRoute {
             }
             do {
                 let onDemand = try call.value(Self.onDemand)
+                call.audit(stream: path) { $0.relayTask(direction, onDemand: onDemand, target: url.redacted, exists: true) }
                 return try await keep({ RelayTaskAnswer(new: $0, target: url) }) {
                     try await call.services.relayTasks.create(direction, path, url: text, onDemand: onDemand, keeping: $0)
                 }
@@ -100,8 +101,12 @@ extension APIRoute {
             answers: .nothing
         ) { call in
             let id = try call.value(Self.id)
-            if let link = call.services.relayTasks.find(id), try await !call.sees(link.task.path) {
-                throw APIError.notFound("relay task", "\(id)", field: "taskId")
+            if let link = call.services.relayTasks.find(id) {
+                let task = link.task
+                guard try await call.sees(task.path) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
+                call.audit(stream: task.path) {
+                    $0.relayTask(task.direction, onDemand: task.onDemand, target: link.url.redacted, exists: false)
+                }
             }
             guard try await call.rooms.deleteRelayTask(id) else { throw APIError.notFound("relay task", "\(id)", field: "taskId") }
             call.services.relayTasks.remove(id)

@@ -25,7 +25,9 @@ extension APIRoute {
             answers: ReloadReport.outputType, failures: [.conflict]
         ) { call in
             switch await (try call.services.runs()).reload(by: call.actor.name) {
-            case .success(let report): return report
+            case .success(let report):
+                call.audit { $0.settings(report.change.applied) }
+                return report
             case .failure(let refusal): throw APIError(refusal)
             }
         },
@@ -38,6 +40,7 @@ extension APIRoute {
             body: [Self.timeout.erased, Self.tcURL.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
         ) { call in
             let runs = try call.services.runs()
+            call.audit { $0.add("state", from: "running", to: "draining") }
             switch await runs.drain(timeoutMs: call[Self.timeout], reconnectTo: try call.reconnectURL(Self.tcURL), by: call.actor.name) {
             case .begun(let state): return state
             case .alreadyUnderWay(let state):

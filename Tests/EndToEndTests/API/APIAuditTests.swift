@@ -1,6 +1,7 @@
 import Foundation
 import RoomStore
 import Rooms
+import ServerConfiguration
 import ServerTestSupport
 import Support
 import TestSupport
@@ -96,6 +97,66 @@ import Testing
             let rows = csv.text.split(separator: "\r\n")
             #expect(rows.count == 3 && rows[0].hasPrefix("auditId,at,tokenId,token,") && rows[1].contains(",forbidStream,b,live/b,"))
         }
+    }
+
+    /// Links, recordings and gatherings are no rooms, and their lines tell what changed all the same; a credential is in none.
+    @Test func otherThingsToo() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
+        try await TestServer.run({ $0.outbound.allowPrivate = CIDR.loopback }) { server in
+            let api = try await CheckedAPI(server)
+            let link = #"{"direction":"pull","app":"live","name":"far","url":"rtmp://127.0.0.1:1/live/x?key=hush","onDemand":true}"#
+            let task = try await api.ok("POST", "relay-tasks", link, status: 201)["taskId"].int.orThrow()
+            try await api.refused(409, "POST", "relay-tasks", link)
+            try await api.ok("DELETE", "relay-tasks/\(task)")
+            var lines = try await self.lines(api, "?stream=live/far&result=ok")
+            #expect(lines.map(\.["operation"].string) == ["deleteRelayTask", "createRelayTask"])
+            #expect(lines.map(\.["object"].string) == ["relay-task/\(task)", "relay-task/\(task)"])
+            for value in [lines[0]["before"], lines[1]["after"]] {
+                #expect(value["direction"].string == "pull" && value["onDemand"].bool == true)
+                #expect(value["target"].string?.hasPrefix("rtmp://127.0.0.1:1/live") == true)
+            }
+            #expect(lines[0]["after"].isNull && lines[1]["before"].isNull)
+            try await eventually("the refusal's line") { try await self.lines(api, "?result=conflict").count == 1 }
+            let refusal = try await self.lines(api, "?result=conflict")[0]
+            #expect(refusal["before"].isNull && refusal["after"].isNull, "it changed nothing")
+
+            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/r1")) { _ in
+                try await server.wait("rooms/r1") { $0["state"].string == "live" }
+                try await api.ok("POST", "rooms/r1/record", #"{"action":"start"}"#)
+                try await server.wait("recordings?roomId=r1") { $0["list"].count == 1 }
+                try await api.ok("POST", "rooms/r1/record", #"{"action":"stop"}"#)
+            }
+            try await server.wait("recordings?roomId=r1") { $0["list"][0]["state"].string == "finished" }
+            let id = try await api.ok("GET", "recordings?roomId=r1")["list"][0]["recordingId"].string.orThrow()
+            try await api.ok("DELETE", "recordings/\(id)")
+            lines = try await self.lines(api, "?stream=live/r1")
+            #expect(lines.map(\.["operation"].string) == ["deleteRecording", "recordRoom", "recordRoom"])
+            #expect(lines.map(\.["before"]["isRecording"].bool) == [nil, true, false])
+            #expect(lines.map(\.["after"]["isRecording"].bool) == [nil, false, true])
+            #expect(lines[0]["before"]["state"].string == "finished" && lines[0]["after"]["state"].string == "deleted")
+            #expect(lines.allSatisfy { $0["roomId"].string == "r1" } && lines[0]["object"].string == "recording/\(id)")
+
+            try await api.ok("POST", "rooms", #"{"roomId":"r"}"#, status: 201)
+            for user in ["ann", "bob"] {
+                let url = try await api.ok("POST", "rooms/r/channel-token", #"{"userId":"\#(user)"}"#)["url"].string.orThrow()
+                let port = server.addresses.http.port
+                let member = try await WebSocketClient.open(port, try url.components(separatedBy: ":\(port)").last.orThrow())
+                _ = try await member.message("hello", within: 60)
+            }
+            try await api.ok("POST", "gatherings/plain-r/queue/pause")
+            try await api.ok("POST", "gatherings/plain-r/kick", #"{"userId":"ann"}"#)
+            try await api.ok("POST", "gatherings/plain-r/end")
+            try await eventually("three lines") { try await self.gatheringLines(api).count == 3 }
+            lines = try await self.gatheringLines(api)
+            #expect(lines.map(\.["operation"].string) == ["endGathering", "kickFromGathering", "pauseQueue"])
+            #expect(lines[2]["before"]["isPaused"].bool == false && lines[2]["after"]["isPaused"].bool == true)
+            #expect(lines[1]["before"]["userId"].string == "ann" && lines[0]["before"]["members"].int == 1)
+            #expect(try await !api("GET", "audit").text.contains("hush"))
+        }
+    }
+
+    private func gatheringLines(_ api: CheckedAPI) async throws -> [JSON] {
+        try await self.lines(api).filter { $0["object"].string == "gathering/plain-r" }
     }
 
     /// A refused change leaves a line in the trail and in the log; a refused read only in the log.

@@ -65,6 +65,10 @@ struct ReloadingServer: Sendable {
             try await server.waitForPush()
             let change = try await server.apply("limits: {publishersTotal: 1, viewersPerStream: 1, streamName: 8}")
             #expect(change.applied == ["limits.streamName", "limits.viewersPerStream", "limits.publishersTotal"] && change.waiting.isEmpty)
+            try await eventually("the reload's line in the audit") {
+                let line = try await server.call("GET", "audit?operation=reloadSettings").json()["data"]["list"][0]
+                return line["after"]["limits.publishersTotal"].string == "1" && line["before"]["limits.viewersPerStream"].string != "1"
+            }
             let second = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam2"))
             #expect(second.status != 0, "the second publisher")
             #expect(try await HTTPAnswer.get("\(server.earshot.http)/live/camera-with-a-long-name.flv").status == 400)
