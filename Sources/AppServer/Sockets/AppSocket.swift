@@ -22,6 +22,8 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private var reader: WebSocketReader
     private var isOver = false
     private var isFlushDue = false
+    /// Cut on this turn of the loop: nothing more is taken, and the close frame follows what was given to send before it.
+    private var isCut = false
     private var messages: TokenBucket
     private var frames: TokenBucket
     /// Bytes of the largest frame since everything was sent: allowed beside the backlog, because a state that was asked for may be larger than that.
@@ -161,7 +163,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         self.reader.append(&bytes)
         let before = self.reader.frames
         do throws(WebSocketError) {
-            while self.life.isListening, let input = try self.reader.next() { self.take(input, context) }
+            while self.life.isListening, !self.isCut, let input = try self.reader.next() { self.take(input, context) }
             let count = self.reader.frames - before
             if count > 0 { self.life.heard(nowMs: self.nowMs) }
             guard self.life.isOpen else { return }
@@ -206,9 +208,13 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     /// Ends the connection for what the peer did or did not do, counted and noted.
     private func cut(_ why: AppCounters.Cut, _ code: UInt16, _ reason: String, listens: Bool = false) {
-        guard self.life.isOpen else { return }
+        guard self.life.isOpen, !self.isCut, let context = self.context else { return }
+        self.isCut = true
         self.counters.update { $0.cut[why, default: 0] += 1 }
         self.note(why, reason)
-        self.close(code, reason, listens: listens)
+        context.eventLoop.assumeIsolated().execute {
+            self.isCut = false
+            self.close(code, reason, listens: listens)
+        }
     }
 }
