@@ -159,8 +159,11 @@ import Testing
             var clients: [SocketClient] = []
             let counters = late.server.server.parts.connections.counters
             try await eventually("some to be closed") {
-                // Many at once: what has waited for two seconds makes room.
-                for _ in 0..<20 { clients.append(try await SocketClient.open(late.port)) }
+                // Far more at once than are let in meanwhile: what has waited for two seconds makes room.
+                clients += try await withThrowingTaskGroup(of: SocketClient.self) { group in
+                    for _ in 0..<400 { group.addTask { try await SocketClient.open(late.port) } }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
                 return counters.current.connectionsTurnedAway > 20
             }
             try await eventually("these to notice") { clients.count { $0.isClosed } > 20 }

@@ -41,7 +41,7 @@ class Suite:
     """The servers, the pushes that cases share, and the cases. Use it as a context."""
 
     # After the first picture until its age is judged, and the time over which it is.
-    SETTLE, WINDOW = 6.0, 3.0
+    SETTLE, WINDOW, CATCH_UP = 6.0, 3.0, 15.0
     # HLS players find their distance only while they play.
     SETTLE_HLS = 9.0
     # Until a case with an event in its push (sound, size, wrap) is judged, after the event.
@@ -185,6 +185,8 @@ class Suite:
             time.sleep(max(settle, publisher.begin + event + self.AFTER_EVENT - time.time() if event else 0))
             if case.protocol == "mp4" and shape.second_size:
                 player = self._ask_again(player, player_class, folder, ending, outcome)
+        if case.protocol == "page-ws":
+            self._let_catch_up(player, limits)
         self._judge_picture(player, case, shape, limits, outcome)
         self._expect(outcome, publisher.is_running, "the device ended")
         if case.player == "page":
@@ -231,6 +233,17 @@ class Suite:
             raise Failure(f"{error}: {self._last_words(player)}") from None
         time.sleep(max(self.SETTLE, begin + 10 - time.time()))
         return publisher
+
+    def _let_catch_up(self, player, limits):
+        """The page plays faster while it is behind. Other work on the machine makes it late in between: that it comes near is what counts."""
+        def is_near():
+            shown = player.shown_since(time.time() - self.WINDOW)
+            return shown and statistics.median(age for _, age in shown) <= limits.age
+
+        try:
+            wait_for("a picture that is not far behind", self.CATCH_UP, is_near)
+        except TimeoutError:
+            pass  # It is judged as it is.
 
     def _judge_picture(self, player, case, shape, limits, outcome):
         end = time.time()
