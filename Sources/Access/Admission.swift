@@ -4,7 +4,7 @@ package import Support
 
 /// A request to publish or play, before any check.
 package struct AdmissionRequest: Sendable {
-    package enum Action: String, Sendable { case publish, play }
+    package enum Action: String, Sendable, CaseIterable { case publish, play }
     package var action: Action
     package var address: StreamAddress
     package var remote: SocketAddress?

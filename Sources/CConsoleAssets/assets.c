@@ -59,6 +59,9 @@ static const unsigned char login_js[] = {
 static const unsigned char reasons_js[] = {
 #embed "../Console/Assets/reasons.js"
 };
+static const unsigned char refusals_js[] = {
+#embed "../Console/Assets/refusals.js"
+};
 static const unsigned char rights_js[] = {
 #embed "../Console/Assets/rights.js"
 };
@@ -114,6 +117,7 @@ static const struct console_asset assets[] = {
     ASSET(live_player_js, "live-player.js"),
     ASSET(login_js, "login.js"),
     ASSET(reasons_js, "reasons.js"),
+    ASSET(refusals_js, "refusals.js"),
     ASSET(rights_js, "rights.js"),
     ASSET(room_js, "room.js"),
     ASSET(room_sides_js, "room-sides.js"),

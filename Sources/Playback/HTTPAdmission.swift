@@ -22,21 +22,27 @@ extension PlaybackServices {
         }
         switch answer {
         case .failure(let refusal):
-            self.connections.countRefused(refusal.reason)
-            throw APIError(refusal)
+            throw self.refused(refusal, address, remote)
         case .success(let pass):
             let grant = PlayGrant(request, pass, self.admission.rules)
             if let why = self.rooms.playRefusal(address.path) {
-                throw APIError(
-                    AdmissionRefusal(
-                        reason: why == .forbidden ? .forbidden : .roomClosed,
-                        message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed."))
+                let refusal = AdmissionRefusal(
+                    reason: why == .forbidden ? .forbidden : .roomClosed,
+                    message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.")
+                throw self.refused(refusal, address, remote)
             }
-            if let refusal = self.admission.keptOut(pass, of: address.path) { throw APIError(refusal) }
+            if let refusal = self.admission.keptOut(pass, of: address.path) { throw self.refused(refusal, address, remote) }
             // The first request for a stream of another server starts fetching it.
             if self.streams.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, grant: grant)
         }
+    }
+
+    /// Counts and notes the refusal of a viewer over HTTP; returns its answer.
+    func refused(_ refusal: AdmissionRefusal, _ address: StreamAddress, _ remote: SocketAddress?) -> APIError {
+        self.connections.countRefused(refusal.reason)
+        self.connections.refusals.note(.play, address, refusal.reason, refusal.message, from: remote)
+        return APIError(refusal)
     }
 
     private static let fetchLimit = Duration.seconds(8)

@@ -47,8 +47,7 @@ extension PlaybackServices {
         do throws(AdmissionRefusal) {
             return try await self.listener(address, from: remote, on: eventLoop)
         } catch {
-            self.connections.countRefused(error.reason)
-            throw APIError(error)
+            throw self.refused(error, address, remote)
         }
     }
 

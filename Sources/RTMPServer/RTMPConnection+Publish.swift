@@ -129,6 +129,7 @@ extension RTMPConnection {
 
     func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
         self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
+        self.services.connections.refusals.note(.publish, address, reason, what, from: self.remoteAddress)
         self.refused(reason, "publish \(address.path): \(what)", address)
     }
 

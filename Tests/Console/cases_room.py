@@ -84,3 +84,25 @@ def openedAtItsRoom(server, browser, keep):
         page = browser.page(f"{server.console}&page=/rooms/demo")
         see(page, "#preview", RED)
         assert page.run("location.href").endswith("/#/rooms/demo"), page.run("location.href")
+
+
+@case()
+def refusedLately(server, browser, keep):
+    """A device whose credential is wrong: its room says so, as does the server's page, in words and in Chinese."""
+    page = opened(server, browser)
+    server.api("rooms", {"roomId": "door"})
+    for _ in range(2):
+        with Device(server, "live/door?token=nonsense") as device:
+            wait_for("the refusal", lambda: not device.is_running)
+    visit(page, "#/rooms/door")
+    panel = "[...document.querySelectorAll('section')].find((each) => ['Refused lately', '最近被拒绝'].includes(each.querySelector('h2')?.textContent))"
+    page.wait(f"{panel}?.innerText.includes('its credential is wrong') && {panel}.innerText.includes('127.0.0.1')", "the reason in the room")
+    cells = page.run(f"[...{panel}.querySelectorAll('tbody td')].map((each) => each.innerText)")
+    assert cells[1] == "Push" and cells[-1] == "2", cells
+    assert "nonsense" not in page.text(), "the credential is shown"
+    keep(page)
+    visit(page, "#/server")
+    page.wait(f"{panel}?.innerText.includes('live/door')", "the stream on the server's page")
+    keep(page, "refusedLately-server")
+    page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
+    page.wait(f"{panel}?.innerText.includes('推流') && {panel}.querySelector('h2').textContent === '最近被拒绝'", "Chinese")

@@ -2,7 +2,7 @@
 // limited to some apps or rooms may not make. A test compares this with the server's own tables.
 export const rights = {
   createRoom: 'app', closeRoom: 'app', expireRoom: 'ops', renewRoom: 'app', forbidRoom: 'ops', resumeRoom: 'ops', deleteRoom: 'admin',
-  makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
+  makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
   muteTalker: 'app', kickTalker: 'app', changeFloor: 'app', changeTalk: 'app', listRelayTasks: 'ops',
   getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listCallbacks: 'ops', listCallbackTargets: 'ops*', redeliverCallback: 'ops',

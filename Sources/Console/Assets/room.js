@@ -4,6 +4,7 @@ import { h, show } from './dom.js';
 import { Feed } from './feed.js';
 import { figuresOf } from './figures.js';
 import { t } from './i18n.js';
+import { refusals } from './refusals.js';
 import { about, links, pushAddress, recordings, talk, timeline } from './room-sides.js';
 import { charts, health, part, preview, streamPath } from './room-stream.js';
 import { rights } from './rights.js';
@@ -23,12 +24,12 @@ export function roomPage(id) {
   // One call for all that show the stream's figures.
   let stream = Promise.resolve(null);
   const figures = () => stream;
-  const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
+  const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), refusals: refusals(slot), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
     talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), links: links(slot), about: about(() => room, figures) };
 
   function build() {
     show(body, h('div', { class: 'columns' },
-      h('div', { class: 'stack' }, parts.preview.element, parts.health.element, parts.viewers.element, parts.charts.element),
+      h('div', { class: 'stack' }, parts.preview.element, parts.health.element, parts.refusals.element, parts.viewers.element, parts.charts.element),
       h('div', { class: 'stack plain' }, parts.about.element, parts.push.element, parts.talk.element, parts.recordings.element, parts.links.element, parts.timeline.element)));
   }
 

@@ -4,6 +4,7 @@ import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
 import { bytes, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
+import { refusals } from './refusals.js';
 import { rights } from './rights.js';
 import { every, table } from './ui.js';
 
@@ -31,8 +32,9 @@ export function serverPage() {
     show(sections, h('p', null, whyNot(rights.getCounters)));
     return { element, title: t('Server') };
   }
+  const refused = refusals();
   const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
-  show(sections, Object.values(places));
+  show(sections, [refused.element, ...Object.values(places)]);
 
   // Of the time since the last look.
   let look = null;
@@ -74,6 +76,6 @@ export function serverPage() {
     show(places.check, h('h2', null, t('Self-check')), verdict.ok ? h('p', { class: 'dim' }, t('All counters agree.'))
       : table('', [t('Name'), t('What')], verdict.list.filter((each) => !each.ok).map((each) => [each.name, `${each.actual} ≠ ${each.expected}: ${each.help}`])));
   }
-  const stops = [every(5000, load), every(60000, check)];
+  const stops = [every(5000, load), every(5000, refused.update), every(60000, check)];
   return { element, title: t('Server'), stop() { stops.forEach((stop) => stop()); } };
 }

@@ -1,3 +1,4 @@
+import Access
 import RTMP
 import Rooms
 import Support
@@ -16,6 +17,7 @@ enum StreamInputs {
         "sort", .choice() as InputType<StreamListing.Order>, "The order; viewers: most first. verdict: the worst first.", fallback: .name)
     static let after = Input("after", .sought(length: 1...StreamBan.longestCursor), "The `next` of the previous page.")
     static let limit = Input("limit", .whole(1...1_000), "The maximum number of entries.", fallback: 100)
+    static let action = Input("action", .choice() as InputType<AdmissionRequest.Action>, "Only these: publish or play.")
     static let from = Input("from", .instant, "Only pushes that began at this time or later.")
     static let to = Input("to", .instant, "Only pushes that began before this time.")
     static let before = Input("before", .whole(1...Int64.max), "The `next` of the previous page.")

@@ -29,6 +29,23 @@ extension APIRoute {
             return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
         },
         APIRoute(
+            .get, "/streams/refused", "listRefusals", .streams, .ops,
+            """
+            List the pushes and plays that were refused lately, newest first. Repetitions are one entry. Held in memory: the newest \
+            \(RecentRefusals.capacity), of one host at most \(RecentRefusals.perHost).
+            """,
+            query: [StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.action.erased],
+            answers: RefusalListAnswer.outputType
+        ) { call in
+            let (path, action) = (try Self.filter(call), call[StreamInputs.action])
+            var list: [RecentRefusals.Entry] = []
+            for entry in call.services.connections.refusals.list {
+                guard path == nil || entry.path == path, action == nil || entry.action == action else { continue }
+                if try await call.sees(entry.path) { list.append(entry) }
+            }
+            return RefusalListAnswer(list: list)
+        },
+        APIRoute(
             .get, "/streams/published", "listPushes", .streams, .ops, "List pushes, including running ones, newest first.",
             query: [
                 StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,

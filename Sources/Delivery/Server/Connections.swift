@@ -20,6 +20,7 @@ package final class Connections: Sendable {
     package let roleFlood = LogRateLimiter()
     /// The flight recorders of its sessions.
     package let traces = SessionTraces()
+    package let refusals = RecentRefusals()
     package let log: Logger
     private let boundTo = Mutex<BoundAddresses?>(nil)
     private let sessionIDs = Atomic<UInt64>(0)

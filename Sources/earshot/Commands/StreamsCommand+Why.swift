@@ -15,13 +15,29 @@ extension StreamsCommand {
         func run(_ api: APIClient) async throws {
             let standing = try await api.get(self.stream.segments)
             let stream = standing["stream"]
-            guard !stream.isNull else {
-                throw CommandFailure(.notFound, "nobody pushes or plays \(self.stream); `earshot streams list` shows what runs")
-            }
             let health = stream["health"]
+            // A device that is not let in is why a stream does not run.
+            let refusal = health["verdict"].plain == nil ? try await self.refusal(api) : nil
+            guard !stream.isNull else {
+                throw CommandFailure(
+                    .notFound, "nobody pushes or plays \(self.stream); \(refusal ?? "`earshot streams list` shows what runs")")
+            }
             if self.options.json { return try Console.print(health.text()) }
             if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
             for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
+            if let refusal { try Console.print("\(refusal.prefix(1).uppercased())\(refusal.dropFirst())") }
+        }
+
+        /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if none was.
+        private func refusal(_ api: APIClient) async throws -> String? {
+            let query = [("app", self.stream.app), ("name", self.stream.name), ("action", "publish")]
+            guard let newest = try await api.get(["streams", "refused"], query)["list"].list.first else { return nil }
+            guard let address = newest["clientAddress"].plain, let message = newest["message"].plain else { return nil }
+            let count = newest["count"].integer ?? 1
+            let often = count > 1 ? ", \(count) times in all" : ""
+            let reason = newest["reason"].plain ?? "-"
+            return "a push from \(DisplayText.escaped(address)) was refused \(TimeText.age(newest["lastAt"]) ?? "just now") ago\(often): "
+                + "\(DisplayText.escaped(message)) (\(DisplayText.escaped(reason)))"
         }
     }
 }

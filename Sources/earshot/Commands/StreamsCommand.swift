@@ -14,11 +14,13 @@ struct StreamsCommand: AsyncParsableCommand {
               earshot streams stats live/r1
               earshot streams drop live/r1            the device may push again at once
               earshot streams forbid live/r1 --for 1h
+              earshot streams refused                 who was not let in lately, and why
 
             \(ExitStatus.explanation)
             """,
         subcommands: [
-            List.self, Show.self, Why.self, Stats.self, Drop.self, Forbid.self, Resume.self, Forbidden.self, Published.self,
+            List.self, Show.self, Why.self, Stats.self, Drop.self, Forbid.self, Resume.self, Forbidden.self, Refused.self,
+            Published.self,
         ],
         defaultSubcommand: List.self)
 
@@ -143,6 +145,35 @@ struct StreamsCommand: AsyncParsableCommand {
                     ]
                 }, size: ("limit", 1_000))
             try await listing.show(api, self.options, count: self.page.count)
+        }
+    }
+
+    struct Refused: ServerCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the pushes and plays that were refused lately, the newest first.",
+            discussion: "The server keeps them in memory, repetitions as one. With --quiet only the streams.")
+        @Option(help: ArgumentHelp("Only attempts on this stream.", valueName: "APP/NAME"))
+        var stream: StreamArgument?
+        @Option(help: ArgumentHelp("Only these: publish, play.", valueName: "WHAT"))
+        var action: String?
+        @OptionGroup var options: ServerOptions
+
+        func run(_ api: APIClient) async throws {
+            let listing = Listing(
+                path: ["streams", "refused"], query: [("app", self.stream?.app), ("name", self.stream?.name), ("action", self.action)],
+                things: "refusals",
+                columns: [
+                    .left("LAST"), .right("TIMES"), .left("WHAT"), .left("STREAM"), .text("FROM"), .left("REASON"), .text("TOLD"),
+                ],
+                id: StreamText.path,
+                row: { refusal in
+                    [
+                        .init(refusal["lastAt"].string.map(TimeText.short)), .init(refusal["count"].plain), .init(refusal["action"].plain),
+                        .init(StreamText.path(refusal)), .init(refusal["clientAddress"].plain), .init(refusal["reason"].plain),
+                        .init(refusal["message"].plain),
+                    ]
+                })
+            try await listing.show(api, self.options)
         }
     }
 

@@ -1,0 +1,30 @@
+// Pushes and plays that were refused lately: a device that is not let in shows nowhere else.
+import { get, may } from './api.js';
+import { reasonWords } from './codes.js';
+import { h, show } from './dom.js';
+import { clock, count } from './format.js';
+import { t } from './i18n.js';
+import { rights } from './rights.js';
+import { table } from './ui.js';
+
+/** Those of the stream that `slotNow` names; without it, of all. */
+export function refusals(slotNow) {
+  const element = h('section', { class: 'panel' });
+  element.hidden = true;
+  let drawn;
+  async function update() {
+    const slot = slotNow?.();
+    if (!may(rights.listRefusals) || (slotNow && !slot)) { element.hidden = true; return; }
+    const { list } = await get('/streams/refused', slot ? { app: slot.app, name: slot.name } : {});
+    element.hidden = !list.length;
+    const key = JSON.stringify(list);
+    if (key === drawn) return;
+    drawn = key;
+    const columns = [t('Time'), ...(slotNow ? [] : [t('Stream')]), t('What'), t('Reason'), t('Address'), { name: t('How often'), isNumber: true }];
+    show(element, h('h2', null, t('Refused lately')), table('', columns, list.slice(0, 50).map((each) => [
+      clock(each.lastAt), ...(slotNow ? [] : [h('code', null, `${each.app}/${each.name}`)]), each.action === 'publish' ? t('Push') : t('Play'),
+      h('span', null, reasonWords(each.reason), h('div', { class: 'dim' }, each.message)), each.clientAddress, count(each.count),
+    ])));
+  }
+  return { element, update };
+}

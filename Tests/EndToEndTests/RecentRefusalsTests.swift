@@ -1,0 +1,94 @@
+import Access
+import Foundation
+import NIOCore
+import RTMP
+import Rooms
+import ServerConfiguration
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+@testable import Delivery
+@testable import EarshotServer
+
+/// What operators see of devices and viewers that are not let in.
+@Suite struct RecentRefusalsTests {
+    private func address(_ name: String) throws -> StreamAddress { try StreamAddress(app: "live", name: name) }
+    private func host(_ text: String) throws -> SocketAddress { try SocketAddress(ipAddress: text, port: 1) }
+
+    @Test func repetitionsAreCounted() throws {
+        let refusals = RecentRefusals()
+        let (cam, one) = (try self.address("cam1?txSecret=hush"), try self.host("10.0.0.1"))
+        refusals.note(.publish, cam, .credentialWrong, "first", from: one, nowMs: 1)
+        refusals.note(.play, cam, .credentialWrong, "a player", from: one, nowMs: 2)
+        refusals.note(.publish, cam, .credentialExpired, "another reason", from: one, nowMs: 3)
+        refusals.note(.publish, cam, .credentialWrong, "from elsewhere", from: try self.host("10.0.0.2"), nowMs: 4)
+        refusals.note(.publish, cam, .credentialWrong, "again", from: try SocketAddress(ipAddress: "10.0.0.1", port: 2), nowMs: 5)
+        #expect(refusals.list.map(\.message) == ["again", "from elsewhere", "another reason", "a player"])
+        #expect(refusals.list.map(\.count) == [2, 1, 1, 1])
+        #expect(refusals.list[0].firstAt == 1 && refusals.list[0].lastAt == 5 && refusals.list[0].path.name == "cam1")
+    }
+
+    /// A flood from one host, a /64 of IPv6, displaces its own; many hosts displace the oldest.
+    @Test func floodsAreBounded() throws {
+        let refusals = RecentRefusals()
+        refusals.note(.publish, try self.address("honest"), .credentialExpired, "", from: try self.host("10.9.9.9"), nowMs: 0)
+        for number in 1...1_000 {
+            let host = try self.host("2001:db8::\(String(number, radix: 16))")
+            refusals.note(.publish, try self.address("s\(number)"), .credentialWrong, "", from: host, nowMs: Int64(number))
+        }
+        #expect(refusals.list.count == 1 + RecentRefusals.perHost)
+        #expect(refusals.list.first?.path.name == "s1000" && refusals.list.last?.path.name == "honest")
+        for number in 1...RecentRefusals.capacity {
+            let host = try self.host("10.1.\(number / 256).\(number % 256)")
+            refusals.note(.play, try self.address("x"), .credentialWrong, "", from: host, nowMs: 2_000)
+        }
+        #expect(refusals.list.count == RecentRefusals.capacity && !refusals.list.contains { $0.path.name == "honest" })
+        refusals.note(.play, try self.address("long"), .badName, String(repeating: "é", count: 10_000), from: nil, nowMs: 3_000)
+        let newest = try refusals.list.first.orThrow()
+        #expect(newest.message.utf8.count <= RecentRefusals.longestMessage && newest.address == "unknown")
+    }
+
+    private static func close(_ config: inout ServerConfig) {
+        config.access.publishFrom = []
+        config.access.playFrom = []
+        config.credentials.key = TestCredential.keys.key
+        config.credentials.jwtKey = TestCredential.keys.jwtKey
+    }
+
+    /// RTMP and HTTP, in the API and on the command line. No credential is shown.
+    @Test func areListed() async throws {
+        try await Fixture.withDirectory { directory in
+            try await TestServer.run(Self.close) { server in
+                let wrong = "cam1?txSecret=0123456789abcdef0123456789abcdef&txTime=7FFFFFFF"
+                for _ in 1...2 {
+                    let push = try await TagClient.connect(to: server, .publish, "live/\(wrong)")
+                    try await eventually("the refusal of the push") { push.current.isClosed }
+                }
+                let play = try await TagClient.connect(to: server, .play, "live/cam1")
+                try await eventually("the refusal of the play") { play.current.isClosed }
+                #expect(try await HTTPAnswer.get("\(server.http)/live/other.flv?token=nonsense").status == 403)
+                #expect(try await HTTPAnswer.get("\(server.http)/live/other.m3u8").status == 403)
+                let all = try await server.api("streams/refused")["list"].list
+                #expect(
+                    all.map { "\($0["action"].string ?? "") \($0["name"].string ?? "") \($0["reason"].string ?? "")" } == [
+                        "play other credential_missing", "play other credential_wrong", "play cam1 credential_missing",
+                        "publish cam1 credential_wrong",
+                    ])
+                #expect(all.map(\.["count"].int) == [1, 1, 1, 2])
+                #expect(all.allSatisfy { $0["clientAddress"].string == "127.0.0.1" && ($0["message"].string ?? "").count > 20 })
+                #expect(try await server.api("streams/refused?app=live&name=cam1&action=publish")["list"].count == 1)
+                #expect(try await server.call("GET", "streams/refused?app=live").status == 400)
+                #expect(try await !server.call("GET", "streams/refused").text.contains("0123456789abcdef"))
+
+                let cli = try await server.cli(.ops, in: directory)
+                let table = try await cli.text("streams", "refused", "--stream", "live/cam1")
+                #expect(table.contains("credential_wrong") && table.contains("publish") && table.contains("127.0.0.1"), "\(table)")
+                let why = try await cli("streams", "why", "live/cam1")
+                #expect(why.status == 3 && why.errors.contains("a push from 127.0.0.1 was refused"), "\(why.errors)")
+                #expect(why.errors.contains("2 times in all") && why.errors.contains("credential_wrong"), "\(why.errors)")
+            }
+        }
+    }
+}
