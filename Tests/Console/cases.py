@@ -154,8 +154,10 @@ def restart(server, browser, keep):
         page.wait("Boolean(document.querySelector(\"a[href='#/rooms/cam']\"))", "the room")
     server.stop(signal.SIGKILL)
     page.wait("document.querySelector('#notice').textContent.includes('cannot be reached')", "the outage to be told")
+    page.wait("document.querySelector('.outage').innerText.includes('has not answered since') && document.querySelector('main').matches('.stale')", "old figures to look old")
     keep(page)
     server.start()
+    page.wait("document.querySelector('.outage').hidden && !document.querySelector('main').matches('.stale')", "fresh figures")
     with Device(server, "live/other", "color=c=blue:size=320x180:rate=25"):
         page.wait("Boolean(document.querySelector(\"a[href='#/rooms/other']\"))", "a room of the new server, without a login")
 

@@ -12,6 +12,29 @@ const watchers = new Set();
 /** Calls `watch` when somebody logs in or out. */
 export function onSession(watch) { watchers.add(watch); }
 
+/** Since when the server has not answered: null while it does. */
+let outageSince = null;
+const outageWatchers = new Set();
+
+/** Calls `watch` with the time when the server stops answering, and with null when it answers again. */
+export function onOutage(watch) { outageWatchers.add(watch); }
+
+async function reach(address, options) {
+  let isReached = true;
+  try {
+    return await fetch(address, options);
+  } catch (error) {
+    // Another error is the page's own, such as a call that it gave up.
+    isReached = !(error instanceof TypeError);
+    throw error;
+  } finally {
+    if (isReached === (outageSince !== null)) {
+      outageSince = isReached ? null : new Date().toISOString();
+      for (const watch of outageWatchers) watch(outageSince);
+    }
+  }
+}
+
 function setSession(next) {
   session = next;
   for (const watch of watchers) watch(next);
@@ -38,7 +61,7 @@ async function exchange(method, path, body, headers = {}) {
     options.headers['Content-Type'] = 'application/json';
     options.body = JSON.stringify(body);
   }
-  const answer = await fetch(path, options);
+  const answer = await reach(path, options);
   const data = await answer.json().catch(() => null);
   if (!answer.ok) throw new ApiError(answer.status, data);
   return data?.data;
@@ -62,7 +85,7 @@ export const patch = (path, body) => call('PATCH', path, { body });
 export const remove = (path) => call('DELETE', path);
 /** A file, such as a picture. */
 export async function load(path, query) {
-  const answer = await fetch(url(path, query), { headers: { 'X-Csrf-Token': session.csrf }, credentials: 'same-origin' });
+  const answer = await reach(url(path, query), { headers: { 'X-Csrf-Token': session.csrf }, credentials: 'same-origin' });
   if (!answer.ok) throw new ApiError(answer.status, await answer.json().catch(() => null));
   return answer.blob();
 }

@@ -1,6 +1,7 @@
 // The console: which page is shown, and what is around it.
-import { logIn, logOut, may, onSession, restore, session } from './api.js';
+import { logIn, logOut, may, onOutage, onSession, restore, session } from './api.js';
 import { h, show } from './dom.js';
+import { clock } from './format.js';
 import { isChinese, setLanguage, t } from './i18n.js';
 import { loginPage } from './login.js';
 import { rights } from './rights.js';
@@ -37,6 +38,15 @@ async function open(path, query) {
 }
 
 const main = h('main', { id: 'main', tabindex: '-1' });
+const outage = h('p', { class: 'outage', role: 'status' });
+outage.hidden = true;
+
+// Figures that nobody has confirmed look like it.
+onOutage((since) => {
+  main.classList.toggle('stale', since !== null);
+  outage.hidden = since === null;
+  outage.textContent = since === null ? '' : t('The server has not answered since {time}. What is shown is from then.', { time: clock(since) });
+});
 
 function frame() {
   const links = places.filter(([, , right]) => !right || may(right)).map(([address, name]) => h('a', { href: address }, t(name)));
@@ -48,7 +58,7 @@ function frame() {
     h('header', { class: 'bar' }, h('a', { class: 'brand', href: '#/rooms' }, h('img', { src: '/console/icon.svg', alt: '', width: 24, height: 24 }), 'Earshot'),
       h('nav', { 'aria-label': t('Main menu') }, links),
       h('div', { class: 'tools' }, theme, language, h('button', { type: 'button', title: t('Logged in as {name} ({role})', session), onclick: () => logOut().catch(fail) }, t('Log out')))),
-    main);
+    outage, main);
   frame.links = links;
 }
 

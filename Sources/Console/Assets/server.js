@@ -1,5 +1,5 @@
 // How the server does: connections, loops, memory, limits, and why connections ended.
-import { get, may, session, whyNot } from './api.js';
+import { get, load as loadFile, may, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
 import { bytes, count, duration, ms, none } from './format.js';
@@ -46,7 +46,7 @@ export function serverPage() {
   }
 
   async function load() {
-    const [counters, text] = await Promise.all([get('/counters'), fetch('/api/v1/metrics', { headers: { 'X-Csrf-Token': session.csrf } }).then((answer) => answer.text())]);
+    const [counters, text] = await Promise.all([get('/counters'), loadFile('/metrics').then((file) => file.text())]);
     const metrics = read(text);
     const figure = (name, value, more) => h('div', { class: 'figure' }, h('span', { class: 'dim' }, name), h('b', null, value), more && h('span', { class: 'dim' }, more));
     show(figures,
