@@ -83,7 +83,7 @@ package final class Server: Sendable {
         self.listeners = listeners
         let (connections, playback) = (parts.connections, parts.playback)
         let shared = HTTPServerChannel.Shared(
-            limits: HTTPLimits(config.limits),
+            limits: HTTPLimits(config),
             takeovers: [
                 EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
                 ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),

@@ -21,12 +21,15 @@ package struct HTTPLimits: Sendable, Equatable {
 
     package init() {}
 
-    package init(_ config: ServerConfig.Limits) {
-        self.headMs = config.httpHeadMs
-        self.bodyMs = config.httpBodyMs
-        self.idleMs = config.httpIdleMs
-        self.connections = config.httpConnections
-        self.perAddress = config.httpPerAddress
+    package init(_ config: ServerConfig) {
+        let limits = config.limits
+        self.headMs = limits.httpHeadMs
+        self.bodyMs = limits.httpBodyMs
+        self.idleMs = limits.httpIdleMs
+        // A player that waits for a publisher is answered when that wait is over.
+        self.requestMs = max(self.requestMs, config.http.firstWaitMs + 10_000)
+        self.connections = limits.httpConnections
+        self.perAddress = limits.httpPerAddress
     }
 }
 

@@ -91,7 +91,7 @@ package final class Operations: ServerOperations {
             let tls = try self.readCertificate(change.config)
             let keys = try KeyRing.load(config: change.config)
             self.parts.apply(change.config, keys)
-            self.http.set(HTTPLimits(change.config.limits), change.config.access)
+            self.http.set(HTTPLimits(change.config), change.config.access)
             self.reloading?.setLogLevel(change.config.log.level)
             if let tls { self.certificate?.use(tls) }
             self.state.withLock { state in
