@@ -235,7 +235,7 @@ private struct HookQuestion: Encodable {
         self.room = pass.room
         self.verified = pass.isVerified
         self.reason = reason?.rawValue
-        self.time = Date().formatted(.iso8601)
+        self.time = Instant.secondsText(WallClock.ms)
     }
 }
 

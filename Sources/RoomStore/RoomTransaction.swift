@@ -261,12 +261,12 @@ final class RoomTransaction {
             data.add("owner", room.owner)
             data.add("deviceUid", room.deviceUid)
         case .roomForbidden:
-            data.add("forbiddenUntil", room.forbiddenUntil.map(isoText))
+            data.add("forbiddenUntil", room.forbiddenUntil.map(Instant.text))
             data.add("forbidReason", room.forbidReason)
         case .roomRenewed:
-            data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(isoText))
+            data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(Instant.text))
             let deadline = RoomRules.deadline(of: room)
-            data.add("expiresAt", deadline.map { isoText($0.at) })
+            data.add("expiresAt", deadline.map { Instant.text($0.at) })
             data.add("expiresReason", deadline?.reason.rawValue)
         case .ownerOffline, .ownerOnline: data.add("owner", room.owner)
         default: break
@@ -279,7 +279,7 @@ final class RoomTransaction {
         data.add("app", slot.app)
         data.add("name", slot.name)
         data.add("slot", slot.number)
-        data.add("forbiddenUntil", slot.forbiddenUntil.map(isoText))
+        data.add("forbiddenUntil", slot.forbiddenUntil.map(Instant.text))
         data.add("forbidReason", slot.forbidReason)
         return data
     }

@@ -10,7 +10,7 @@ extension RoomTransaction {
         data.add("name", snapshot.path.name)
         data.add("slot", snapshot.slot)
         data.add("snapshotId", snapshot.id)
-        data.add("takenAt", isoText(snapshot.takenAt))
+        data.add("takenAt", Instant.text(snapshot.takenAt))
         data.add("takenMs", snapshot.takenAt)
         data.add("bytes", snapshot.bytes)
         data.add("width", snapshot.width)

@@ -142,12 +142,13 @@ extension AuditChange {
         ("state", { .string($0.state.rawValue) }), ("title", { $0.title.isEmpty ? nil : .string($0.title) }),
         ("owner", { $0.owner.map(JSONValue.string) }), ("deviceUid", { $0.deviceUid.map(JSONValue.string) }),
         ("isPublic", { .bool($0.isPublic) }), ("custom", { $0.custom == "{}" ? nil : .string($0.custom) }),
-        ("forbiddenUntil", { $0.forbiddenUntil.map { .string(isoText($0)) } }), ("forbidReason", { $0.forbidReason.map(JSONValue.string) }),
-        ("expiresAt", { RoomRules.nextDeadline(of: $0).map { .string(isoText($0)) } }),
+        ("forbiddenUntil", { $0.forbiddenUntil.map { .string(Instant.text($0)) } }),
+        ("forbidReason", { $0.forbidReason.map(JSONValue.string) }),
+        ("expiresAt", { RoomRules.nextDeadline(of: $0).map { .string(Instant.text($0)) } }),
     ]
 
     package mutating func ban(from old: StreamBan?, to new: StreamBan?) {
-        self.add("forbiddenUntil", from: old.map { .string(isoText($0.resumeAt)) }, to: new.map { .string(isoText($0.resumeAt)) })
+        self.add("forbiddenUntil", from: old.map { .string(Instant.text($0.resumeAt)) }, to: new.map { .string(Instant.text($0.resumeAt)) })
         self.add("forbidReason", from: old.map { .string($0.reason) }, to: new.map { .string($0.reason) })
     }
 
@@ -159,7 +160,7 @@ extension AuditChange {
         func shown(_ list: [String]?) -> JSONValue? { list.flatMap { $0.isEmpty ? nil : .array($0.map(JSONValue.string)) } }
         self.add("apps", from: shown(old?.scope.apps), to: shown(new.scope.apps))
         self.add("rooms", from: shown(old?.scope.rooms), to: shown(new.scope.rooms))
-        self.add("revokedAt", from: old?.revokedAt.map { .string(isoText($0)) }, to: new.revokedAt.map { .string(isoText($0)) })
+        self.add("revokedAt", from: old?.revokedAt.map { .string(Instant.text($0)) }, to: new.revokedAt.map { .string(Instant.text($0)) })
     }
 
     package mutating func talk(from old: TalkSettings, to new: TalkSettings) {
@@ -176,7 +177,8 @@ extension AuditChange {
         self.add("muted", from: .bool(old.isMuted), to: .bool(new.isMuted))
         self.add("gainDb", from: .number(old.gainDB), to: .number(new.gainDB))
         self.add(
-            "forbiddenUntil", from: old.bannedUntilMs.map { .string(isoText($0)) }, to: new.bannedUntilMs.map { .string(isoText($0)) })
+            "forbiddenUntil", from: old.bannedUntilMs.map { .string(Instant.text($0)) },
+            to: new.bannedUntilMs.map { .string(Instant.text($0)) })
     }
 }
 

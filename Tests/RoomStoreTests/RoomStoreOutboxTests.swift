@@ -257,12 +257,4 @@ import Testing
         let data = try fields(event)
         #expect(data["a\""] == "q\"\\\n\t\r\u{1}\u{7F}é💥" && data["n"] == "-9223372036854775808" && data["none"] == nil)
     }
-
-    @Test(arguments: [
-        (0, "1970-01-01T00:00:00.000Z"), (1_795_255_200_000, "2026-11-21T10:00:00.000Z"), (951_782_400_001, "2000-02-29T00:00:00.001Z"),
-        (-1, "1969-12-31T23:59:59.999Z"), (4_107_542_399_999, "2100-02-28T23:59:59.999Z"), (Int64.max, "9999-12-31T23:59:59.999Z"),
-        (Int64.min, "0000-01-01T00:00:00.000Z"),
-    ]) func instantsAreWritten(_ ms: Int64, _ text: String) {
-        #expect(isoText(ms) == text)
-    }
 }
