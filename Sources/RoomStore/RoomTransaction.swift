@@ -143,8 +143,8 @@ final class RoomTransaction {
     /// Publishes changes of how long viewers' streams continue without their publisher.
     private func notifyWaits(from old: Room, to room: Room) {
         for slot in room.slots {
-            guard let until = room.waits(for: slot), old.slot(slot.path).flatMap(old.waits(for:)) != until else { continue }
-            self.notify(.waits(slot.path, untilMs: until))
+            guard let wait = room.wait(for: slot), old.slot(slot.path).flatMap(old.wait(for:)) != wait else { continue }
+            self.notify(.waits(slot.path, wait))
         }
     }
 
