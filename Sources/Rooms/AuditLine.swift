@@ -49,15 +49,17 @@ package struct AuditLine: Sendable, Equatable {
 }
 
 /// With which tool somebody acts, as far as a request tells: the command names itself in User-Agent, so that a program may claim to be it.
-package enum AuditTool: String, Sendable, CaseIterable {
+/// The name as it is stored. A service that speaks another vendor's API adds its own.
+package struct AuditTool: RawRepresentable, Sendable, Hashable {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+
     /// A program that calls the API.
-    case api
+    package static let api = AuditTool(rawValue: "api")
     /// The command `earshot`, by the API or in the data directory.
-    case cli
+    package static let cli = AuditTool(rawValue: "cli")
     /// A browser that is logged in to the console.
-    case console
-    /// A back end that calls the cloud's API.
-    case tencent
+    package static let console = AuditTool(rawValue: "console")
 
     /// The User-Agent of the command.
     package static let commandAgent = "earshot"

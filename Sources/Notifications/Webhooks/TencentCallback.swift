@@ -48,16 +48,6 @@ extension TencentCallback {
     }
 }
 
-extension WebhookTarget {
-    /// Whether the target is notified of events of this kind: all, or those that have a callback in its format.
-    package func takes(_ kind: RoomEvent.Kind) -> Bool {
-        switch self.format {
-        case .earshot: true
-        case .tencent: TencentNotice.kinds.contains(kind)
-        }
-    }
-}
-
 extension TencentNotice {
     /// The events to which one of Tencent's callbacks corresponds.
     static let kinds: Set<RoomEvent.Kind> = [

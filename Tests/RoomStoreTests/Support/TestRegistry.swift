@@ -126,6 +126,11 @@ final class TestTime: Sendable {
     func advance(_ ms: Int64) { self.ms.withLock { $0 += ms } }
 }
 
+/// A format that rooms and their store know nothing of.
+extension WebhookTarget.Format {
+    static let vendor = Self(rawValue: "vendor")
+}
+
 /// An event's data, for comparison.
 func fields(_ event: RoomEvent) throws -> [String: String] {
     let object = try JSONSerialization.jsonObject(with: Data(event.data.utf8)) as? [String: Any]
