@@ -184,16 +184,12 @@ final class RoomTransaction {
         guard end != .refused || push.mediaAt != nil else { return try self.store.deletePush(push.sequence) }
         try self.store.endPush(push.sequence, end, at: self.now)
         guard let mediaAt = push.mediaAt else { return }
-        var data = self.streamData(of: push, in: room, by: actor)
-        data.add("durationMs", max(0, self.now - mediaAt))
-        data.add("end", end.rawValue)
-        data.add("code", end.code)
-        data.add("subcode", end.subcode)
-        try self.event(.streamEnd, of: &room, data)
+        let details = push.details(PushDetails.End(end, durationMs: max(0, self.now - mediaAt)))
+        try self.event(.streamEnd, of: &room, self.data(of: room, by: actor) + details.members)
     }
 
     func begin(_ push: StoredPush, in room: inout Room, by actor: Actor) throws {
-        try self.event(.streamBegin, of: &room, self.streamData(of: push, in: room, by: actor))
+        try self.event(.streamBegin, of: &room, self.data(of: room, by: actor) + push.details().members)
         self.notify(.streamBegan(push.path, roomID: room.id, slot: push.slot))
     }
 
@@ -281,21 +277,6 @@ final class RoomTransaction {
         data.add("slot", slot.number)
         data.add("forbiddenUntil", slot.forbiddenUntil.map(Instant.text))
         data.add("forbidReason", slot.forbidReason)
-        return data
-    }
-
-    private func streamData(of push: StoredPush, in room: Room, by actor: Actor) -> [JSONValue.Member] {
-        var data = self.data(of: room, by: actor)
-        data.add("app", push.path.app)
-        data.add("name", push.path.name)
-        data.add("slot", push.slot)
-        data.add("sequence", push.sequence)
-        data.add("clientAddress", push.clientAddress)
-        data.add("parameters", push.parameters)
-        data.add("width", push.media.width)
-        data.add("height", push.media.height)
-        data.add("videoCodec", push.media.videoCodec)
-        data.add("audioCodec", push.media.audioCodec)
         return data
     }
 }
