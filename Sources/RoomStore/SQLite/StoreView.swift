@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import LibC
 import Support
 
@@ -34,9 +33,7 @@ struct StoreView {
         }
         guard hasJournal else { return }
         do {
-            let queue = try DatabaseQueue(path: self.path)
-            _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA schema_version") }
-            try queue.close()
+            _ = try StoreAccess.reading(self.path) { try $0.number("PRAGMA schema_version") }
         } catch {
             self.remove()
             throw error
