@@ -72,7 +72,7 @@ let package = Package(
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
         .target(name: "Talk", dependencies: ["LibC"], swiftSettings: settings),
         // Playlists and what they list; no sockets, no clock.
-        .target(name: "HLS", dependencies: [nioCore], swiftSettings: settings),
+        .target(name: "HLS", dependencies: ["Support", nioCore], swiftSettings: settings),
         // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
         .target(
             name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "LibC", "Media", "RTMP", "Support", nioCore], swiftSettings: settings),

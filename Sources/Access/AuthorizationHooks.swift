@@ -1,17 +1,9 @@
 internal import Logging
 internal import NIOCore
 import Outbound
-internal import RTMP
-internal import Rooms
 import ServerConfiguration
 import Support
 internal import Synchronization
-
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
 
 /// Asks another server whether to admit publishers and players, and notifies it when they end. Any thread.
 ///
@@ -184,15 +176,8 @@ final class AuthorizationHooks: Sendable {
     // MARK: Requests
 
     private func post(_ url: String, _ question: HookQuestion, pool: String) async -> Result<OutboundAnswer, OutboundError> {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let body: [UInt8]
-        do {
-            body = [UInt8](try encoder.encode(question))
-        } catch {
-            return .failure(.badURL("was not called: its request body could not be encoded: \(error)"))
-        }
-        let signature = OutboundSignature.headers(key: self.keys.webhookKey, body: body, atSeconds: Int64(Date().timeIntervalSince1970))
+        let body = question.body
+        let signature = OutboundSignature.headers(key: self.keys.webhookKey, body: body, atSeconds: WallClock.seconds)
         return await self.outbound.post(
             url: url, headers: [("Content-Type", "application/json")] + signature, body: body,
             timeout: .milliseconds(self.config.timeoutMs), pool: pool)
@@ -203,119 +188,5 @@ final class AuthorizationHooks: Sendable {
         var metadata: Logger.Metadata = ["hook": "\(action)", "error": "\(why)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.warning(line, metadata: metadata)
-    }
-}
-
-/// The body of a hook's question or notice.
-private struct HookQuestion: Encodable {
-    let action: String
-    let app: String
-    let stream: String
-    let param: String
-    let ip: String
-    let session: String
-    let client_id: String
-    let user: String?
-    let room: String?
-    let verified: Bool
-    /// Why the publish or play ended; in notices only.
-    let reason: String?
-    let time: String
-
-    init(_ action: String, _ request: AdmissionRequest, _ pass: AdmissionPass, reason: CloseReason? = nil) {
-        self.action = action
-        self.app = request.address.app
-        self.stream = request.address.name
-        let query = SecretParameters.redactOwn(request.address.query)
-        self.param = query.isEmpty ? "" : "?\(query)"
-        self.ip = request.remote?.ipAddress ?? ""
-        self.session = "\(request.session)"
-        self.client_id = "\(request.session)"
-        self.user = pass.user
-        self.room = pass.room
-        self.verified = pass.isVerified
-        self.reason = reason?.rawValue
-        self.time = Date().formatted(.iso8601)
-    }
-}
-
-/// A hook's answer, in either form.
-private struct HookAnswer {
-    struct Problem: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    private struct Body: Decodable {
-        var code: Int
-        var id: String?
-        var user: String?
-        var message: String?
-    }
-
-    private let body: Body
-
-    /// Throws when the answer has neither form.
-    init(_ answer: OutboundAnswer) throws(Problem) {
-        if (400..<500).contains(answer.status) {
-            self.body = Body(code: answer.status, message: Self.decode(answer.body)?.message)
-            return
-        }
-        guard answer.status == 200 else { throw Problem(description: "it answered HTTP \(answer.status); expected 200") }
-        if let body = Self.decode(answer.body) {
-            self.body = body
-        } else if let text = String(validating: answer.body, as: UTF8.self), let code = Int(text.filter { !$0.isWhitespace }) {
-            // SRS accepts a bare number as well.
-            self.body = Body(code: code)
-        } else {
-            throw Problem(description: "its answer has \(answer.body.count) bytes and is neither {\"code\":…} nor a number")
-        }
-        if let user = self.body.user, !RoomID.isID(user) {
-            throw Problem(description: "the user in its answer is not an id; expected 1 to 64 of A-Z a-z 0-9 _ -")
-        }
-        if let id = self.body.id, !(1...256).contains(id.utf8.count) {
-            throw Problem(description: "the id in its answer has \(id.utf8.count) bytes; expected 1 to 256")
-        }
-    }
-
-    /// Returns nil for another form. The decoder's error would be of no use to a client.
-    private static func decode(_ bytes: [UInt8]) -> Body? {
-        do {
-            return try JSONDecoder().decode(Body.self, from: Data(bytes))
-        } catch {
-            return nil
-        }
-    }
-
-    func verdict(on pass: AdmissionPass) -> Result<AdmissionPass, AdmissionRefusal> {
-        guard self.body.code == 0 else {
-            let said = Self.plain(self.body.message ?? "")
-            return .failure(
-                AdmissionRefusal(reason: .hookDenied, message: "The authorisation hook said no\(said.isEmpty ? "." : ": \(said)")"))
-        }
-        var pass = pass
-        // The hook vouches for the client from here on.
-        pass.isVerified = true
-        if let id = self.body.id {
-            pass.identity = "hook \(id)"
-            pass.rank = 0
-        }
-        if let user = self.body.user {
-            pass.user = user
-            // As with a token's subject: the same user on another connection is the same publisher.
-            if self.body.id == nil { pass.identity = "user \(user)" }
-            pass.rank = 0
-        }
-        return .success(pass)
-    }
-
-    /// Cuts text to one line of at most 200 characters, for the client and the log.
-    private static func plain(_ text: String) -> String {
-        let words = text.unicodeScalars.map { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: " "
-            default: String(scalar)
-            }
-        }.joined().split(separator: " ").joined(separator: " ")
-        return String(words.prefix(200))
     }
 }

@@ -1,11 +1,5 @@
 import Support
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// `keys.json` in the data directory, with the keys that the server made. All calls block; for start-up.
 package struct KeyFile {
     package static let fileName = "keys.json"
@@ -13,22 +7,16 @@ package struct KeyFile {
     private let directory: String
     private var path: String { self.file.path }
 
-    /// The file's contents. An older file lacks keys that later versions added.
-    struct Contents: Codable {
-        var version: Int?
-        var key: String?
-        var jwtKey: String?
-        var webhookKey: String?
-    }
+    private static let names = ["key", "jwtKey", "webhookKey"]
 
-    /// The contents, and the file's path for messages.
+    /// The file's keys by their names, and its path for messages. An older file lacks keys that later versions added.
     struct Stored {
-        let contents: Contents
-        let path: String
+        fileprivate let keys: [String: String]
+        fileprivate let path: String
 
         /// Throws ``KeyFileError`` when the key is absent or too short.
-        func take(_ name: String, _ member: KeyPath<Contents, String?>, least: Int) throws(KeyFileError) -> String {
-            guard let key = self.contents[keyPath: member] else {
+        func take(_ name: String, least: Int) throws(KeyFileError) -> String {
+            guard let key = self.keys[name] else {
                 throw KeyFileError("\(self.path) has no \"\(name)\"; \(KeyFile.advice)")
             }
             guard (least...512).contains(key.utf8.count) else {
@@ -58,19 +46,38 @@ package struct KeyFile {
     /// Nil when there is no file.
     private func read() throws(KeyFileError) -> Stored? {
         guard let bytes = try self.file.read() else { return nil }
-        do {
-            return Stored(contents: try JSONDecoder().decode(Contents.self, from: Data(bytes)), path: self.path)
+        let json: JSONValue
+        do throws(JSONProblem) {
+            json = try JSONParser.parse(JSONParser.unmarked(bytes))
         } catch {
-            // The decoder's own message could quote a key.
-            throw KeyFileError("\(self.path) does not hold keys as JSON; \(Self.advice)")
+            throw self.unreadable(error.description)
         }
+        return try self.stored(json)
+    }
+
+    private func stored(_ json: JSONValue) throws(KeyFileError) -> Stored {
+        guard case .object = json else { throw self.unreadable("it is \(json.kind), expected an object") }
+        var keys: [String: String] = [:]
+        for name in Self.names {
+            switch json[name] {
+            case nil, .null?: break
+            case .string(let key)?: keys[name] = key
+            case let other?: throw self.unreadable("\"\(name)\" is \(other.kind), expected a string")
+            }
+        }
+        return Stored(keys: keys, path: self.path)
+    }
+
+    /// `problem` quotes no key.
+    private func unreadable(_ problem: String) -> KeyFileError {
+        KeyFileError("\(self.path) does not hold keys as JSON: \(problem); \(Self.advice)")
     }
 
     private func make() throws {
-        let contents = Contents(version: 1, key: SecretText.random(), jwtKey: SecretText.random(), webhookKey: SecretText.random())
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        try self.file.make([UInt8](try encoder.encode(contents)) + [0x0A])
+        let keys = Self.names.map { "  \"\($0)\": \(JSONValue.string(SecretText.random()).text)" }
+        // A line for each, for the people who look into it.
+        let text = "{\n  \"version\": 1,\n" + keys.joined(separator: ",\n") + "\n}\n"
+        try self.file.make(Array(text.utf8))
     }
 }
 

@@ -58,10 +58,10 @@ package struct KeyRing: Sendable, Equatable {
         let file = KeyFile(directory: config.data.directory)
         let stored = try file.readOrMake()
         return try KeyRing(
-            key: set.key ?? stored.take("key", \.key, least: Self.leastKeyBytes),
+            key: set.key ?? stored.take("key", least: Self.leastKeyBytes),
             backupKey: set.backupKey, playKey: set.playKey,
-            jwtKey: set.jwtKey ?? stored.take("jwtKey", \.jwtKey, least: Self.leastJWTKeyBytes),
-            webhookKey: config.webhooks.key ?? stored.take("webhookKey", \.webhookKey, least: Self.leastKeyBytes)
+            jwtKey: set.jwtKey ?? stored.take("jwtKey", least: Self.leastJWTKeyBytes),
+            webhookKey: config.webhooks.key ?? stored.take("webhookKey", least: Self.leastKeyBytes)
         ).checked()
     }
 

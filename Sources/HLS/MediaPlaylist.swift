@@ -1,4 +1,5 @@
 import NIOCore
+import Support
 
 /// The kind of a window's media playlist.
 package struct PlaylistKind: Sendable, Hashable {
@@ -131,8 +132,9 @@ extension MediaWindow {
             writer.write("\"\n")
         }
         if let date = segment.programDateTimeMs {
+            // §4.4.4.6: ISO 8601, with the zone and milliseconds.
             writer.write("#EXT-X-PROGRAM-DATE-TIME:")
-            writer.writeDate(millis: date)
+            writer.write(Instant.text(date))
             writer.write("\n")
         }
         guard listsParts else { return }

@@ -62,7 +62,7 @@ struct PlaylistWriter {
         self.writeDigits(millis % 1_000, count: 3)
     }
 
-    mutating func writeDigits(_ number: Int64, count: Int) {
+    private mutating func writeDigits(_ number: Int64, count: Int) {
         var divisor: Int64 = 1
         for _ in 1..<count { divisor *= 10 }
         while divisor > 0 {
@@ -71,52 +71,12 @@ struct PlaylistWriter {
         }
     }
 
-    /// Writes milliseconds since 1970 as `2026-11-21T16:45:42.123Z` (ISO 8601, RFC 8216bis §4.4.4.6).
-    mutating func writeDate(millis: Int64) {
-        let day = CivilDay(daysSince1970: millis / 86_400_000)
-        let time = millis % 86_400_000
-        self.writeDigits(day.year, count: 4)
-        self.write("-")
-        self.writeDigits(day.month, count: 2)
-        self.write("-")
-        self.writeDigits(day.day, count: 2)
-        self.write("T")
-        self.writeDigits(time / 3_600_000, count: 2)
-        self.write(":")
-        self.writeDigits(time / 60_000 % 60, count: 2)
-        self.write(":")
-        self.writeDigits(time / 1_000 % 60, count: 2)
-        self.write(".")
-        self.writeDigits(time % 1_000, count: 3)
-        self.write("Z")
-    }
-
     mutating func writeURI(_ uri: String) {
         self.write(uri)
         self.uriEnds.append(self.buffer.readableBytes)
     }
 
     func finish() -> PlaylistText { PlaylistText(buffer: self.buffer, uriEnds: self.uriEnds) }
-}
-
-/// A day of the Gregorian calendar, 1970 or later.
-struct CivilDay: Equatable {
-    let year: Int64
-    let month: Int64
-    let day: Int64
-
-    /// Counts from 1 March 0000, so that a leap day is the last day of its year; 146,097 days are 400 years.
-    init(daysSince1970: Int64) {
-        let days = max(daysSince1970, 0) + 719_468
-        let era = days / 146_097
-        let dayOfEra = days % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        self.day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        self.month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        self.year = yearOfEra + era * 400 + (self.month <= 2 ? 1 : 0)
-    }
 }
 
 extension UInt8 {

@@ -90,7 +90,7 @@ package final class CertificateStore: Sendable {
         let now = nowMs / 1_000
         return lifetimes.compactMap { lifetime in
             let what = lifetime.isLeaf ? "The TLS certificate in \(path)" : "A certificate of the chain in \(path)"
-            let (begin, end) = (WallClock.text(lifetime.begins * 1_000), WallClock.text(lifetime.ends * 1_000))
+            let (begin, end) = (Instant.text(lifetime.begins * 1_000), Instant.text(lifetime.ends * 1_000))
             if now > lifetime.ends { return "\(what) expired at \(end): clients that check it refuse to connect. Renew it and send SIGHUP" }
             if now < lifetime.begins { return "\(what) is valid only from \(begin): clients that check it refuse to connect until then" }
             let days = (lifetime.ends - now) / 86_400

@@ -37,9 +37,9 @@ extension RoomTransaction {
     func clockLeapt(byMs: Int64, holdMs: Int64, adoptsAt: Int64) throws {
         var data: [JSONValue.Member] = []
         data.add("byMs", byMs)
-        data.add("wallClock", isoText(self.now + byMs))
+        data.add("wallClock", Instant.text(self.now + byMs))
         data.add("holdMs", holdMs)
-        data.add("adoptsAt", isoText(adoptsAt))
+        data.add("adoptsAt", Instant.text(adoptsAt))
         try self.event(.clockLeapt, data)
     }
 

@@ -32,8 +32,8 @@ package actor RoomRegistry {
         case event(RoomEvent)
         /// End the push with this sequence (nil: any push) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
-        /// The room waits for this stream's publisher until then, in milliseconds since 1970. Its viewers' stream continues as long.
-        case waits(StreamPath, untilMs: Int64)
+        /// The room waits for this stream's publisher. Its viewers' stream continues as long.
+        case waits(StreamPath, Room.Wait)
         /// A push counts as live: its first media has arrived. With its `stream.begin` event.
         case streamBegan(StreamPath, roomID: RoomID, slot: Int)
         /// A room's policy has changed.

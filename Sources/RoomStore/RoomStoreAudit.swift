@@ -24,7 +24,7 @@ extension StoreAccess {
         line.status = row.next()
         line.before = row.optional()
         line.after = row.optional()
-        line.via = (row.optional() as String?).flatMap(AuditTool.init(rawValue:))
+        line.via = (row.optional() as String?).map(AuditTool.init(rawValue:))
         return AuditEntry(id: id, at: at, line: line)
     }
 

@@ -60,7 +60,7 @@ extension StoreAccess {
         let id: Int64 = row.next()
         let event = try Self.event(&row)
         let url: String = row.next()
-        let target = WebhookTarget(row: url, format: try row.word())
+        let target = WebhookTarget(row: url, format: WebhookTarget.Format(rawValue: row.next()))
         return OutboxEntry(
             id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
             lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),

@@ -13,6 +13,13 @@ struct StoredPush {
     var endedAt: Int64?
     var end: PushEnd?
     var media: PushMedia
+
+    /// For its events.
+    func details(_ end: PushDetails.End? = nil) -> PushDetails {
+        PushDetails(
+            path: self.path, slot: self.slot, sequence: self.sequence, clientAddress: self.clientAddress, parameters: self.parameters,
+            media: self.media, end: end)
+    }
 }
 
 /// Pushes and bans as rows.

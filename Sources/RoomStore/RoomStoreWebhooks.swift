@@ -6,7 +6,7 @@ extension StoreAccess {
 
     private static func webhook(_ row: inout RowReader) throws -> StoredWebhook {
         let (id, name, url): (Int64, String, String) = (row.next(), row.next(), row.next())
-        let format = try row.word(WebhookTarget.Format.self)
+        let format = WebhookTarget.Format(rawValue: row.next())
         let (kinds, rooms): (String, String) = (row.next(), row.next())
         return StoredWebhook(
             id: id, name: name, url: url, format: format,

@@ -143,8 +143,8 @@ final class RoomTransaction {
     /// Publishes changes of how long viewers' streams continue without their publisher.
     private func notifyWaits(from old: Room, to room: Room) {
         for slot in room.slots {
-            guard let until = room.waits(for: slot), old.slot(slot.path).flatMap(old.waits(for:)) != until else { continue }
-            self.notify(.waits(slot.path, untilMs: until))
+            guard let wait = room.wait(for: slot), old.slot(slot.path).flatMap(old.wait(for:)) != wait else { continue }
+            self.notify(.waits(slot.path, wait))
         }
     }
 
@@ -184,16 +184,12 @@ final class RoomTransaction {
         guard end != .refused || push.mediaAt != nil else { return try self.store.deletePush(push.sequence) }
         try self.store.endPush(push.sequence, end, at: self.now)
         guard let mediaAt = push.mediaAt else { return }
-        var data = self.streamData(of: push, in: room, by: actor)
-        data.add("durationMs", max(0, self.now - mediaAt))
-        data.add("end", end.rawValue)
-        data.add("code", end.code)
-        data.add("subcode", end.subcode)
-        try self.event(.streamEnd, of: &room, data)
+        let details = push.details(PushDetails.End(end, durationMs: max(0, self.now - mediaAt)))
+        try self.event(.streamEnd, of: &room, self.data(of: room, by: actor) + details.members)
     }
 
     func begin(_ push: StoredPush, in room: inout Room, by actor: Actor) throws {
-        try self.event(.streamBegin, of: &room, self.streamData(of: push, in: room, by: actor))
+        try self.event(.streamBegin, of: &room, self.data(of: room, by: actor) + push.details().members)
         self.notify(.streamBegan(push.path, roomID: room.id, slot: push.slot))
     }
 
@@ -261,12 +257,12 @@ final class RoomTransaction {
             data.add("owner", room.owner)
             data.add("deviceUid", room.deviceUid)
         case .roomForbidden:
-            data.add("forbiddenUntil", room.forbiddenUntil.map(isoText))
+            data.add("forbiddenUntil", room.forbiddenUntil.map(Instant.text))
             data.add("forbidReason", room.forbidReason)
         case .roomRenewed:
-            data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(isoText))
+            data.add("renewedUntil", RoomRules.countdownEnd(of: room).map(Instant.text))
             let deadline = RoomRules.deadline(of: room)
-            data.add("expiresAt", deadline.map { isoText($0.at) })
+            data.add("expiresAt", deadline.map { Instant.text($0.at) })
             data.add("expiresReason", deadline?.reason.rawValue)
         case .ownerOffline, .ownerOnline: data.add("owner", room.owner)
         default: break
@@ -279,23 +275,8 @@ final class RoomTransaction {
         data.add("app", slot.app)
         data.add("name", slot.name)
         data.add("slot", slot.number)
-        data.add("forbiddenUntil", slot.forbiddenUntil.map(isoText))
+        data.add("forbiddenUntil", slot.forbiddenUntil.map(Instant.text))
         data.add("forbidReason", slot.forbidReason)
-        return data
-    }
-
-    private func streamData(of push: StoredPush, in room: Room, by actor: Actor) -> [JSONValue.Member] {
-        var data = self.data(of: room, by: actor)
-        data.add("app", push.path.app)
-        data.add("name", push.path.name)
-        data.add("slot", push.slot)
-        data.add("sequence", push.sequence)
-        data.add("clientAddress", push.clientAddress)
-        data.add("parameters", push.parameters)
-        data.add("width", push.media.width)
-        data.add("height", push.media.height)
-        data.add("videoCodec", push.media.videoCodec)
-        data.add("audioCodec", push.media.audioCodec)
         return data
     }
 }

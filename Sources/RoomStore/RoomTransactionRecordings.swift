@@ -54,16 +54,10 @@ extension RoomTransaction {
             try self.store.deleteRecordingOrder(ofTask: task.id)
         }
         if wasStarted {
-            var data: [JSONValue.Member] = []
-            Self.add(task, to: &data)
-            data.add("reason", end.rawValue)
-            data.add("files", try self.store.recordingParts(ofTask: task.id))
-            try self.event(.recordEnded, of: task, data)
+            let files = try self.store.recordingParts(ofTask: task.id)
+            try self.event(.recordEnded, of: task, RecordingDetails(task, end, files: files))
         } else if end.isFailure, try self.store.recordingParts(ofTask: task.id) == 0 {
-            var data: [JSONValue.Member] = []
-            Self.add(task, to: &data)
-            data.add("reason", end.rawValue)
-            try self.event(.recordFailed, of: task, data)
+            try self.event(.recordFailed, of: task, RecordingDetails(task, end))
         }
     }
 
@@ -93,38 +87,16 @@ extension RoomTransaction {
     // MARK: Events
 
     private func event(_ kind: RoomEvent.Kind, of recording: Recording) throws {
-        var data: [JSONValue.Member] = []
-        Self.add(recording.task, to: &data)
-        data.add("recordingId", recording.id)
-        data.add("part", recording.part)
-        data.add("startedAt", isoText(recording.startedAt))
-        data.add("startedMs", recording.startedAt)
-        data.add("endedAt", recording.endedAt.map(isoText))
-        data.add("endedMs", recording.endedAt)
-        data.add("durationMs", recording.durationMs)
-        data.add("bytes", recording.bytes)
-        data.add("videoCodec", recording.media.videoCodec)
-        data.add("audioCodec", recording.media.audioCodec)
-        data.add("width", recording.media.width)
-        data.add("height", recording.media.height)
-        data.add("reason", recording.reason?.rawValue)
-        try self.event(kind, of: recording.task, data)
-    }
-
-    private static func add(_ task: RecordingTask, to data: inout [JSONValue.Member]) {
-        data.add("app", task.path.app)
-        data.add("name", task.path.name)
-        data.add("slot", task.slot)
-        data.add("taskId", task.id)
+        try self.event(kind, of: recording.task, RecordingDetails(recording))
     }
 
     /// Adds the event to the task's room if that still exists.
-    private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ data: [JSONValue.Member]) throws {
+    private func event(_ kind: RoomEvent.Kind, of task: RecordingTask, _ details: RecordingDetails) throws {
         guard let id = task.roomID, var room = try self.store.room(id.rawValue) else {
-            return try self.event(kind, of: task.path, data)
+            return try self.event(kind, of: task.path, details.members)
         }
         let old = room
-        try self.event(kind, of: &room, data)
+        try self.event(kind, of: &room, details.members)
         try self.save(from: old, to: room)
     }
 }

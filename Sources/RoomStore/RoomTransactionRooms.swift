@@ -52,7 +52,7 @@ extension RoomTransaction {
     static func checkBan(until: Int64, reason: String, now: Int64) throws(FieldError) {
         guard until > now, until <= now.later(by: StreamBan.longestMs) else {
             throw FieldError(
-                "forbiddenUntil", isoText(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
+                "forbiddenUntil", Instant.text(until), "expected a time from now to \(StreamBan.longestMs / 86_400_000) days ahead")
         }
         guard reason.unicodeScalars.count <= StreamBan.longestReason, RoomLimits.isPlain(reason) else {
             throw FieldError(

@@ -1,20 +1,10 @@
 import Rooms
-import Support
 
 extension RoomTransaction {
     /// Records a picture that is in its file. Returns the pictures dropped for it.
     func snapshotTaken(_ snapshot: SnapshotRecord, _ bounds: SnapshotBounds) throws -> [SnapshotRecord] {
         try self.store.insert(snapshot)
-        var data: [JSONValue.Member] = []
-        data.add("app", snapshot.path.app)
-        data.add("name", snapshot.path.name)
-        data.add("slot", snapshot.slot)
-        data.add("snapshotId", snapshot.id)
-        data.add("takenAt", isoText(snapshot.takenAt))
-        data.add("takenMs", snapshot.takenAt)
-        data.add("bytes", snapshot.bytes)
-        data.add("width", snapshot.width)
-        data.add("height", snapshot.height)
+        let data = SnapshotDetails(snapshot).members
         if var room = try self.store.room(snapshot.roomID.rawValue) {
             let old = room
             try self.event(.snapshotTaken, of: &room, data)

@@ -185,7 +185,7 @@ extension RoomTransaction {
         data.add("by", actor.name)
         data.add("app", path.app)
         data.add("name", path.name)
-        data.add("forbiddenUntil", until.map(isoText))
+        data.add("forbiddenUntil", until.map(Instant.text))
         data.add("forbidReason", reason)
         return data
     }

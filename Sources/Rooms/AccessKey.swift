@@ -41,6 +41,6 @@ extension AuditChange {
         self.object = "key/\(new.id)"
         self.add("name", from: old.map { .string($0.name) }, to: .string(new.name))
         self.add("role", from: old.map { .string($0.role.rawValue) }, to: .string(new.role.rawValue))
-        self.add("revokedAt", from: old?.revokedAt.map { .string(isoText($0)) }, to: new.revokedAt.map { .string(isoText($0)) })
+        self.add("revokedAt", from: old?.revokedAt.map { .string(Instant.text($0)) }, to: new.revokedAt.map { .string(Instant.text($0)) })
     }
 }

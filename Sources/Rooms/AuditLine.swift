@@ -49,15 +49,17 @@ package struct AuditLine: Sendable, Equatable {
 }
 
 /// With which tool somebody acts, as far as a request tells: the command names itself in User-Agent, so that a program may claim to be it.
-package enum AuditTool: String, Sendable, CaseIterable {
+/// The name as it is stored. A service that speaks another vendor's API adds its own.
+package struct AuditTool: RawRepresentable, Sendable, Hashable {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+
     /// A program that calls the API.
-    case api
+    package static let api = AuditTool(rawValue: "api")
     /// The command `earshot`, by the API or in the data directory.
-    case cli
+    package static let cli = AuditTool(rawValue: "cli")
     /// A browser that is logged in to the console.
-    case console
-    /// A back end that calls the cloud's API.
-    case tencent
+    package static let console = AuditTool(rawValue: "console")
 
     /// The User-Agent of the command.
     package static let commandAgent = "earshot"
@@ -142,12 +144,13 @@ extension AuditChange {
         ("state", { .string($0.state.rawValue) }), ("title", { $0.title.isEmpty ? nil : .string($0.title) }),
         ("owner", { $0.owner.map(JSONValue.string) }), ("deviceUid", { $0.deviceUid.map(JSONValue.string) }),
         ("isPublic", { .bool($0.isPublic) }), ("custom", { $0.custom == "{}" ? nil : .string($0.custom) }),
-        ("forbiddenUntil", { $0.forbiddenUntil.map { .string(isoText($0)) } }), ("forbidReason", { $0.forbidReason.map(JSONValue.string) }),
-        ("expiresAt", { RoomRules.nextDeadline(of: $0).map { .string(isoText($0)) } }),
+        ("forbiddenUntil", { $0.forbiddenUntil.map { .string(Instant.text($0)) } }),
+        ("forbidReason", { $0.forbidReason.map(JSONValue.string) }),
+        ("expiresAt", { RoomRules.nextDeadline(of: $0).map { .string(Instant.text($0)) } }),
     ]
 
     package mutating func ban(from old: StreamBan?, to new: StreamBan?) {
-        self.add("forbiddenUntil", from: old.map { .string(isoText($0.resumeAt)) }, to: new.map { .string(isoText($0.resumeAt)) })
+        self.add("forbiddenUntil", from: old.map { .string(Instant.text($0.resumeAt)) }, to: new.map { .string(Instant.text($0.resumeAt)) })
         self.add("forbidReason", from: old.map { .string($0.reason) }, to: new.map { .string($0.reason) })
     }
 
@@ -159,7 +162,7 @@ extension AuditChange {
         func shown(_ list: [String]?) -> JSONValue? { list.flatMap { $0.isEmpty ? nil : .array($0.map(JSONValue.string)) } }
         self.add("apps", from: shown(old?.scope.apps), to: shown(new.scope.apps))
         self.add("rooms", from: shown(old?.scope.rooms), to: shown(new.scope.rooms))
-        self.add("revokedAt", from: old?.revokedAt.map { .string(isoText($0)) }, to: new.revokedAt.map { .string(isoText($0)) })
+        self.add("revokedAt", from: old?.revokedAt.map { .string(Instant.text($0)) }, to: new.revokedAt.map { .string(Instant.text($0)) })
     }
 
     package mutating func talk(from old: TalkSettings, to new: TalkSettings) {
@@ -176,7 +179,8 @@ extension AuditChange {
         self.add("muted", from: .bool(old.isMuted), to: .bool(new.isMuted))
         self.add("gainDb", from: .number(old.gainDB), to: .number(new.gainDB))
         self.add(
-            "forbiddenUntil", from: old.bannedUntilMs.map { .string(isoText($0)) }, to: new.bannedUntilMs.map { .string(isoText($0)) })
+            "forbiddenUntil", from: old.bannedUntilMs.map { .string(Instant.text($0)) },
+            to: new.bannedUntilMs.map { .string(Instant.text($0)) })
     }
 }
 

@@ -2,11 +2,14 @@ import Crypto
 
 /// A webhook target, of the settings or of the API, and the format of its notices.
 package struct WebhookTarget: Sendable, Equatable {
-    package enum Format: String, Sendable, CaseIterable {
+    /// The name of the shape of a target's notices, as it is stored. Whoever sends notices knows the shapes: see
+    /// `WebhookTarget.Format.known` in Notifications.
+    package struct Format: RawRepresentable, Sendable, Hashable {
+        package let rawValue: String
+        package init(rawValue: String) { self.rawValue = rawValue }
+
         /// Event, numbered and signed with HMAC-SHA256.
-        case earshot
-        /// The shape of a cloud live service's callbacks.
-        case tencent
+        package static let earshot = Format(rawValue: "earshot")
     }
     package let url: String
     package let format: Format

@@ -1,3 +1,5 @@
+package import Support
+
 /// A change of a relay task's link. A value.
 package struct RelayChange: Sendable, Equatable {
     package enum Kind: Sendable, Equatable { case started, connected, interrupted, stopped }
@@ -24,5 +26,27 @@ package struct RelayChange: Sendable, Equatable {
         self.kind = kind
         self.reason = reason
         self.error = error
+    }
+    init(_ kind: Kind, _ data: EventFields) throws(EventDataError) {
+        let direction = try data.text("direction")
+        self.init(
+            task: try data.number("taskId"),
+            // Links that only another version knows are shown like pushes: the stream is here, the target there.
+            direction: RelayTask.Direction(rawValue: direction) ?? .push, path: try data.path(), target: try data.text("target"),
+            kind: kind,
+            reason: try data.optionalText("reason"), error: try data.optionalText("error"))
+    }
+
+    /// The data of its event; the kind is the event's.
+    package var members: [JSONValue.Member] {
+        var data: [JSONValue.Member] = []
+        data.add("app", self.path.app)
+        data.add("name", self.path.name)
+        data.add("taskId", self.task)
+        data.add("direction", self.direction.rawValue)
+        data.add("target", self.target)
+        data.add("reason", self.reason)
+        data.add("error", self.error)
+        return data
     }
 }

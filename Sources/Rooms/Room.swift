@@ -172,12 +172,19 @@ package struct Room: Sendable, Equatable {
         (1...max(1, count)).map { Slot(number: $0, app: app, name: $0 == 1 ? id.rawValue : "\(id.rawValue)-\($0)") }
     }
 
-    /// How long the slot's viewers stay if its publisher does not return; nil if it is not away.
-    package func waits(for slot: Slot) -> Int64? {
+    /// The wait for a slot's publisher.
+    package struct Wait: Sendable, Equatable {
+        /// When the slot's viewers leave if the publisher has not returned, in milliseconds since 1970.
+        package let untilMs: Int64
+        /// Whether the room ends then, which removes its viewers. Otherwise other slots keep it live.
+        package let endsRoom: Bool
+    }
+
+    /// The wait for the slot's publisher; nil if it is not away.
+    package func wait(for slot: Slot) -> Wait? {
         switch self.state {
-        // The room's end removes the viewers.
-        case .interrupted: self.interruptionEnds?.later(by: RoomPolicy.relayFallbackMs)
-        case .live: slot.isActive ? nil : slot.awayUntil
+        case .interrupted: self.interruptionEnds.map { Wait(untilMs: $0, endsRoom: true) }
+        case .live: slot.isActive ? nil : slot.awayUntil.map { Wait(untilMs: $0, endsRoom: false) }
         case .created, .forbidden, .expired, .closed: nil
         }
     }

@@ -34,14 +34,6 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
         case never
     }
 
-    /// How long after a room's deadline the relay acts by itself, in milliseconds. It then ends a silent publisher, or the viewers of one
-    /// that is gone, but only if the room has not done so.
-    ///
-    /// Room and relay have timers of their own for the same deadline, and the room's end has to be stored first. Without this allowance
-    /// the relay would often be quicker: viewers would lose a room that is renewed at the last moment, and clients would get the relay's
-    /// reason in place of the room's.
-    package static let relayFallbackMs: Int64 = 2_000
-
     package init() {}
 
     /// One setting of the policy: its name in API and configuration, and the values it may have.

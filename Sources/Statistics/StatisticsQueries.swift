@@ -1,5 +1,4 @@
 package import Delivery
-import GRDB
 import Relay
 package import Rooms
 import Support
@@ -61,21 +60,18 @@ extension StatisticsStore {
 
     /// The end of the time for which there are rows of ten minutes only; nil if there is none.
     package func coarseUntilMs() async throws(Unreadable) -> Int64? {
-        try await self.read { db in try Int64.fetchOne(db, sql: "SELECT max(at) + 600000 FROM tens") }
+        try await self.read { db in try db.number("SELECT max(at) + 600000 FROM tens") }
     }
 
     /// One point for each step in which there was anything, oldest first.
     package func series(_ subject: FigureKey.Subject, _ window: StatisticsWindow) async throws(Unreadable) -> [StatisticsPoint] {
         let text = subject.text
         return try await self.read { db in
-            let part = "SELECT * FROM %@ WHERE subject = :subject AND at >= :from AND at < :to"
+            let part = "SELECT * FROM %@ WHERE subject = ?1 AND at >= ?2 AND at < ?3"
             let sql = """
-                SELECT at / :step * :step AS start, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY start ORDER BY start
+                SELECT at / ?4 * ?4 AS start, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY start ORDER BY start
                 """
-            let arguments: StatementArguments = [
-                "subject": text, "from": window.fromMs, "to": window.toMs, "step": window.stepMs,
-            ]
-            return try Row.fetchAll(db, sql: sql, arguments: arguments).map {
+            return try db.rows(sql, [text, window.fromMs, window.toMs, window.stepMs]).map {
                 StatisticsPoint(atMs: $0["start"], figures: Self.figures($0))
             }
         }
@@ -85,9 +81,9 @@ extension StatisticsStore {
     package func connections(_ window: StatisticsWindow) async throws(Unreadable) -> [SubjectFigures] {
         let words = SessionSnapshot.Transport.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         return try await self.read { db in
-            let part = "SELECT * FROM %@ WHERE subject IN (\(words)) AND at >= :from AND at < :to"
+            let part = "SELECT * FROM %@ WHERE subject IN (\(words)) AND at >= ?1 AND at < ?2"
             let sql = "SELECT subject, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY subject ORDER BY subject"
-            return try Row.fetchAll(db, sql: sql, arguments: ["from": window.fromMs, "to": window.toMs]).map {
+            return try db.rows(sql, [window.fromMs, window.toMs]).map {
                 SubjectFigures(subject: $0["subject"], figures: Self.figures($0))
             }
         }
@@ -109,10 +105,10 @@ extension StatisticsStore {
         return try await self.read { db in
             let part = "SELECT * FROM %@ WHERE at >= ? AND at < ? AND instr(subject, '/') > 0 AND \(condition)"
             let all = "SELECT subject, \(StatisticsSchema.sums) FROM (\(Self.both(part))) GROUP BY subject"
-            let bounds = StatementArguments([window.fromMs, window.toMs]) + StatementArguments(names)
-            let total = try Int.fetchOne(db, sql: "SELECT count(*) FROM (\(all))", arguments: bounds + bounds) ?? 0
+            let bounds: [(any StatisticsConvertible)?] = [window.fromMs, window.toMs] + names
+            let total = Int(try db.number("SELECT count(*) FROM (\(all))", StatisticsArguments(bounds + bounds)) ?? 0)
             let sql = "\(all) ORDER BY \(column) DESC, subject LIMIT ? OFFSET ?"
-            let list = try Row.fetchAll(db, sql: sql, arguments: bounds + bounds + [limit, offset]).map {
+            let list = try db.rows(sql, StatisticsArguments(bounds + bounds + [limit, offset])).map {
                 SubjectFigures(subject: $0["subject"], figures: Self.figures($0))
             }
             return (total, list)
@@ -152,21 +148,21 @@ extension StatisticsStore {
         }
     }
 
-    private static func rows(_ table: String, _ filter: FinishedFilter, _ db: Database) throws -> [Row] {
-        let conditions: [(String, (any DatabaseValueConvertible)?)] = [
+    private static func rows(_ table: String, _ filter: FinishedFilter, _ db: StatisticsConnection) throws -> [StatisticsRow] {
+        let conditions: [(String, (any StatisticsConvertible)?)] = [
             ("stream = ?", filter.stream), ("room = ?", filter.room), (#""user" = ?"#, filter.user), ("reason = ?", filter.reason),
             ("ended >= ?", filter.fromMs), ("ended < ?", filter.toMs), ("id < ?", filter.before),
         ]
         let given = conditions.filter { $0.1 != nil }
         let (scope, names) = Self.condition(filter.scope, on: "stream")
         let condition = (given.map(\.0) + [scope]).joined(separator: " AND ")
-        return try Row.fetchAll(
-            db, sql: "SELECT * FROM \(table) WHERE \(condition) ORDER BY id DESC LIMIT ?",
-            arguments: StatementArguments(given.map(\.1)) + StatementArguments(names) + [filter.limit])
+        return try db.rows(
+            "SELECT * FROM \(table) WHERE \(condition) ORDER BY id DESC LIMIT ?",
+            StatisticsArguments(given.map(\.1) + names + [filter.limit]))
     }
 
     /// Whether a stream, "app/name", is of the scope; with the arguments for it.
-    private static func condition(_ scope: TokenScope, on column: String) -> (sql: String, arguments: [String]) {
+    private static func condition(_ scope: TokenScope, on column: String) -> (sql: String, arguments: [(any StatisticsConvertible)?]) {
         let app = scope.apps.map { _ in "instr(\(column), ? || '/') = 1" }.joined(separator: " OR ")
         // The first "/" ends the app.
         let name = scope.rooms.map { _ in "instr(\(column), '/' || ?) = instr(\(column), '/')" }.joined(separator: " OR ")
@@ -179,7 +175,7 @@ extension StatisticsStore {
             .joined(separator: " UNION ALL ")
     }
 
-    private static func figures(_ row: Row) -> Figures {
+    private static func figures(_ row: StatisticsRow) -> Figures {
         var arrival = StreamHistory.Sum()
         arrival.seconds = row["live_seconds"]
         arrival.framesPerSecond = row["fps"]

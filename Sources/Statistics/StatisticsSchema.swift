@@ -1,5 +1,3 @@
-import GRDB
-
 /// The tables of stats.db.
 enum StatisticsSchema {
     /// Marks the file as ours: "ESst".
@@ -20,36 +18,36 @@ enum StatisticsSchema {
     }
 
     /// Makes the tables in an empty database; throws ``Refusal`` for one that is not ours.
-    static func prepare(_ db: Database) throws {
-        let id = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-        let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    static func prepare(_ db: StatisticsConnection) throws {
+        let id = Int(try db.number("PRAGMA application_id") ?? 0)
+        let version = Int(try db.number("PRAGMA user_version") ?? 0)
         if id == Self.applicationID {
             guard version <= Self.version else { throw Refusal.newer(version) }
-            if version < 2 { try db.execute(sql: Self.arrivals("minutes") + Self.arrivals("tens") + "PRAGMA user_version = 2;") }
+            if version < 2 { try db.runScript(Self.arrivals("minutes") + Self.arrivals("tens") + "PRAGMA user_version = 2;") }
             return
         }
-        guard id == 0, version == 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") == 0 else { throw Refusal.foreign }
-        try db.execute(
-            sql: """
-                \(Self.figures("minutes"))
-                \(Self.figures("tens"))
-                \(Self.arrivals("minutes"))
-                \(Self.arrivals("tens"))
-                CREATE TABLE plays (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
-                    address TEXT NOT NULL, transport TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
-                    bytes INTEGER NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL, behind_ms INTEGER NOT NULL
-                ) STRICT;
-                CREATE INDEX plays_stream ON plays(stream, id);
-                CREATE TABLE pushes (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
-                    address TEXT NOT NULL, source TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
-                    bytes INTEGER NOT NULL, reason TEXT NOT NULL, video TEXT, audio TEXT, width INTEGER, height INTEGER
-                ) STRICT;
-                CREATE INDEX pushes_stream ON pushes(stream, id);
-                PRAGMA application_id = \(Self.applicationID);
-                PRAGMA user_version = \(Self.version);
-                """)
+        guard id == 0, version == 0, try db.number("SELECT count(*) FROM sqlite_master") == 0 else { throw Refusal.foreign }
+        try db.runScript(
+            """
+            \(Self.figures("minutes"))
+            \(Self.figures("tens"))
+            \(Self.arrivals("minutes"))
+            \(Self.arrivals("tens"))
+            CREATE TABLE plays (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
+                address TEXT NOT NULL, transport TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
+                bytes INTEGER NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL, behind_ms INTEGER NOT NULL
+            ) STRICT;
+            CREATE INDEX plays_stream ON plays(stream, id);
+            CREATE TABLE pushes (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
+                address TEXT NOT NULL, source TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
+                bytes INTEGER NOT NULL, reason TEXT NOT NULL, video TEXT, audio TEXT, width INTEGER, height INTEGER
+            ) STRICT;
+            CREATE INDEX pushes_stream ON pushes(stream, id);
+            PRAGMA application_id = \(Self.applicationID);
+            PRAGMA user_version = \(Self.version);
+            """)
     }
 
     /// A table of figures: by subject for series, and by time for lists and deletion.

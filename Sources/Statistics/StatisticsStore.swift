@@ -1,4 +1,3 @@
-import GRDB
 package import Logging
 import RoomStore
 import Synchronization
@@ -21,7 +20,7 @@ package actor StatisticsStore {
     package nonisolated let path: String
     let settings: StatisticsSettings
     private let log: Logger
-    private var pool: DatabasePool?
+    private var file: StatisticsFile?
     private var isClosed = false
     /// When rows were last rolled up and deleted, by the time of day.
     private var housekeptMs: Int64 = .min
@@ -54,17 +53,17 @@ package actor StatisticsStore {
     }
 
     /// The open file; opens it if it is not. Nil while that is impossible.
-    private func opened() -> DatabasePool? {
+    private func opened() -> StatisticsFile? {
         if self.isClosed { return nil }
-        if let pool = self.pool {
-            if FileManager.default.fileExists(atPath: self.path) { return pool }
+        if let file = self.file {
+            if FileManager.default.fileExists(atPath: self.path) { return file }
             self.log.warning("The statistics' file was removed; a new one is made", metadata: ["file": "\(self.path)"])
-            self.closePool()
+            self.closeFile()
         }
         do {
             return try self.make()
         } catch {
-            guard Self.isDamage(error) else {
+            guard StatisticsFile.isDamage(error) else {
                 self.pause(error)
                 return nil
             }
@@ -76,56 +75,27 @@ package actor StatisticsStore {
         }
     }
 
-    private func make() throws -> DatabasePool {
+    private func make() throws -> StatisticsFile {
         if !FileManager.default.fileExists(atPath: self.path) {
             // SQLite gives its other files the permissions of this one.
             _ = FileManager.default.createFile(atPath: self.path, contents: nil, attributes: [.posixPermissions: 0o600])
         }
-        var configuration = Configuration()
-        configuration.label = "earshot.statistics"
-        configuration.maximumReaderCount = 2
-        configuration.busyMode = .timeout(1)
-        configuration.prepareDatabase { db in
-            // A power cut may take the last batches, but does not damage the file.
-            try db.execute(sql: "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4000")
-        }
-        let pool = try DatabasePool(path: self.path, configuration: configuration)
-        try pool.writeWithoutTransaction { db in
-            try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
-            try db.inTransaction(.immediate) {
-                try StatisticsSchema.prepare(db)
-                return .commit
-            }
-            let size = try FileManager.default.attributesOfItem(atPath: self.path)[.size] as? UInt64 ?? 0
-            guard size <= Self.quickCheckBytes, let found = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), found != "ok" else {
-                return
-            }
-            throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: found.split(separator: "\n").joined(separator: " "))
-        }
-        self.pool = pool
-        return pool
+        let file = try StatisticsFile(path: self.path) { try StatisticsSchema.prepare($0) }
+        let size = try FileManager.default.attributesOfItem(atPath: self.path)[.size] as? UInt64 ?? 0
+        if size <= Self.quickCheckBytes { try file.check() }
+        self.file = file
+        return file
     }
 
-    private static func isDamage(_ error: any Error) -> Bool {
-        guard let code = (error as? DatabaseError)?.resultCode else { return false }
-        return code == .SQLITE_CORRUPT || code == .SQLITE_NOTADB
-    }
-
-    /// Leaves out the statement and its values.
-    private static func describe(_ error: any Error) -> String {
-        guard let error = error as? DatabaseError else { return "\(error)" }
-        return "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
-    }
-
-    private func closePool() {
+    private func closeFile() {
         // Nothing is lost by a failure: the next connection reads the log.
-        try? self.pool?.close()
-        self.pool = nil
+        try? self.file?.close()
+        self.file = nil
     }
 
     /// Renames the damaged file, in place of an earlier one, so that damage after damage does not fill the disk.
     private func moveAside(_ error: any Error) {
-        self.closePool()
+        self.closeFile()
         let aside = self.path + ".damaged"
         for ending in ["", "-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: aside + ending)
@@ -133,12 +103,12 @@ package actor StatisticsStore {
         }
         self.log.error(
             "The statistics were damaged: the file was moved aside, and they begin anew",
-            metadata: ["movedTo": "\(aside)", "problem": "\(Self.describe(error))"])
+            metadata: ["movedTo": "\(aside)", "problem": "\(StatisticsFile.describe(error))"])
     }
 
     // MARK: Pausing
 
-    private func pause(_ error: any Error) { self.pause(Self.describe(error)) }
+    private func pause(_ error: any Error) { self.pause(StatisticsFile.describe(error)) }
 
     private func pause(_ problem: String) {
         let isNews = self.trouble.withLock { trouble in
@@ -170,14 +140,14 @@ package actor StatisticsStore {
         }
         // Once more after damage, into a new file.
         for _ in 0..<2 {
-            guard let pool = self.opened() else { return false }
+            guard let file = self.opened() else { return false }
             do {
-                if !rows.isEmpty { try pool.write { db in try Self.insert(rows, into: db) } }
+                if !rows.isEmpty { try file.write { db in try Self.insert(rows, into: db) } }
                 self.resume()
                 self.housekeep(nowMs: nowMs)
                 return true
             } catch {
-                guard Self.isDamage(error) else {
+                guard StatisticsFile.isDamage(error) else {
                     self.pause(error)
                     return false
                 }
@@ -189,26 +159,26 @@ package actor StatisticsStore {
 
     /// Once a minute.
     private func housekeep(nowMs: Int64) {
-        guard let pool = self.pool, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
+        guard let file = self.file, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
         self.housekeptMs = nowMs
         do {
-            let surplus = try pool.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
+            let surplus = try file.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
             self.surplus.add(UInt64(surplus), ordering: .relaxed)
         } catch {
             // Rows stay longer; damage shows at the next write.
-            self.log.warning("Old statistics could not be deleted", metadata: ["problem": "\(Self.describe(error))"])
+            self.log.warning("Old statistics could not be deleted", metadata: ["problem": "\(StatisticsFile.describe(error))"])
         }
     }
 
     /// Limits the file's size, in pages of 4 KiB: for tests of full disks.
     func limitPages(_ pages: Int) throws {
-        try self.opened()?.writeWithoutTransaction { db in _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = \(pages)") }
+        try self.opened()?.limitPages(pages)
     }
 
     /// Closes the file; later writes fail.
     package func close() {
         self.isClosed = true
-        self.closePool()
+        self.closeFile()
     }
 
     // MARK: Reading
@@ -219,14 +189,16 @@ package actor StatisticsStore {
     }
 
     /// Reads what is written, on a reader's own queue.
-    nonisolated func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws(Unreadable) -> Value {
-        guard let pool = await self.openedForReading() else { throw Unreadable(description: self.problem ?? "the server is shutting down") }
+    nonisolated func read<Value: Sendable>(
+        _ body: @escaping @Sendable (StatisticsConnection) throws -> Value
+    ) async throws(Unreadable) -> Value {
+        guard let file = await self.openedForReading() else { throw Unreadable(description: self.problem ?? "the server is shutting down") }
         do {
-            return try await pool.read(body)
+            return try await file.read(body)
         } catch {
-            throw Unreadable(description: Self.describe(error))
+            throw Unreadable(description: StatisticsFile.describe(error))
         }
     }
 
-    private func openedForReading() -> DatabasePool? { self.opened() }
+    private func openedForReading() -> StatisticsFile? { self.opened() }
 }

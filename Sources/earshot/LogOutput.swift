@@ -97,7 +97,7 @@ struct LineLogHandler: LogHandler {
     private static func line(
         _ format: ServerConfig.Log.Format, _ level: Logger.Level, _ message: String, _ pairs: [(String, String)]
     ) -> String {
-        let time = WallClock.text(WallClock.ms)
+        let time = Support.Instant.text(WallClock.ms)
         switch format {
         case .text:
             let fields = pairs.map { key, value in "\(key)=\(Self.quoteIfNeeded(value))" }.joined(separator: " ")

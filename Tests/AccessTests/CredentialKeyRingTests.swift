@@ -92,6 +92,11 @@ import Testing
         (#"{"key":"long enough","jwtKey":"0123456789012345678901234567890","webhookKey":"long enough"}"#, "\"jwtKey\" in"),
         (#"{"key":"long enough","jwtKey":"01234567890123456789012345678901"}"#, "has no \"webhookKey\""),
         (String(repeating: "x", count: 70_000), "70000 bytes"),
+        // What is wrong, and where.
+        ("", "line 1, column 1: the text ends where a value should be"), ("[]", "it is an array, expected an object"),
+        (#"{"key": 5}"#, "\"key\" is a number, expected a string"),
+        ("{\n\"key\":\"k\",\n}", "line 3, column 1: a comma with nothing after it"),
+        (#"{"key":"long enough","key":"long enough"}"#, "line 1, column 22: the name \"key\" occurs twice"),
     ])
     func aFileThatHoldsNoKeysIsNamed(_ contents: String, _ words: String) throws {
         try withTemporaryFolder { folder in
@@ -104,6 +109,47 @@ import Testing
             #expect(error.description.contains("backup"))
             // The file may be all that is left of the keys.
             #expect(FileManager.default.contents(atPath: path) == Data(contents.utf8))
+        }
+    }
+
+    /// As earlier versions wrote it, and as an editor may have saved it.
+    @Test(arguments: ["", "\u{FEFF}"]) func anEarlierVersionsFileIsRead(_ mark: String) throws {
+        try withTemporaryFolder { folder in
+            let key = String(repeating: "k", count: 32)
+            let contents = """
+                \(mark){
+                  "jwtKey" : "\(key)1",
+                  "key" : "\(key)2",
+                  "more" : [null],
+                  "version" : 1,
+                  "webhookKey" : "\(key)3"
+                }
+
+                """
+            try FileManager.default.createDirectory(atPath: "\(folder)/data", withIntermediateDirectories: true)
+            let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+            let path = "\(folder)/data/keys.json"
+            #expect(FileManager.default.createFile(atPath: path, contents: Data(contents.utf8), attributes: attributes))
+            let ring = try KeyRing.load(config: self.config(folder))
+            #expect([ring.jwtKey, ring.key, ring.webhookKey] == ["\(key)1", "\(key)2", "\(key)3"])
+        }
+    }
+
+    /// Earlier versions read what this one makes: an object of texts and the version.
+    @Test func theFileThatIsMade() throws {
+        try withTemporaryFolder { folder in
+            let ring = try KeyRing.load(config: self.config(folder))
+            let text = try String(contentsOfFile: "\(folder)/data/keys.json", encoding: .utf8)
+            #expect(
+                text == """
+                    {
+                      "version": 1,
+                      "key": "\(ring.key)",
+                      "jwtKey": "\(ring.jwtKey)",
+                      "webhookKey": "\(ring.webhookKey)"
+                    }
+
+                    """)
         }
     }
 

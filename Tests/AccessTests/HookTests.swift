@@ -102,7 +102,8 @@ import Testing
         (200, #"{"Code":0}"#, .hookUnavailable), (200, #"{"code":0"#, .hookUnavailable), (200, "<html>0</html>", .hookUnavailable),
         (200, #"{"code":99999999999999999999}"#, .hookUnavailable), (200, #"{"code":0,"user":"a b"}"#, .hookUnavailable),
         (200, #"{"code":0,"id":""}"#, .hookUnavailable), (200, #"{"code":0,"id":5}"#, .hookUnavailable),
-        (200, "\u{FEFF}x", .hookUnavailable),
+        (200, "\u{FEFF}x", .hookUnavailable), (200, "\u{FEFF}{\"code\":0}", nil), (200, #"{"code":0.0,"id":null,"user":null}"#, nil),
+        (200, #"{"code":0.5}"#, .hookUnavailable), (200, #"{"code":0,"code":1}"#, .hookUnavailable),
     ])
     func answers(_ status: Int, _ body: String, _ reason: CloseReason?) async throws {
         try await ScriptedServer.run { _ in
@@ -115,6 +116,40 @@ import Testing
             }
             #expect(server.requests.count == 2)
         }
+    }
+
+    /// What the log says of an answer that could not be read.
+    @Test(arguments: [
+        (200, "OK", "its answer has 2 bytes and is neither {\"code\":…} nor a number: line 1, column 1: no JSON value begins like this"),
+        (200, "{}", "its answer has 2 bytes and is neither {\"code\":…} nor a number: it has no code"),
+        (200, #"{"code":"0"}"#, "its answer has 12 bytes and is neither {\"code\":…} nor a number: its code is not a whole number"),
+        (
+            200, #"{"code":0,"id":5}"#,
+            "its answer has 17 bytes and is neither {\"code\":…} nor a number: its id is a number, expected a string"
+        ),
+        (
+            200, #"{"code":0,}"#,
+            "its answer has 11 bytes and is neither {\"code\":…} nor a number: line 1, column 11: a comma with nothing after it"
+        ),
+        (500, #"{"code":0}"#, "it answered HTTP 500; expected 200"),
+    ])
+    func whatIsWrongWithAnAnswer(_ status: Int, _ body: String, _ problem: String) {
+        #expect(throws: HookAnswer.Problem(description: problem)) {
+            try HookAnswer(OutboundAnswer(status: status, body: Array(body.utf8)))
+        }
+    }
+
+    @Test func theQuestionIsOneLineOfJSON() throws {
+        var pass = Self.pass
+        pass.user = "al\"ice"
+        let request = try Doorkeeper.request("own=1/2", from: "198.51.100.7")
+        let asked = HookQuestion("on_publish", request, pass, atMs: 1_795_255_200_999)
+        #expect(
+            String(decoding: asked.body, as: UTF8.self)
+                == #"{"action":"on_publish","app":"live","client_id":"42","ip":"198.51.100.7","param":"?own=1/2","session":"42","#
+                + #""stream":"test","time":"2026-11-21T10:00:00Z","user":"al\"ice","verified":false}"#)
+        let ended = HookQuestion("on_stop", request, pass, reason: .tooSlow, atMs: 0)
+        #expect(String(decoding: ended.body, as: UTF8.self).contains(#""param":"?own=1/2","reason":"too_slow","session""#))
     }
 
     @Test func aHookMaySayWhoItIs() async throws {

@@ -1,3 +1,4 @@
+import Rooms
 import Support
 import Testing
 
@@ -14,6 +15,14 @@ import Testing
         (.object([.init(name: "a", value: 1)]), "\"{\"\"a\"\":1}\""),
     ]) func cells(_ value: JSONValue, _ cell: String) {
         #expect(CSV.cell(value) == cell)
+    }
+
+    /// A line of another version may name a tool that the document does not.
+    @Test(arguments: [("api", "api"), ("tencent", "tencent"), ("phone", nil), (nil, nil)] as [(String?, String?)])
+    func aToolThatNobodyKnowsIsNone(_ stored: String?, _ shown: String?) {
+        var line = AuditLine("closeRoom")
+        line.via = stored.map(AuditTool.init(rawValue:))
+        #expect(AuditEntry.outputType.write(AuditEntry(id: 1, at: 0, line: line))["via"] == shown.map(JSONValue.string) ?? .null)
     }
 
     /// One noisy address uses up its own share only; many share that of all.

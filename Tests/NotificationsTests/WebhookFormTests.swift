@@ -109,6 +109,18 @@ import Testing
         }
     }
 
+    /// A notice that another version has queued in a format that only it knows.
+    @Test func aFormatOfAnotherVersionIsNamedAsTheProblem() throws {
+        let target = WebhookTarget(url: "http://c.example/", format: WebhookTarget.Format(rawValue: "zeppelin"))
+        let problem = WebhookBodyError(description: "this version does not know the format \"zeppelin\" of the target")
+        #expect(target.takes(.roomLive))
+        #expect(throws: problem) { try WebhookRequest(Self.entry(target: target), sender: Self.sender, atSeconds: 0) }
+        let hook = StoredWebhook(
+            id: 1, name: "c", url: target.url, format: target.format, kinds: [], rooms: [], isPaused: false, secret: "s", createdAt: 0)
+        #expect(throws: problem) { try WebhookRequest(testing: hook, sender: Self.sender, atMs: 0) }
+        #expect(WebhookTarget.Format.known.map(\.rawValue) == ["earshot", "tencent"])
+    }
+
     // MARK: When
 
     @Test func placesAreEachTargetsOwn() {

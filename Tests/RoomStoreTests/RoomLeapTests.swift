@@ -1,5 +1,6 @@
 import Foundation
 import RoomTestSupport
+import Support
 import Testing
 
 @testable import RoomStore
@@ -60,7 +61,7 @@ import Testing
             let data = try fields(event)
             #expect(data["byMs"] == "\(leap)" && data["holdMs"] == "\(Self.holdMs)")
             // A second may pass before the clock is read.
-            let adoptsAt = [0, 1_000].map { isoText(TestRegistry.start + $0 + Self.holdMs) }
+            let adoptsAt = [0, 1_000].map { Instant.text(TestRegistry.start + $0 + Self.holdMs) }
             #expect(adoptsAt.contains(data["adoptsAt"] ?? ""), "\(data)")
             // New events carry the present time.
             try await test.apply(.close, "cam1")

@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import RoomStore
@@ -154,7 +155,7 @@ import Testing
         #expect(RoomRules.deadline(of: room) == RoomDeadline(at: test.now + 45_000, reason: .heartbeatLost))
         #expect(RoomRules.countdownEnd(of: room) == test.now + 900_000)
         let said = try fields(try #require(test.events.last { $0.kind == .roomRenewed }))
-        #expect(said["expiresReason"] == "heartbeatLost" && said["renewedUntil"] == isoText(test.now + 900_000))
+        #expect(said["expiresReason"] == "heartbeatLost" && said["renewedUntil"] == Instant.text(test.now + 900_000))
         room = try await test.apply(.forbid(untilMs: test.now + 1_000, reason: ""), "cam1")
         #expect(RoomRules.deadline(of: room)?.reason == .resumeTime && RoomRules.countdownEnd(of: room) == nil)
         room = try await test.apply(.close, "cam1")

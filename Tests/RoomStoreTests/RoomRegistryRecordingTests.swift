@@ -249,7 +249,7 @@ import Testing
     @Test func bothKindsOfTargetsHear() async throws {
         try await Self.withRegistry({
             $0.webhooks = [
-                WebhookTarget(url: "http://a.example/", format: .earshot), WebhookTarget(url: "http://b.example/", format: .tencent),
+                WebhookTarget(url: "http://a.example/", format: .earshot), WebhookTarget(url: "http://b.example/", format: .vendor),
             ]
             $0.notifies = { $0.format == .earshot || $1 == .recordStarted }
         }) { test in
@@ -258,7 +258,7 @@ import Testing
             test.registry.recordingStarted("a")
             await test.settle()
             let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 10)
-            #expect(notices.filter { $0.target.format == .tencent }.map(\.event.kind) == [.recordStarted])
+            #expect(notices.filter { $0.target.format == .vendor }.map(\.event.kind) == [.recordStarted])
             #expect(notices.filter { $0.target.format == .earshot }.count == 2)
         }
     }

@@ -7,7 +7,7 @@ import Testing
 /// Notices, stored answers, tokens, and the deletion of old history.
 @Suite struct RoomStoreOutboxTests {
     static let earshot = WebhookTarget(url: "http://a/", format: .earshot)
-    static let tencent = WebhookTarget(url: "http://a/", format: .tencent)
+    static let vendor = WebhookTarget(url: "http://a/", format: .vendor)
     static let other = WebhookTarget(url: "http://b/", format: .earshot)
 
     private func due(_ test: TestRegistry, _ target: WebhookTarget) async throws -> [String] {
@@ -17,7 +17,7 @@ import Testing
 
     @Test func aRoomsNoticesGoInOrder() async throws {
         let test = try TestRegistry {
-            $0.webhooks = [Self.earshot, Self.tencent, Self.other]
+            $0.webhooks = [Self.earshot, Self.vendor, Self.other]
             $0.notifies = { $0.format == .earshot || $1 == .streamBegin || $1 == .streamEnd }
         }
         defer { test.remove() }
@@ -28,7 +28,7 @@ import Testing
         await test.settle()
         #expect(try await self.due(test, Self.earshot) == ["cam1 room.created", "cam2 room.created"])
         // This target takes only stream events.
-        #expect(try await self.due(test, Self.tencent) == ["cam1 stream.begin"])
+        #expect(try await self.due(test, Self.vendor) == ["cam1 stream.begin"])
         let first = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.earshot })
         #expect(first.event == test.events[0] && first.attempts == 0 && first.state == .pending)
         // A failure holds up only its own room and target.
@@ -43,16 +43,16 @@ import Testing
         let delivered = try #require(try await test.registry.notices(state: .delivered, room: "cam1", before: nil, limit: 10).first)
         #expect(delivered.id == first.id && delivered.attempts == 2 && delivered.deliveredAt == test.now && delivered.lastStatus == 200)
         // Given up: the next one is sent.
-        let begin = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.tencent })
+        let begin = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.vendor })
         try await test.registry.recordAttempt(begin.id, status: nil, error: "timeout", durationMs: 20_000, retryAt: nil)
-        #expect(try await self.due(test, Self.tencent) == ["cam1 stream.end"])
+        #expect(try await self.due(test, Self.vendor) == ["cam1 stream.end"])
         #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).map(\.id) == [begin.id])
         // An attempt recorded twice counts once.
         try await test.registry.recordAttempt(begin.id, status: 200, error: nil, durationMs: 1, retryAt: nil)
         #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).first?.lastError == "timeout")
         let copy = try #require(try await test.registry.redeliver(begin.id))
         #expect(copy.event == begin.event && copy.state == .pending && copy.id > begin.id && copy.attempts == 0)
-        #expect(try await self.due(test, Self.tencent) == ["cam1 stream.end"])
+        #expect(try await self.due(test, Self.vendor) == ["cam1 stream.end"])
         #expect(try await test.registry.redeliver(.max) == nil)
         let all = try await test.registry.notices(state: nil, room: nil, before: nil, limit: 1_000)
         #expect(all.map(\.id) == all.map(\.id).sorted().reversed())
@@ -66,12 +66,12 @@ import Testing
         func made(_ format: WebhookTarget.Format, _ kinds: [RoomEvent.Kind]) async throws -> WebhookTarget {
             try await test.registry.create(
                 StoredWebhook(
-                    id: 0, name: "\(format)", url: "http://c/", format: format, kinds: kinds, rooms: [], isPaused: false, secret: "s",
+                    id: 0, name: format.rawValue, url: "http://c/", format: format, kinds: kinds, rooms: [], isPaused: false, secret: "s",
                     createdAt: 0)
             ).target
         }
         let some = try await made(.earshot, [.roomCreated, .streamBegin])
-        let vendor = try await made(.tencent, [])
+        let vendor = try await made(.vendor, [])
         try await test.create("cam1")
         _ = try await test.goLive("live/cam1")
         try await test.registry.delete("cam1", by: Actor("t"))
@@ -256,13 +256,5 @@ import Testing
         let event = RoomEvent(id: 1, number: 1, kind: .roomUpdated, roomID: nil, instance: 1, at: 0, data: text.text)
         let data = try fields(event)
         #expect(data["a\""] == "q\"\\\n\t\r\u{1}\u{7F}é💥" && data["n"] == "-9223372036854775808" && data["none"] == nil)
-    }
-
-    @Test(arguments: [
-        (0, "1970-01-01T00:00:00.000Z"), (1_795_255_200_000, "2026-11-21T10:00:00.000Z"), (951_782_400_001, "2000-02-29T00:00:00.001Z"),
-        (-1, "1969-12-31T23:59:59.999Z"), (4_107_542_399_999, "2100-02-28T23:59:59.999Z"), (Int64.max, "9999-12-31T23:59:59.999Z"),
-        (Int64.min, "0000-01-01T00:00:00.000Z"),
-    ]) func instantsAreWritten(_ ms: Int64, _ text: String) {
-        #expect(isoText(ms) == text)
     }
 }

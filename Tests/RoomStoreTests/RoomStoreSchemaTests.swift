@@ -155,6 +155,33 @@ import Testing
         }
     }
 
+    @Test func theStepsAreInTheOrderOfTheirVersions() throws {
+        let names = Migrations.steps.map(\.name)
+        #expect(Set(names).count == names.count && Migrations.all.migrations == names)
+        let versions = try names.map { try #require(Int($0.prefix { $0 != " " })) }
+        #expect(versions == versions.sorted() && versions.last == Migrations.version)
+    }
+
+    /// An empty file, a store of this version, one of a newer, and another program's, with GRDB's table or without.
+    @Test func whoseTablesTheyAre() throws {
+        func facts(_ sql: [String]) throws -> String {
+            let queue = try DatabaseQueue()
+            return try queue.write { db in
+                for statement in sql { try db.execute(sql: statement) }
+                let store = StoreAccess(db)
+                return try "\(Migrations.version(store)) \(Migrations.areForeign(store)) \(Migrations.areNewer(store))"
+            }
+        }
+        let noted = "CREATE TABLE grdb_migrations (identifier TEXT)"
+        func step(_ name: String) -> String { "INSERT INTO grdb_migrations VALUES ('\(name)')" }
+        #expect(try facts([]) == "0 false false")
+        #expect(try facts([noted]) == "0 false false")
+        #expect(try facts([noted, step("1 rooms"), step("13 audit tools"), "CREATE TABLE rooms (id)"]) == "13 false false")
+        #expect(try facts([noted, step("1 rooms"), step("14 more"), "CREATE TABLE rooms (id)"]) == "14 false true")
+        #expect(try facts(["CREATE TABLE notes (id)"]) == "0 true false")
+        #expect(try facts([noted, step("v1"), "INSERT INTO grdb_migrations VALUES (NULL)", "CREATE TABLE notes (id)"]) == "0 true true")
+    }
+
     /// The files as a kill leaves them at each statement of the migration. The next start continues from there and loses nothing.
     @Test(arguments: FormerSchemas.all) func killedInBetween(_ schema: FormerSchemas.Schema) throws {
         let newest = try Self.newest().sorted()

@@ -24,6 +24,19 @@ import Testing
         #expect(work.description == "live/media [7*] [-] room.resumed 3601")
     }
 
+    @Test func viewersWaitForTheirSlotWhileTheRoomIsLiveAndThenForTheRoom() throws {
+        var work = try self.twoLive()
+        func waits() -> [Room.Wait?] { work.room.slots.map(work.room.wait(for:)) }
+        #expect(waits() == [nil, nil])
+        try work.at(11, .pushEnded(slot: 1, sequence: 5, .connectionLost))
+        #expect(waits().map { $0?.untilMs } == [RoomAtWork.at(41), nil] && waits().map { $0?.endsRoom } == [false, nil])
+        // No allowance of others is in it: the room ends at its own time.
+        try work.at(12, .pushEnded(slot: 2, sequence: 6, .clientStopped))
+        #expect(waits().allSatisfy { $0?.untilMs == RoomAtWork.at(41) && $0?.endsRoom == true })
+        try work.push(7, slot: 1, at: 20)
+        #expect(waits()[0] == nil)
+    }
+
     @Test func aWaitThatWasOverLongAgoDoesNotShortenTheInterruption() throws {
         var work = try self.twoLive()
         try work.at(10, .pushEnded(slot: 1, sequence: 5, .connectionLost))

@@ -135,7 +135,7 @@ import Testing
         #expect(test.store.surplusRows == 100, "50 plays and 50 pushes")
         // Three subjects a minute: those minutes that are too many became ten minutes; none is lost.
         let rows = try await test.store.read { db in
-            (try Int.fetchOne(db, sql: "SELECT count(*) FROM minutes") ?? 0, try Int.fetchOne(db, sql: "SELECT count(*) FROM tens") ?? 0)
+            (try db.number("SELECT count(*) FROM minutes") ?? 0, try db.number("SELECT count(*) FROM tens") ?? 0)
         }
         #expect(rows.0 <= 100 && rows.0 > 60 && rows.1 > 0, "\(rows)")
         let total = try await test.series(step: 600_000).reduce(0) { $0 + $1.figures.bytesIn }

@@ -7,7 +7,7 @@ import Hummingbird
 import Listening
 import NIOCore
 import RoomStore
-import Rooms
+package import Rooms
 import ServerConfiguration
 import Support
 import Synchronization
@@ -254,4 +254,9 @@ final class TencentFacade: Sendable {
         case .pushInfo(let app, let page): return try await lists.pushInfo(app: app, page)
         }
     }
+}
+
+extension AuditTool {
+    /// A back end that calls the cloud's API.
+    package static let tencent = AuditTool(rawValue: "tencent")
 }

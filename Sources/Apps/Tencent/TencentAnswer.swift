@@ -30,7 +30,7 @@ package enum TencentAnswer {
     }
 
     /// UTC as `2026-11-21T04:00:00Z`, of milliseconds since 1970.
-    package static func utc(_ ms: Int64) -> String { "\(Instant.text(ms).prefix(19))Z" }
+    package static func utc(_ ms: Int64) -> String { Instant.secondsText(ms) }
 
     /// UTC+8 as `2026-11-21 12:00:00`, as older lists have it.
     package static func beijing(_ ms: Int64) -> String {

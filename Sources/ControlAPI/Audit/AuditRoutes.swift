@@ -1,3 +1,4 @@
+import AppServer
 import HTTPServer
 import HTTPTypes
 import RoomStore
@@ -6,7 +7,7 @@ import Support
 
 extension APIRoute {
     private static let token = Input("token", .sought(length: 1...RoomLimits.tokenNameLength), "Only calls with the token of this name.")
-    private static let via = Input("via", .words(AuditTool.allCases.map(\.rawValue)), "Only calls by this tool.")
+    private static let via = Input("via", .choice(of: AuditTool.known), "Only calls by this tool.")
     private static let operation = Input(
         "operation", .sought(length: 1...64), "Only this operation: an operationId of this document.")
     private static let room = Input("roomId", .id, "Only calls on this room.")
@@ -38,7 +39,7 @@ extension APIRoute {
     private static func auditQuery(_ call: APICall) throws -> AuditQuery {
         var query = AuditQuery()
         query.token = call[Self.token]
-        query.via = call[Self.via].flatMap(AuditTool.init(rawValue:))
+        query.via = call[Self.via]
         query.operation = call[Self.operation]
         query.room = call[Self.room]
         query.stream = call[Self.stream]
@@ -49,6 +50,11 @@ extension APIRoute {
         query.limit = Int(try call.value(Self.limit))
         return query
     }
+}
+
+extension AuditTool {
+    /// In the order of the document. A line may hold another of a later version.
+    static let known: [AuditTool] = [.api, .cli, .console, .tencent]
 }
 
 extension AuditLine {
@@ -88,9 +94,9 @@ extension AuditEntry {
         .field("tokenHash", .nullable(.text), "The beginning of the SHA-256 of a secret that no token has.", \.line.tokenHash),
         .field("address", .text, "The caller's address; empty for the command line in the data directory.", \.line.address),
         .field(
-            "via", .nullable(.words(AuditTool.allCases.map(\.rawValue))),
+            "via", .nullable(.choice(of: AuditTool.known)),
             "The tool: the API, the command earshot (by its User-Agent), the console, the Tencent API; null in lines of former versions."
-        ) { $0.line.via?.rawValue },
+        ) { $0.line.via.flatMap { AuditTool.known.contains($0) ? $0 : nil } },
         .field("requestId", .text, "The request's id, as in X-Request-Id.", \.line.requestID),
         .field("operation", .text, "The operationId.", \.line.operation),
         .field("roomId", .nullable(.text), "The room acted on.", \.line.roomID),

@@ -86,7 +86,7 @@ struct CallbackTargetAnswer: Sendable {
         [
             .field("targetId", .text, "The target's id, as in the log and in callbacks.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
-            .field("format", .choice(), "The format of the bodies.", \.target.format),
+            .field("format", .choice(of: WebhookTarget.Format.known), "The format of the bodies.", \.target.format),
             .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
             .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
             .field("failedAttempts", .count, "Consecutive failed attempts since then.") { $0.failing?.failed ?? 0 },
@@ -122,7 +122,7 @@ extension OutboxEntry {
             .former("id", of: "callbackId", .count, \.id),
             .field("targetId", .text, "The id of the target.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
-            .field("format", .choice(), "The format of the body.", \.target.format),
+            .field("format", .choice(of: WebhookTarget.Format.known), "The format of the body.", \.target.format),
             .field("state", .choice(), "failed: given up after the last attempt.", \.state),
             .field("event", RoomEvent.outputType, "The event that it reports.", \.event),
             .field("attempts", .count, "Attempts so far.", \.attempts),

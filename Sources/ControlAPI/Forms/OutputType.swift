@@ -59,7 +59,12 @@ extension OutputType {
 
     /// A case of an enumeration, as its raw value.
     static func choice() -> OutputType where Value: RawRepresentable<String> & CaseIterable & Sendable {
-        OutputType(.words(Value.allCases.map(\.rawValue))) { .string($0.rawValue) }
+        .choice(of: Array(Value.allCases))
+    }
+
+    /// One of these values, as its raw value.
+    static func choice(of cases: [Value]) -> OutputType where Value: RawRepresentable<String> & Sendable {
+        OutputType(.words(cases.map(\.rawValue))) { .string($0.rawValue) }
     }
 }
 

@@ -27,7 +27,7 @@ struct WebhookAnswer: Sendable {
         .field("targetId", .text, "The target's id in the log and in callbacks.", \.hook.target.id),
         .field("name", .text, "The target's name.", \.hook.name),
         .field("url", .text, "The target's scheme, host and port.", \.hook.target.origin),
-        .field("format", .choice(), "The format of the bodies.", \.hook.format),
+        .field("format", .choice(of: WebhookTarget.Format.known), "The format of the bodies.", \.hook.format),
         .field("kinds", .list(.text), "The kinds of events that it gets; empty: all.") { $0.hook.kinds.map(\.rawValue) },
         .field("rooms", .list(.text), "Beginnings of the names of rooms and streams whose events it gets; empty: all.", \.hook.rooms),
         .field("isPaused", .flag, "Whether its notices wait.", \.hook.isPaused),

@@ -15,7 +15,7 @@ private enum WebhookInputs {
         "url", .text(length: 8...2_048).example("https://app.example.com/events"),
         "Where events are posted: http:// or https://, at a public address or one in outbound.allowPrivate.")
     static let format = Input(
-        "format", .choice() as InputType<WebhookTarget.Format>, "earshot, or the shape of Tencent's callbacks.", fallback: .earshot)
+        "format", .choice(of: WebhookTarget.Format.known), "earshot, or the shape of Tencent's callbacks.", fallback: .earshot)
     static let kinds = Input("kinds", .kinds, "Only events of these kinds; empty: all.")
     static let rooms = Input(
         "rooms", .names(most: StoredWebhook.mostRooms), "Only events of rooms and streams whose names begin so; empty: all.")

@@ -13,6 +13,21 @@ extension TakeoverRule {
 }
 
 extension GracePeriods {
+    /// How long after a room's deadline the relay acts by itself, in milliseconds. It then ends a silent publisher, or the viewers of one
+    /// that is gone, but only if the registry of rooms has been silent.
+    ///
+    /// Registry and relay have timers of their own for the same deadline, and the room's end has to be stored first. Without this allowance
+    /// the relay would often be quicker: viewers would lose a room that is renewed at the last moment, and clients would get the relay's
+    /// reason in place of the room's.
+    static let fallbackMs: Int64 = 2_000
+
+    /// How much longer the relay keeps the viewers of a stream whose publisher is awaited until then. Nobody but the relay ends them if the
+    /// room itself goes on.
+    static func waitMs(untilMs: Int64, endsRoom: Bool, nowMs: Int64) -> Int64 {
+        let last = endsRoom ? untilMs.later(by: Self.fallbackMs) : untilMs
+        return last > nowMs ? last - nowMs : 0
+    }
+
     package init(_ policy: RoomPolicy) {
         self.init()
         self.brokenPipeMs = policy.graceMs
@@ -20,7 +35,7 @@ extension GracePeriods {
         self.quietMs = policy.mediaIdleMs
         self.flushMs = 1_000
         // The registry ends a silent publisher when its room's patience ends; the stream does only if the registry has not.
-        self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + RoomPolicy.relayFallbackMs
-        self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + RoomPolicy.relayFallbackMs
+        self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + Self.fallbackMs
+        self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + Self.fallbackMs
     }
 }

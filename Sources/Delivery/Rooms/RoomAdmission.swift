@@ -166,7 +166,7 @@ extension AdmissionRefusal {
             )
         case .forbidden(let untilMs, let reason):
             let why = reason.isEmpty ? "" : ": \(reason)"
-            self.init(reason: .forbidden, message: "\(path) is forbidden until \(WallClock.text(untilMs))\(why).")
+            self.init(reason: .forbidden, message: "\(path) is forbidden until \(Instant.text(untilMs))\(why).")
         case .keptOut(let user, let forMs): self = .keptOut(user, of: path.description, forMs: forMs)
         case .roomClosed:
             self.init(reason: .roomClosed, message: "The room of \(path) is closed.")

@@ -33,10 +33,10 @@ extension LiveControl {
                 self.logEvent(event)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
-            case .waits(let path, let untilMs):
+            case .waits(let path, let wait):
                 guard let stream = self.streams.registry.find(path.description) else { continue }
-                let now = self.rooms.now
-                RelayLoop.wait(for: stream, ms: untilMs > now ? untilMs - now : 0)
+                let ms = GracePeriods.waitMs(untilMs: wait.untilMs, endsRoom: wait.endsRoom, nowMs: self.rooms.now)
+                RelayLoop.wait(for: stream, ms: ms)
             case .streamBegan: break
             case .policyChanged(_, let paths, _, let policy):
                 let grace = GracePeriods(policy)

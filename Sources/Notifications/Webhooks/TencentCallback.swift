@@ -1,22 +1,12 @@
 import Crypto
-package import Rooms
+import Rooms
 import Support
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An event in a Tencent Cloud callback's format. Back ends written for those need no change. Pure.
 ///
 /// Common fields: the stream; `t`, the notice's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
 protocol TencentCallback {
-    /// Throws when the event is of another kind or its data is incomplete.
-    init(_ event: RoomEvent) throws(WebhookBodyError)
-
-    var app: String { get }
-    var name: String { get }
+    var stream: StreamPath { get }
     /// The fields of this kind beyond the common ones, including `event_type`.
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)]
 }
@@ -29,32 +19,13 @@ extension TencentCallback {
         let t = atSeconds + Self.lifetimeSeconds
         var fields: [(String, JSONValue)] = [
             // This server has no accounts.
-            ("appid", 0), ("app", .string(sender.domain)), ("appname", .string(self.app)), ("stream_id", .string(self.name)),
-            ("channel_id", .string(self.name)),
+            ("appid", 0), ("app", .string(sender.domain)), ("appname", .string(self.stream.app)),
+            ("stream_id", .string(self.stream.name)), ("channel_id", .string(self.stream.name)),
         ]
         fields += self.fields(sender)
         fields.append(("t", .integer(t)))
         fields.append(("sign", .string(TencentNotice.sign(key: sender.key, t: t))))
         return JSONValue.object(fields.map(JSONValue.Member.init)).text
-    }
-
-    /// Decodes the event's data.
-    package static func data<Data: Decodable>(of event: RoomEvent, as type: Data.Type = Data.self) throws(WebhookBodyError) -> Data {
-        do {
-            return try JSONDecoder().decode(type, from: .init(event.data.utf8))
-        } catch {
-            throw WebhookBodyError(description: "the data of event \(event.id) lacks a field that the callback needs")
-        }
-    }
-}
-
-extension WebhookTarget {
-    /// Whether the target is notified of events of this kind: all, or those that have a callback in its format.
-    package func takes(_ kind: RoomEvent.Kind) -> Bool {
-        switch self.format {
-        case .earshot: true
-        case .tencent: TencentNotice.kinds.contains(kind)
-        }
     }
 }
 
@@ -67,13 +38,20 @@ extension TencentNotice {
 
     static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }
 
-    /// The callback that corresponds to the event.
-    package static func callback(for event: RoomEvent) throws(WebhookBodyError) -> any TencentCallback {
-        switch event.kind {
-        case .recordStarted, .recordFinished, .recordFailed, .recordEnded: try TencentRecordNotice(event)
-        case .snapshotTaken: try TencentSnapshotNotice(event)
-        case .relayStarted, .relayConnected, .relayInterrupted, .relayStopped: try TencentRelayNotice(event)
-        default: try TencentNotice(event)
+    /// The callback that corresponds to the event. Throws when there is none, or the event's data is incomplete.
+    static func callback(for event: RoomEvent) throws(WebhookBodyError) -> any TencentCallback {
+        let details: EventDetails?
+        do throws(EventDataError) {
+            details = try event.details()
+        } catch {
+            throw WebhookBodyError(description: error.description)
+        }
+        return switch details {
+        case .push(let push)?: TencentNotice(event, push)
+        case .recording(let recording)?: TencentRecordNotice(event, recording)
+        case .snapshot(let picture)?: TencentSnapshotNotice(picture)
+        case .relay(let link)?: TencentRelayNotice(event, link)
+        case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
     }
 }

@@ -3,55 +3,32 @@ import Support
 
 /// Stream begin (1) and end (0) in the format of Tencent Cloud's callbacks. Pure.
 struct TencentNotice: TencentCallback {
-    /// The data of the events stream.begin and stream.end.
-    private struct Stream: Decodable {
-        let app: String
-        let name: String
-        let sequence: Int64
-        let clientAddress: String?
-        let parameters: String?
-        let width: Int?
-        let height: Int?
-        /// Only in stream.end:
-        let durationMs: Int64?
-        let end: String?
-        let code: Int?
-        let subcode: Int?
-    }
-
-    private let isBegin: Bool
     private let at: Int64
-    private let stream: Stream
+    private let push: PushDetails
 
-    var app: String { self.stream.app }
-    var name: String { self.stream.name }
+    var stream: StreamPath { self.push.path }
 
-    init(_ event: RoomEvent) throws(WebhookBodyError) {
-        switch event.kind {
-        case .streamBegin: self.isBegin = true
-        case .streamEnd: self.isBegin = false
-        default: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
-        }
+    init(_ event: RoomEvent, _ push: PushDetails) {
         self.at = event.at
-        self.stream = try Self.data(of: event)
+        self.push = push
     }
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
-        let stream = self.stream
+        let (push, end) = (self.push, self.push.end)
         var fields: [(String, JSONValue)] = [
-            ("event_type", .integer(self.isBegin ? 1 : 0)),
+            ("event_type", end == nil ? 1 : 0),
             ("event_time", .integer(self.at / 1_000)),
-            ("sequence", .string(String(stream.sequence))),
+            ("sequence", .string(String(push.sequence))),
             ("node", .string(sender.node)),
-            ("user_ip", .string(Self.host(stream.clientAddress ?? ""))),
-            ("stream_param", .string(stream.parameters ?? "")),
-            ("errcode", .integer(Int64(self.isBegin ? 0 : stream.code ?? 0))),
-            ("errmsg", .string(self.isBegin ? "ok" : Self.words(stream.end, stream.subcode))),
+            ("user_ip", .string(Self.host(push.clientAddress ?? ""))),
+            ("stream_param", .string(push.parameters ?? "")),
+            ("errcode", .integer(Int64(end?.code ?? 0))),
+            ("errmsg", .string(end.map { Self.words($0) } ?? "ok")),
             ("set_id", 1),
-            ("width", .integer(Int64(stream.width ?? 0))),
-            ("height", .integer(Int64(stream.height ?? 0))),
+            ("width", .integer(Int64(push.media.width ?? 0))),
+            ("height", .integer(Int64(push.media.height ?? 0))),
         ]
-        if !self.isBegin { fields.append(("push_duration", .string(String(stream.durationMs ?? 0)))) }
+        if let end { fields.append(("push_duration", .string(String(end.durationMs)))) }
         return fields
     }
 
@@ -63,12 +40,12 @@ struct TencentNotice: TencentCallback {
     }
 
     /// Puts the subcode, if any, before the text: Tencent's callbacks have no field for it.
-    private static func words(_ end: String?, _ subcode: Int?) -> String {
-        (subcode.map { "\($0): " } ?? "") + self.words(end)
+    private static func words(_ end: PushDetails.End) -> String {
+        (end.subcode.map { "\($0): " } ?? "") + self.words(end.reason)
     }
 
-    private static func words(_ end: String?) -> String {
-        switch end.flatMap(PushEnd.init(rawValue:)) {
+    private static func words(_ reason: PushEnd?) -> String {
+        switch reason {
         case .clientStopped: "the client stopped"
         case .connectionLost: "the connection broke"
         case .mediaIdle: "no data for too long"

@@ -4,28 +4,14 @@ import Support
 
 /// Recordings in the format of Tencent Cloud's callbacks: a file (100) or a status (332). Pure.
 struct TencentRecordNotice: TencentCallback {
-    /// The data of the events record.….
-    private struct Record: Decodable {
-        let app: String
-        let name: String
-        let taskId: String
-        let recordingId: String?
-        let startedMs: Int64?
-        let endedMs: Int64?
-        let durationMs: Int64?
-        let bytes: Int64?
-        let reason: String?
-    }
-
     private let event: RoomEvent
-    private let record: Record
+    private let record: RecordingDetails
 
-    var app: String { self.record.app }
-    var name: String { self.record.name }
+    var stream: StreamPath { self.record.path }
 
-    init(_ event: RoomEvent) throws(WebhookBodyError) {
+    init(_ event: RoomEvent, _ record: RecordingDetails) {
         self.event = event
-        self.record = try Self.data(of: event)
+        self.record = record
     }
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
@@ -33,14 +19,14 @@ struct TencentRecordNotice: TencentCallback {
     }
 
     private func file(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
-        let record = self.record
-        let id = record.recordingId ?? ""
-        let (start, end) = (record.startedMs ?? self.event.at, record.endedMs ?? self.event.at)
-        let durationMs = record.durationMs ?? 0
-        let bytes = record.bytes ?? 0
+        let file = self.record.file
+        let id = file?.id ?? ""
+        let (start, end) = (file?.startedAt ?? self.event.at, file?.endedAt ?? self.event.at)
+        let durationMs = file?.durationMs ?? 0
+        let bytes = file?.bytes ?? 0
         return [
             ("event_type", 100), ("file_id", .string(id)), ("record_file_id", .string(id)), ("file_format", "mp4"),
-            ("task_id", .string(record.taskId)), ("start_time", .integer(start / 1_000)), ("end_time", .integer(end / 1_000)),
+            ("task_id", .string(self.record.taskID)), ("start_time", .integer(start / 1_000)), ("end_time", .integer(end / 1_000)),
             ("start_time_usec", .integer(start % 1_000 * 1_000)), ("end_time_usec", .integer(end % 1_000 * 1_000)),
             ("duration", .integer((durationMs + 500) / 1_000)), ("file_size", .integer(bytes)), ("stream_param", ""),
             ("video_url", .string("\(sender.http)\(PublicAddress.apiPrefix)/recordings/\(id)/file")), ("media_start_time", 0),
@@ -54,16 +40,16 @@ struct TencentRecordNotice: TencentCallback {
         let word =
             switch self.event.kind {
             case .recordStarted: "record_start_succeeded"
-            case .recordFailed: record.recordingId == nil || record.bytes == 0 ? "record_start_failed" : "record_error"
+            case .recordFailed: record.file == nil || record.file?.bytes == 0 ? "record_start_failed" : "record_error"
             default: "record_ended"
             }
-        var detail: [(String, JSONValue)] = [("task_id", .string(record.taskId))]
-        if let id = record.recordingId { detail.append(("file_id", .string(id))) }
+        var detail: [(String, JSONValue)] = [("task_id", .string(record.taskID))]
+        if let id = record.file?.id { detail.append(("file_id", .string(id))) }
         if let reason = record.reason { detail.append(("reason", .string(reason))) }
         return [
             ("event_type", 332), ("domain", .string(sender.domain)), ("event_time", .integer(self.event.at / 1_000)),
             ("record_event", .string(word)), ("record_detail", .string(JSONValue.object(detail.map(JSONValue.Member.init)).text)),
-            ("seq", .integer(self.event.number)), ("session_id", .string(record.taskId)), ("task_id", .string(record.taskId)),
+            ("seq", .integer(self.event.number)), ("session_id", .string(record.taskID)), ("task_id", .string(record.taskID)),
         ]
     }
 }

@@ -3,42 +3,30 @@ import Support
 
 /// The status of a link (314), in the format of Tencent Cloud's callbacks. Pure.
 struct TencentRelayNotice: TencentCallback {
-    /// The data of the events relay.….
-    private struct Relay: Decodable {
-        let app: String
-        let name: String
-        let taskId: Int64
-        let direction: String
-        let target: String
-        let reason: String?
-        let error: String?
-    }
-
     private let event: RoomEvent
-    private let relay: Relay
+    private let relay: RelayChange
 
-    var app: String { self.relay.app }
-    var name: String { self.relay.name }
+    var stream: StreamPath { self.relay.path }
 
-    init(_ event: RoomEvent) throws(WebhookBodyError) {
+    init(_ event: RoomEvent, _ relay: RelayChange) {
         self.event = event
-        self.relay = try Self.data(of: event)
+        self.relay = relay
     }
 
     func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
         let relay = self.relay
-        let here = "\(sender.rtmp)/\(relay.app)/\(relay.name)"
-        let isPull = relay.direction == "pull"
+        let here = "\(sender.rtmp)/\(relay.path)"
+        let isPull = relay.direction == .pull
         let word =
-            switch self.event.kind {
-            case .relayStarted: "TaskStart"
-            case .relayConnected: "TaskConnected"
-            case .relayInterrupted: "TaskAlarm"
-            default: "TaskExit"
+            switch relay.kind {
+            case .started: "TaskStart"
+            case .connected: "TaskConnected"
+            case .interrupted: "TaskAlarm"
+            case .stopped: "TaskExit"
             }
         return [
             ("event_type", 314), ("callback_event", .string(word)), ("event_time", .integer(self.event.at / 1_000)),
-            ("task_id", .string(String(relay.taskId))), ("source_urls", .string(isPull ? relay.target : here)),
+            ("task_id", .string(String(relay.task))), ("source_urls", .string(isPull ? relay.target : here)),
             ("to_url", .string(isPull ? here : relay.target)), ("errcode", .string(relay.reason ?? "")),
             ("message", .string(relay.error ?? relay.reason ?? "")), ("sequence", .string(String(self.event.number))),
         ]

@@ -38,6 +38,7 @@ package struct WebhookRequest: Sendable, Equatable {
         case .earshot: body = Self.earshotBody(entry)
         case .tencent:
             body = try TencentNotice.callback(for: entry.event).body(sender, atSeconds: atSeconds)
+        case let other: throw .unknown(other)
         }
         self.init(
             kind: entry.event.kind.rawValue, key: Self.idempotencyKey(entry.event), body: body, sender: sender, atSeconds: atSeconds)
@@ -66,7 +67,7 @@ package struct WebhookRequest: Sendable, Equatable {
     }
 }
 
-/// An event that its target's format cannot express; retries are pointless.
+/// An event that its target's format cannot express, or a format that nobody knows; retries are pointless.
 struct WebhookBodyError: Error, Equatable, CustomStringConvertible {
     let description: String
 }

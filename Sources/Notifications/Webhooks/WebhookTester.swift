@@ -31,7 +31,12 @@ package final class WebhookTester: Sendable {
 
     /// `atMs` is milliseconds since 1970.
     package func test(_ hook: StoredWebhook, atMs: Int64) async -> WebhookTestResult {
-        let request = WebhookRequest(testing: hook, sender: self.sender().signing(with: hook.secret), atMs: atMs)
+        let request: WebhookRequest
+        do throws(WebhookBodyError) {
+            request = try WebhookRequest(testing: hook, sender: self.sender().signing(with: hook.secret), atMs: atMs)
+        } catch {
+            return WebhookTestResult(status: nil, problem: error.description, durationMs: 0, answer: "")
+        }
         let begin = ContinuousClock.now
         let outcome = await self.outbound.post(
             url: hook.url, headers: request.headers.map { ($0.name, $0.value) }, body: Array(request.body.utf8),
@@ -54,7 +59,7 @@ extension WebhookRequest {
     package static let testKind = "webhook.test"
 
     /// A call in the target's format that no receiver takes for an event: without a room, of a kind that events do not have.
-    init(testing hook: StoredWebhook, sender: Sender, atMs: Int64) {
+    init(testing hook: StoredWebhook, sender: Sender, atMs: Int64) throws(WebhookBodyError) {
         let (key, seconds) = ("test-\(atMs)", atMs / 1_000)
         let body: JSONValue
         switch hook.format {
@@ -69,6 +74,7 @@ extension WebhookRequest {
                 "appid": 0, "app": .string(sender.domain), "appname": "", "stream_id": "", "channel_id": "", "event_type": -1,
                 "t": .integer(t), "sign": .string(TencentNotice.sign(key: sender.key, t: t)),
             ]
+        case let other: throw .unknown(other)
         }
         self.init(kind: Self.testKind, key: key, body: body.text, sender: sender, atSeconds: seconds)
     }

@@ -25,8 +25,8 @@ package struct RecordingFolder: Sendable {
 
     /// Path of a new recording, relative to the folder.
     package static func file(of stream: StreamPath, startedAt ms: Int64, id: String, type: String = "mp4") -> String {
-        let time = Instant.text(ms).prefix(19).filter { $0 != "-" && $0 != ":" }
-        return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)Z-\(id).\(type)"
+        let time = Instant.secondsText(ms).filter { $0 != "-" && $0 != ":" }
+        return "\(self.safe(stream.app))/\(self.safe(stream.name))/\(time)-\(id).\(type)"
     }
 
     /// Makes a peer's name safe for every file system. A hash keeps changed names distinct.

@@ -1,52 +1,70 @@
-import GRDB
-
 /// The schema's history: each step is final once released.
 enum Migrations {
     /// The newest schema version: the number at the start of its steps' names.
     static let version = 13
 
-    /// The store's schema version; 0 if it has none yet.
-    static func version(_ db: Database) throws -> Int {
-        try self.all.appliedIdentifiers(db).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
+    /// A step, which is applied once, in a transaction of its own.
+    struct Step: Sendable {
+        let name: String
+        let sql: @Sendable () -> String
+
+        init(_ name: String, _ sql: @escaping @Sendable @autoclosure () -> String) {
+            self.name = name
+            self.sql = sql
+        }
     }
 
     private static let first = "1 rooms"
 
+    static let steps: [Step] = [
+        Step(first, rooms),
+        Step("1 streams", streams),
+        Step("1 events", events),
+        Step("1 access", access),
+        Step("2 recordings", recordings),
+        Step("3 relay tasks", relayTasks),
+        Step("4 talk", talk),
+        Step("5 recording orders", recordingOrders),
+        Step("6 snapshots", snapshots),
+        Step("7 talk members", talkMembers),
+        Step("8 kicks", kicks),
+        Step("9 clock", clock + "\nPRAGMA user_version = \(Int32.random(in: 1...Int32.max));"),
+        Step("10 audit", audit),
+        Step("10 scopes", scopes),
+        Step("10 webhooks", webhooks),
+        Step("11 keys", keys),
+        Step("11 gatherings", gatherings),
+        Step("12 board strokes", boardStrokes),
+        Step("13 audit tools", auditTools),
+    ]
+
+    /// The store's schema version; 0 if it has none yet.
+    static func version(_ store: StoreAccess) throws -> Int {
+        try self.applied(store).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
+    }
+
     /// Whether the tables belong to another program.
-    static func areForeign(_ db: Database) throws -> Bool {
-        guard try !self.all.appliedIdentifiers(db).contains(self.first) else { return false }
+    static func areForeign(_ store: StoreAccess) throws -> Bool {
+        guard try !self.applied(store).contains(self.first) else { return false }
         // A process killed while creating the store may have left only the migrations table.
         let sql =
             #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> 'grdb_migrations' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
-        return try Int.fetchOne(db, sql: sql) ?? 0 > 0
+        return try store.number(sql) ?? 0 > 0
     }
 
-    static let all: DatabaseMigrator = {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration(first, foreignKeyChecks: .immediate) { db in try db.execute(sql: rooms) }
-        migrator.registerMigration("1 streams", foreignKeyChecks: .immediate) { db in try db.execute(sql: streams) }
-        migrator.registerMigration("1 events", foreignKeyChecks: .immediate) { db in try db.execute(sql: events) }
-        migrator.registerMigration("1 access", foreignKeyChecks: .immediate) { db in try db.execute(sql: access) }
-        migrator.registerMigration("2 recordings", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordings) }
-        migrator.registerMigration("3 relay tasks", foreignKeyChecks: .immediate) { db in try db.execute(sql: relayTasks) }
-        migrator.registerMigration("4 talk", foreignKeyChecks: .immediate) { db in try db.execute(sql: talk) }
-        migrator.registerMigration("5 recording orders", foreignKeyChecks: .immediate) { db in try db.execute(sql: recordingOrders) }
-        migrator.registerMigration("6 snapshots", foreignKeyChecks: .immediate) { db in try db.execute(sql: snapshots) }
-        migrator.registerMigration("7 talk members", foreignKeyChecks: .immediate) { db in try db.execute(sql: talkMembers) }
-        migrator.registerMigration("8 kicks", foreignKeyChecks: .immediate) { db in try db.execute(sql: kicks) }
-        migrator.registerMigration("9 clock", foreignKeyChecks: .immediate) { db in
-            try db.execute(sql: clock)
-            try db.execute(sql: "PRAGMA user_version = \(Int32.random(in: 1...Int32.max))")
+    /// Whether a newer version has applied steps that this one does not know.
+    static func areNewer(_ store: StoreAccess) throws -> Bool {
+        try !self.applied(store).isSubset(of: self.steps.map(\.name))
+    }
+
+    /// Names of the steps that the store has, of newer versions too.
+    private static func applied(_ store: StoreAccess) throws -> Set<String> {
+        guard try store.number("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'grdb_migrations'") ?? 0 > 0 else {
+            return []
         }
-        migrator.registerMigration("10 audit", foreignKeyChecks: .immediate) { db in try db.execute(sql: audit) }
-        migrator.registerMigration("10 scopes", foreignKeyChecks: .immediate) { db in try db.execute(sql: scopes) }
-        migrator.registerMigration("10 webhooks", foreignKeyChecks: .immediate) { db in try db.execute(sql: webhooks) }
-        migrator.registerMigration("11 keys", foreignKeyChecks: .immediate) { db in try db.execute(sql: keys) }
-        migrator.registerMigration("11 gatherings", foreignKeyChecks: .immediate) { db in try db.execute(sql: gatherings) }
-        migrator.registerMigration("12 board strokes", foreignKeyChecks: .immediate) { db in try db.execute(sql: boardStrokes) }
-        migrator.registerMigration("13 audit tools", foreignKeyChecks: .immediate) { db in try db.execute(sql: auditTools) }
-        return migrator
-    }()
+        let names = try store.all("SELECT identifier FROM grdb_migrations") { (row: inout RowReader) -> String? in row.optional() }
+        return Set(names.compactMap(\.self))
+    }
 
     /// With which tool somebody acted. Null in lines of former versions.
     private static let auditTools = "ALTER TABLE audit ADD COLUMN via TEXT;"

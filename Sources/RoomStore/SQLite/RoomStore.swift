@@ -67,7 +67,7 @@ final class RoomStore: Sendable {
                 // Acknowledged writes survive a power cut; group commit pays for it.
                 try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
             }
-            guard try !pool.read({ db in try Migrations.all.hasBeenSuperseded(db) }) else {
+            guard try !pool.read({ db in try Migrations.areNewer(StoreAccess(db)) }) else {
                 throw Self.newer(path)
             }
             if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
@@ -95,8 +95,8 @@ final class RoomStore: Sendable {
         configuration.busyMode = .timeout(Self.busySeconds)
         let queue = try DatabaseQueue(path: file, configuration: configuration)
         try queue.read { db in
-            if try Migrations.areForeign(db) { throw Self.foreign(path) }
-            if try Migrations.all.hasBeenSuperseded(db) { throw Self.newer(path) }
+            if try Migrations.areForeign(StoreAccess(db)) { throw Self.foreign(path) }
+            if try Migrations.areNewer(StoreAccess(db)) { throw Self.newer(path) }
             if wholly, size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
                 // SQLite's message may have several lines; a log entry has one.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem.split(separator: "\n").joined(separator: " "))
@@ -107,7 +107,7 @@ final class RoomStore: Sendable {
 
     /// Copies a store with an older schema before it is migrated. Returns a notice for the log.
     private static func keepFormer(_ pool: DatabasePool, path: String) throws -> String? {
-        let version = try pool.read { try Migrations.version($0) }
+        let version = try pool.read { try Migrations.version(StoreAccess($0)) }
         guard (1..<Migrations.version).contains(version) else { return nil }
         let copy = "\(path).schema-\(version)"
         if !FileManager.default.fileExists(atPath: copy) { try StoreCopy.make(of: pool, at: copy) }
@@ -191,7 +191,7 @@ final class RoomStore: Sendable {
             try self.checkFiles()
             try db.beginTransaction(.immediate)
             do {
-                let result = try body(StoreAccess(SQLiteStoreConnection(db)))
+                let result = try body(StoreAccess(db))
                 try db.commit()
                 return result
             } catch {
@@ -207,7 +207,7 @@ final class RoomStore: Sendable {
     /// Reads committed data on a reader's own queue.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
-            return try await self.pool.read { db in try body(StoreAccess(SQLiteStoreConnection(db))) }
+            return try await self.pool.read { db in try body(StoreAccess(db)) }
         } catch {
             throw Self.registryError(error)
         }
@@ -215,12 +215,12 @@ final class RoomStore: Sendable {
 
     /// Reads committed data; blocks. For start-up and the command line.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
-        try self.pool.read { db in try body(StoreAccess(SQLiteStoreConnection(db))) }
+        try self.pool.read { db in try body(StoreAccess(db)) }
     }
 
     /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
     func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {
-        try self.pool.writeWithoutTransaction { try body(StoreAccess(SQLiteStoreConnection($0))) }
+        try self.pool.writeWithoutTransaction { try body(StoreAccess($0)) }
     }
 
     /// Converts an internal error into one for the registry's callers.

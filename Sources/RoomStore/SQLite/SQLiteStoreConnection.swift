@@ -31,6 +31,29 @@ struct SQLiteStoreConnection: StoreConnection {
     }
 }
 
+extension StoreAccess {
+    init(_ database: Database) { self.init(SQLiteStoreConnection(database)) }
+
+    /// Opens a database file that nobody uses, reads it and closes it. A journal beside it is rolled back. Blocks.
+    static func reading<T>(_ path: String, _ body: (StoreAccess) throws -> T) throws -> T {
+        let queue = try DatabaseQueue(path: path)
+        let result = try queue.read { try body(StoreAccess($0)) }
+        try queue.close()
+        return result
+    }
+}
+
+extension Migrations {
+    /// The steps for GRDB, which notes in the table `grdb_migrations` which ones are applied.
+    static let all: DatabaseMigrator = {
+        var migrator = DatabaseMigrator()
+        for step in Self.steps {
+            migrator.registerMigration(step.name, foreignKeyChecks: .immediate) { db in try db.execute(sql: step.sql()) }
+        }
+        return migrator
+    }()
+}
+
 extension Row: StoreRow {
     package func integer(at column: Int) -> Int64? { self[column] }
     package func real(at column: Int) -> Double? { self[column] }

@@ -66,15 +66,16 @@ package struct StoreFolder: Sendable {
         if !isInUse { problems += try StoreInspection(path: self.path, directory: self.directory).notices }
         return try self.reading(isInUse: isInUse) { store in
             try store.read { db in
-                let schema = try Migrations.version(db)
-                if try Migrations.areForeign(db) {
+                let access = StoreAccess(db)
+                let schema = try Migrations.version(access)
+                if try Migrations.areForeign(access) {
                     problems.append("it is another program's database: none of its tables is earshot's")
                 } else if schema == 0 {
                     problems.append("it is not an earshot store: it has no tables")
                 } else if try !db.tableExists("rooms") {
                     problems.append("its table of rooms is missing")
                 }
-                if try Migrations.all.hasBeenSuperseded(db) {
+                if try Migrations.areNewer(access) {
                     problems.append("its schema (\(schema)) is newer than this version of earshot supports (\(Migrations.version))")
                 }
                 problems += try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.mostProblems))").filter { $0 != "ok" }
@@ -154,8 +155,8 @@ package struct StoreFolder: Sendable {
             defer { try? FileManager.default.removeItem(atPath: partial) }
             try self.reading(isInUse: isInUse) { store in
                 try store.read { db in
-                    if try Migrations.areForeign(db) { throw RoomStore.foreign(self.path) }
-                    if try Migrations.all.hasBeenSuperseded(db) { throw RoomStore.newer(self.path) }
+                    if try Migrations.areForeign(StoreAccess(db)) { throw RoomStore.foreign(self.path) }
+                    if try Migrations.areNewer(StoreAccess(db)) { throw RoomStore.newer(self.path) }
                 }
                 try StoreCopy.make(of: store, at: RoomStore.path(in: partial))
             }

@@ -1,5 +1,3 @@
-import GRDB
-
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -116,7 +114,9 @@ struct StoreInspection {
         try files.copyItem(atPath: self.path, toPath: copy)
         try files.copyItem(atPath: self.log, toPath: copy + "-wal")
         do {
-            let problem = try DatabaseQueue(path: copy).read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+            let problem = try StoreAccess.reading(copy) { store in
+                try store.first("PRAGMA quick_check(1)") { (row: inout RowReader) -> String in row.next() }
+            }
             return problem == "ok" ? nil : "the store is damaged"
         } catch {
             return "the store cannot be read"

@@ -1,7 +1,6 @@
 import Foundation
-import GRDB
 import LibC
-import Rooms
+import Support
 
 /// A view of a closed store that leaves its files unchanged. Blocks.
 ///
@@ -34,9 +33,7 @@ struct StoreView {
         }
         guard hasJournal else { return }
         do {
-            let queue = try DatabaseQueue(path: self.path)
-            _ = try queue.read { try Int.fetchOne($0, sql: "PRAGMA schema_version") }
-            try queue.close()
+            _ = try StoreAccess.reading(self.path) { try $0.number("PRAGMA schema_version") }
         } catch {
             self.remove()
             throw error
@@ -73,10 +70,7 @@ struct StoreView {
 /// Names of files beside the store.
 enum StoreFiles {
     /// "20261122T101500Z", by the wall clock.
-    static func stamp() -> String {
-        let text = isoText(Int64(Date().timeIntervalSince1970 * 1_000))
-        return text.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
-    }
+    static func stamp() -> String { Instant.secondsText(WallClock.ms).filter { $0 != "-" && $0 != ":" } }
 
     /// Returns `path`, numbered if a file has that name.
     static func free(_ path: String) -> String {

@@ -35,6 +35,11 @@ package struct JSONParser {
         return value
     }
 
+    /// The bytes without a byte order mark, which some programs write before JSON and a reader may ignore (RFC 8259 §8.1).
+    package static func unmarked(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+        bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+    }
+
     /// Whether the text is one object, nested no more than `deepest` levels, itself the first.
     package static func isObject(_ text: String, deepest: Int) -> Bool {
         guard case .object? = try? Self.parse(text.utf8, deepest: deepest) else { return false }

@@ -1,15 +1,44 @@
-/// Converts between milliseconds since 1970 and the API's times: RFC 3339 in UTC, with milliseconds.
+/// Converts between milliseconds since 1970 and RFC 3339 in UTC, the form of all times that people and programs read.
 package enum Instant {
     /// The end of the year 9999.
     package static let latest: Int64 = 253_402_300_799_999
+    /// The beginning of the year 0.
+    private static let earliest: Int64 = -62_167_219_200_000
+    private static let dayMs: Int64 = 86_400_000
 
-    /// "2026-11-21T10:00:00.000Z". Clamps times outside 1970 to 9999.
-    package static func text(_ ms: Int64) -> String {
-        let ms = min(max(ms, 0), Self.latest)
-        let (days, rest) = (ms / 86_400_000, ms % 86_400_000)
+    /// "2026-11-21T10:00:00.000Z". Clamps to the years 0 to 9999, which have four digits (RFC 3339 §5.6), as callers may pass more.
+    package static func text(_ ms: Int64) -> String { Self.text(ms, hasFraction: true) }
+
+    /// "2026-11-21T10:00:00Z": the second that the time is in. Clamps as ``text(_:)`` does.
+    package static func secondsText(_ ms: Int64) -> String { Self.text(ms, hasFraction: false) }
+
+    private static func text(_ ms: Int64, hasFraction: Bool) -> String {
+        let ms = min(max(ms, Self.earliest), Self.latest)
+        // Rounded down: the last millisecond before 1970 is of the day before.
+        let days = (ms < 0 ? ms - (Self.dayMs - 1) : ms) / Self.dayMs
+        let rest = ms - days * Self.dayMs
         let (year, month, day) = Self.date(days)
-        return Self.digits(year, 4) + "-" + Self.digits(month, 2) + "-" + Self.digits(day, 2) + "T" + Self.digits(rest / 3_600_000, 2) + ":"
-            + Self.digits(rest / 60_000 % 60, 2) + ":" + Self.digits(rest / 1_000 % 60, 2) + "." + Self.digits(rest % 1_000, 3) + "Z"
+        var text: [UInt8] = []
+        text.reserveCapacity(24)
+        Self.append(year, 4, "-", to: &text)
+        Self.append(month, 2, "-", to: &text)
+        Self.append(day, 2, "T", to: &text)
+        Self.append(rest / 3_600_000, 2, ":", to: &text)
+        Self.append(rest / 60_000 % 60, 2, ":", to: &text)
+        Self.append(rest / 1_000 % 60, 2, hasFraction ? "." : "Z", to: &text)
+        if hasFraction { Self.append(rest % 1_000, 3, "Z", to: &text) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends a number of so many digits, and the mark that follows it.
+    private static func append(_ value: Int64, _ digits: Int, _ mark: Unicode.Scalar, to text: inout [UInt8]) {
+        var divisor: Int64 = 1
+        for _ in 1..<digits { divisor *= 10 }
+        while divisor > 0 {
+            text.append(UInt8(ascii: "0") + UInt8(value / divisor % 10))
+            divisor /= 10
+        }
+        text.append(UInt8(ascii: mark))
     }
 
     /// Reads RFC 3339 §5.6: date, "T", time with or without fraction, "Z" or an offset. Nil before 1970.
@@ -59,11 +88,6 @@ package enum Instant {
         return value
     }
 
-    private static func digits(_ value: Int64, _ count: Int) -> String {
-        let text = String(value)
-        return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-    }
-
     private static func daysIn(_ month: Int64, _ year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -82,14 +106,16 @@ package enum Instant {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
+    /// From the year 0 on.
     private static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
+        // From March of the year -400: the year 0 begins before its March, and no part may be negative.
+        let shifted = days + 719_468 + 146_097
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
         let shiftedMonth = (5 * dayOfYear + 2) / 153
         let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+        return (yearOfEra + (era - 1) * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
     }
 }

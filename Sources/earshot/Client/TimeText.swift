@@ -133,5 +133,5 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
         return y * 365 + y / 4 - y / 100 + y / 400 + (fromMarch * 153 + 2) / 5 + day - 1 - 719_468
     }
 
-    var description: String { WallClock.text(self.milliseconds) }
+    var description: String { Support.Instant.text(self.milliseconds) }
 }

@@ -60,11 +60,11 @@ final class TestRegistry: Sendable {
         }
     }
 
-    /// How long streams are awaited, in seconds since the start.
+    /// How long streams are awaited, in seconds since the start, and whether their room ends then.
     var waits: [String] {
         self.outcomes.compactMap { outcome in
-            guard case .waits(let path, let untilMs) = outcome else { return nil }
-            return "\(path) \((untilMs - Self.start) / 1_000)"
+            guard case .waits(let path, let wait) = outcome else { return nil }
+            return "\(path) \((wait.untilMs - Self.start) / 1_000)\(wait.endsRoom ? " room" : "")"
         }
     }
 
@@ -124,6 +124,11 @@ final class TestTime: Sendable {
     private let ms = Mutex(TestRegistry.start)
     var now: Int64 { self.ms.withLock { $0 } }
     func advance(_ ms: Int64) { self.ms.withLock { $0 += ms } }
+}
+
+/// A format that rooms and their store know nothing of.
+extension WebhookTarget.Format {
+    static let vendor = Self(rawValue: "vendor")
 }
 
 /// An event's data, for comparison.

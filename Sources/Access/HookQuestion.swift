@@ -1,0 +1,30 @@
+internal import NIOCore
+internal import RTMP
+import Support
+
+/// The body of a hook's question or notice. A value.
+struct HookQuestion {
+    /// JSON; the members are in alphabetical order.
+    let body: [UInt8]
+
+    /// `reason`: why the publish or play ended; in notices only. `atMs` is milliseconds since 1970.
+    init(_ action: String, _ request: AdmissionRequest, _ pass: AdmissionPass, reason: CloseReason? = nil, atMs: Int64 = WallClock.ms) {
+        let query = SecretParameters.redactOwn(request.address.query)
+        var members: [JSONValue.Member] = []
+        members.add("action", action)
+        members.add("app", request.address.app)
+        members.add("client_id", "\(request.session)")
+        members.add("ip", request.remote?.ipAddress ?? "")
+        members.add("param", query.isEmpty ? "" : "?\(query)")
+        members.add("reason", reason?.rawValue)
+        members.add("room", pass.room)
+        members.add("session", "\(request.session)")
+        members.add("stream", request.address.name)
+        members.add("time", Instant.secondsText(atMs))
+        members.add("user", pass.user)
+        members.append(JSONValue.Member(name: "verified", value: .bool(pass.isVerified)))
+        var body: [UInt8] = []
+        JSONValue.object(members).write(to: &body)
+        self.body = body
+    }
+}
