@@ -22,8 +22,11 @@ import Testing
                     try await cli.text("rooms", command, "cam1", "--quiet").trimmingCharacters(in: .newlines)
                 }
                 let push = try ClientProcess(FFmpeg.push(source, to: try await url("push-url")))
+                defer { push.send(SIGKILL) }
+                // Sessions are listed in the order in which they came.
+                try await eventually("the push") { try await cli.json("sessions", "list")["total"].int == 1 }
                 let player = try ClientProcess(Probe.packets(try await url("play-urls")))
-                defer { for process in [push, player] { process.send(SIGKILL) } }
+                defer { player.send(SIGKILL) }
                 try await eventually("stream, player and figures") {
                     let stream = try await cli.json("streams", "list")["list"][0]
                     return stream["viewers"].int == 1 && stream["video"]["keyframeIntervalMs"].int != nil
