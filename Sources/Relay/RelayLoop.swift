@@ -86,6 +86,8 @@ package final class RelayLoop: @unchecked Sendable {
     }
 
     /// Starts the sweep: one timer for all streams and viewers of the loop.
+    ///
+    /// Beside the ``LoopSweeper``, which ticks only while somebody has a deadline: this one measures how late the loop is, so it ticks evenly and always.
     package func start() {
         self.run { loop in
             loop.planSweep()

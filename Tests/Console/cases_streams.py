@@ -19,7 +19,8 @@ def tile(room):
     return f"document.querySelector(\"a[href='#/rooms/{room}']\")"
 
 
-@case()
+# On a slow machine a keyframe every forty seconds is older than the cache: no picture of that stream then.
+@case(expected=("404",))
 def verdict(server, browser, keep):
     """Two ills, on the wall and on the rooms' pages, with values and advice."""
     steady = ["-b:v", "600k", "-minrate", "600k", "-maxrate", "600k", "-bufsize", "600k", "-nal-hrd", "cbr"]

@@ -29,12 +29,14 @@ import Testing
             try await Self.create(server, "quiet", record: "never")
             let wrong = try await server.call("PATCH", "rooms/walk", #"{"policy":{"record":"sometimes"}}"#)
             #expect(wrong.status == 400 && wrong.text.contains("policy.record") && wrong.text.contains("always"), "\(wrong.text)")
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/walk")) { _ in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/other/quiet2")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/walk")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/other/quiet2")) { _ in
                     try await server.wait("rooms/walk") { $0["liveStatus"].int == 3 }
                     // A room without a setting follows its app.
                     try await server.wait("recordings?app=other") { $0["list"].count == 1 }
                 }
+                // A recording without a frame leaves no file.
+                try await server.wait("recordings?room=walk") { $0["list"].count == 1 }
                 try await Self.change(server, "walk", record: "never")
                 try await server.wait("rooms/walk") { $0["liveStatus"].int == 1 }
                 try await server.wait("recordings?room=walk") { $0["list"][0]["reason"].string == "stopped" }
@@ -50,8 +52,8 @@ import Testing
         }
         try await TestServer.run({ $0.recording.apps = ["*"] }) { server in
             try await Self.create(server, "quiet", record: "never")
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/quiet")) { _ in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/loud")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/quiet")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/loud")) { _ in
                     try await server.wait("rooms/quiet") { $0["liveStatus"].int == 1 }
                     try await server.wait("rooms/loud") { $0["liveStatus"].int == 3 }
                     #expect(try await server.api("rooms/quiet")["liveStatus"].int == 1)
