@@ -97,7 +97,7 @@ struct HookAnswer {
         return .success(pass)
     }
 
-    /// Cuts text to one line of at most 200 characters, for the client and the log.
+    /// Cuts text to one line of at most 200 characters and 800 bytes, for the client and the log.
     private static func plain(_ text: String) -> String {
         let words = text.unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {
@@ -105,6 +105,6 @@ struct HookAnswer {
             default: String(scalar)
             }
         }.joined().split(separator: " ").joined(separator: " ")
-        return String(words.prefix(200))
+        return String(words.prefix(200)).shortened(toBytes: 800)
     }
 }

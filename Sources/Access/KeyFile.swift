@@ -68,7 +68,7 @@ package struct KeyFile {
         return Stored(keys: keys, path: self.path)
     }
 
-    /// `problem` quotes no key.
+    /// `problem` quotes no value.
     private func unreadable(_ problem: String) -> KeyFileError {
         KeyFileError("\(self.path) does not hold keys as JSON: \(problem); \(Self.advice)")
     }

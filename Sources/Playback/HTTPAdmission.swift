@@ -41,7 +41,7 @@ extension PlaybackServices {
     /// Counts and notes the refusal of a viewer over HTTP; returns its answer.
     func refused(_ refusal: AdmissionRefusal, _ address: StreamAddress, _ remote: SocketAddress?) -> APIError {
         self.connections.countRefused(refusal.reason)
-        self.connections.refusals.note(.play, address, refusal.reason, refusal.message, from: remote)
+        self.connections.refusals.note(.play, RefusalText(address, refusal.message), refusal.reason, from: remote)
         return APIError(refusal)
     }
 

@@ -122,8 +122,9 @@ extension RTMPConnection {
 
     func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
         self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
-        self.services.connections.refusals.note(.play, address, reason, what, from: self.remoteAddress)
-        self.refused(reason, "play \(address.path): \(what)", address)
+        let text = RefusalText(address, what)
+        self.services.connections.refusals.note(.play, text, reason, from: self.remoteAddress)
+        self.refused(reason, "play \(text.path): \(text.message)", address)
     }
 
     package func endPlay(_ streamID: UInt32) {

@@ -108,6 +108,7 @@ extension RTMPConnection {
             publishing.token = token
             self.publishAccepted()
             self.services.connections.counters.update { $0.publishesStarted += 1 }
+            self.services.connections.refusals.admitted(address, from: self.remoteAddress)
             publishing.admission.session.began(stream)
             self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
             self.traceState("admitted", "publishes \(address.path)")
@@ -129,8 +130,9 @@ extension RTMPConnection {
 
     func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
         self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
-        self.services.connections.refusals.note(.publish, address, reason, what, from: self.remoteAddress)
-        self.refused(reason, "publish \(address.path): \(what)", address)
+        let text = RefusalText(address, what)
+        self.services.connections.refusals.note(.publish, text, reason, from: self.remoteAddress)
+        self.refused(reason, "publish \(text.path): \(text.message)", address)
     }
 
     /// Handles a publisher's announcement that it sends nothing for a while.

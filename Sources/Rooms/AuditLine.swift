@@ -121,8 +121,8 @@ package struct AuditChange: Sendable, Equatable {
     }
 
     private static func shortened(_ value: JSONValue) -> JSONValue {
-        guard case .string(let text) = value, text.utf8.count > AuditLine.longest else { return value }
-        return .string(text.prefix(AuditLine.longest / 4) + "…")
+        guard case .string(let text) = value else { return value }
+        return .string(text.shortened(toBytes: AuditLine.longest))
     }
 }
 

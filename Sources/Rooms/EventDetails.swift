@@ -42,6 +42,9 @@ package struct EventDataError: Error, Equatable, CustomStringConvertible {
 
 /// Reads the members of an event's data. A member may be absent only where the writer leaves it out, or an earlier version did.
 struct EventFields {
+    /// Milliseconds of thirty thousand years, bytes of a petabyte: readers calculate with these. The store may be damaged.
+    private static let numbers = -1_000_000_000_000_000...1_000_000_000_000_000 as ClosedRange<Int64>
+
     private let id: Int64
     private let value: JSONValue
 
@@ -68,7 +71,9 @@ struct EventFields {
     func optionalNumber(_ name: String) throws(EventDataError) -> Int64? {
         switch self.value[name] {
         case nil, .null?: nil
-        case .integer(let number)?: number
+        case .integer(let number)? where Self.numbers.contains(number): number
+        case .integer(let number)?:
+            throw EventDataError(description: "\"\(name)\" in the data of event \(self.id) is \(number), which no event has")
         case let other?: throw self.wrong(name, other, "a whole number")
         }
     }

@@ -27,6 +27,7 @@ package struct RelayChange: Sendable, Equatable {
         self.reason = reason
         self.error = error
     }
+
     init(_ kind: Kind, _ data: EventFields) throws(EventDataError) {
         let direction = try data.text("direction")
         self.init(

@@ -12,26 +12,33 @@ const watchers = new Set();
 /** Calls `watch` when somebody logs in or out. */
 export function onSession(watch) { watchers.add(watch); }
 
-/** Since when the server has not answered: null while it does. */
+/** When the server answered last, and the same while it does not answer any more; null while it does. */
+let lastAnswer = new Date();
 let outageSince = null;
 const outageWatchers = new Set();
+const patienceMs = 15000;
 
-/** Calls `watch` with the time when the server stops answering, and with null when it answers again. */
+/** Calls `watch` with the time of the last answer when the server stops answering, and with null when it answers again. */
 export function onOutage(watch) { outageWatchers.add(watch); }
 
+function heard(isThere) {
+  if (isThere) lastAnswer = new Date();
+  if (isThere === (outageSince === null)) return;
+  outageSince = isThere ? null : lastAnswer.toISOString();
+  for (const watch of outageWatchers) watch(outageSince);
+}
+
+/** Like fetch. A read that is not answered in time fails; changes may take longer. */
 async function reach(address, options) {
-  let isReached = true;
+  const isRead = (options.method ?? 'GET') === 'GET';
   try {
-    return await fetch(address, options);
+    const answer = await fetch(address, isRead ? { signal: AbortSignal.timeout(patienceMs), ...options } : options);
+    // A proxy says so when the server behind it is not there.
+    heard(answer.status !== 502 && answer.status !== 504);
+    return answer;
   } catch (error) {
-    // Another error is the page's own, such as a call that it gave up.
-    isReached = !(error instanceof TypeError);
+    if (error instanceof TypeError || error.name === 'TimeoutError') heard(false);
     throw error;
-  } finally {
-    if (isReached === (outageSince !== null)) {
-      outageSince = isReached ? null : new Date().toISOString();
-      for (const watch of outageWatchers) watch(outageSince);
-    }
   }
 }
 

@@ -41,7 +41,7 @@ const main = h('main', { id: 'main', tabindex: '-1' });
 const outage = h('p', { class: 'outage', role: 'status' });
 outage.hidden = true;
 
-// Figures that nobody has confirmed look like it.
+// Old figures look old.
 onOutage((since) => {
   main.classList.toggle('stale', since !== null);
   outage.hidden = since === null;

@@ -5,8 +5,8 @@ import ServerConfiguration
 import Support
 
 extension APICall {
-    /// Adds to the call's line in the audit trail what it changes besides the rooms' fields, of which their transactions tell. Comes before
-    /// the change: a transaction stores the line with it. A call that fails shows no changed fields.
+    /// Adds changed fields to the call's line in the audit trail. Those of rooms need it not: their transactions add them. Call it before the
+    /// change, since a transaction stores the line with it. A call that fails shows no changed fields.
     func audit(stream: StreamPath? = nil, room: RoomID? = nil, _ add: (inout AuditChange) -> Void) {
         AuditedCall.current?.update { line in
             if let stream { line.stream = "\(stream)" }
@@ -19,7 +19,7 @@ extension APICall {
 }
 
 extension AuditChange {
-    /// A link that is made (`exists`), or deleted. `target`: without credentials.
+    /// A link that is made (`exists`), or deleted. `target`: as logs show it.
     mutating func relayTask(_ direction: RelayTask.Direction, onDemand: Bool, target: String, exists: Bool) {
         func add(_ name: String, _ value: JSONValue) {
             if exists { self.add(name, from: nil, to: value) } else { self.add(name, from: value, to: nil) }

@@ -56,9 +56,7 @@ package final class Auditor: Sendable {
         if line.stream == nil, let app = values[StreamInputs.app], let name = values[StreamInputs.name] { line.stream = "\(app)/\(name)" }
     }
 
-    private static func shortened(_ text: String) -> String {
-        text.utf8.count <= AuditLine.longest ? text : text.prefix(AuditLine.longest / 4) + "…"
-    }
+    private static func shortened(_ text: String) -> String { text.shortened(toBytes: AuditLine.longest) }
 
     func succeeded(_ call: AuditedCall?, _ route: APIRoute) {
         guard let call else { return }

@@ -31,15 +31,16 @@ extension APIRoute {
         APIRoute(
             .get, "/streams/refused", "listRefusals", .streams, .ops,
             """
-            List the pushes and plays that were refused lately, newest first. Repetitions are one entry. Held in memory: the newest \
-            \(RecentRefusals.capacity), of one host at most \(RecentRefusals.perHost).
+            List the pushes and plays that were refused in the last day, newest first. Repetitions are one entry; what may be a credential \
+            is hidden. Held in memory: the newest \(RecentRefusals.perAction) pushes and as many plays, of one host at most \
+            \(RecentRefusals.perHost). A push that is let in removes its host's refusals for that stream.
             """,
             query: [StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.action.erased],
             answers: RefusalListAnswer.outputType
         ) { call in
             let (path, action) = (try Self.filter(call), call[StreamInputs.action])
             var list: [RecentRefusals.Entry] = []
-            for entry in call.services.connections.refusals.list {
+            for entry in call.services.connections.refusals.list() {
                 guard path == nil || entry.path == path, action == nil || entry.action == action else { continue }
                 if try await call.sees(entry.path) { list.append(entry) }
             }

@@ -7,12 +7,14 @@ import Synchronization
 
 /// The pushes and plays that were refused lately. Any thread.
 ///
-/// For operators: a device that is not let in has no session, no push and no event. Repetitions of a refusal are one entry with a count. Holds
-/// the newest ``capacity``, of one host at most ``perHost``, so that a flood from a few hosts displaces no other host's.
+/// For operators: a device that is not let in has no session, no push and no event. Repetitions of a refusal are one entry with a count. Of
+/// pushes and of plays it holds the newest ``perAction`` each, so that viewers displace no devices, and of one host at most ``perHost``, so that
+/// a flood needs many hosts to displace others.
 package final class RecentRefusals: Sendable {
     /// Equal attempts that were refused for the same reason. A value.
     package struct Entry: Sendable, Equatable {
         package let action: AdmissionRequest.Action
+        /// As ``RefusalText`` shows it.
         package let path: StreamPath
         package let reason: CloseReason
         /// The client's address.
@@ -26,43 +28,60 @@ package final class RecentRefusals: Sendable {
         fileprivate let host: String
     }
 
-    package static let capacity = 256
+    package static let perAction = 128
     package static let perHost = 16
-    /// Bytes of a message, at most.
-    static let longestMessage = 512
+    /// How long an entry is shown after its last repetition.
+    package static let keptMs: Int64 = 86_400_000
 
-    /// In the order of their last times, oldest first. Short: looking through it costs less than an index would.
+    /// The last repeated one last. Few: looking through them costs less than an index would.
     private let entries = Mutex<[Entry]>([])
 
     package init() {}
 
     package func note(
-        _ action: AdmissionRequest.Action, _ address: StreamAddress, _ reason: CloseReason, _ message: String, from remote: SocketAddress?,
+        _ action: AdmissionRequest.Action, _ text: RefusalText, _ reason: CloseReason, from remote: SocketAddress?,
         nowMs: Int64 = WallClock.ms
     ) {
-        let path = StreamPath(app: address.app, name: address.name)
-        let client = remote?.ipAddress ?? "unknown"
-        let text = message.utf8.count <= Self.longestMessage ? message : message.prefix(Self.longestMessage / 4) + "…"
         var entry = Entry(
-            action: action, path: path, reason: reason, address: client, message: text, firstAt: nowMs, lastAt: nowMs, count: 1,
-            host: HostKey.of(remote))
+            action: action, path: StreamPath(app: text.app, name: text.name), reason: reason, address: remote?.ipAddress ?? "unknown",
+            message: text.message, firstAt: nowMs, lastAt: nowMs, count: 1, host: HostKey.of(remote))
         self.entries.withLock { entries in
             let known = entries.firstIndex {
-                $0.reason == reason && $0.action == action && $0.address == client && $0.path == path
+                $0.reason == reason && $0.action == action && $0.address == entry.address && $0.path == entry.path
             }
             if let known {
                 entry = entries.remove(at: known)
-                (entry.message, entry.lastAt) = (text, nowMs)
+                (entry.message, entry.lastAt) = (text.message, nowMs)
                 entry.count += 1
-            } else if entries.lazy.filter({ $0.host == entry.host }).count >= Self.perHost {
-                entries.firstIndex { $0.host == entry.host }.map { _ = entries.remove(at: $0) }
-            } else if entries.count >= Self.capacity {
-                entries.removeFirst()
+            } else {
+                Self.makeRoom(for: entry, in: &entries)
             }
             entries.append(entry)
         }
     }
 
-    /// Newest first.
-    package var list: [Entry] { self.entries.withLock { $0.reversed() } }
+    private static func makeRoom(for entry: Entry, in entries: inout [Entry]) {
+        let alike = entries.indices.filter { entries[$0].action == entry.action }
+        let own = alike.filter { entries[$0].host == entry.host }
+        if own.count >= self.perHost, let oldest = own.first {
+            entries.remove(at: oldest)
+        } else if alike.count >= self.perAction, let oldest = alike.first {
+            entries.remove(at: oldest)
+        }
+    }
+
+    /// A push was let in: what its host was refused for the same stream before is settled.
+    package func admitted(_ address: StreamAddress, from remote: SocketAddress?) {
+        let host = HostKey.of(remote)
+        self.entries.withLock { entries in
+            entries.removeAll {
+                $0.action == .publish && $0.host == host && $0.path.app == address.app && $0.path.name == address.name
+            }
+        }
+    }
+
+    /// Newest first, those of the last day.
+    package func list(nowMs: Int64 = WallClock.ms) -> [Entry] {
+        self.entries.withLock { $0.reversed() }.filter { $0.lastAt > nowMs - Self.keptMs }
+    }
 }

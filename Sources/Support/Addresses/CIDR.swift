@@ -70,7 +70,7 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
     package static func same(_ left: [UInt8], _ right: [UInt8]) -> Bool { (unmapped(left) ?? left) == (unmapped(right) ?? right) }
 
     /// The 4 bytes within an IPv4-mapped IPv6 address; nil for other addresses.
-    private static func unmapped(_ bytes: [UInt8]) -> [UInt8]? {
+    static func unmapped(_ bytes: [UInt8]) -> [UInt8]? {
         guard bytes.count == 16, bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF else { return nil }
         return Array(bytes[12...])
     }

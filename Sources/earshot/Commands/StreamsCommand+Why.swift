@@ -15,28 +15,38 @@ extension StreamsCommand {
         func run(_ api: APIClient) async throws {
             let standing = try await api.get(self.stream.segments)
             let stream = standing["stream"]
-            let health = stream["health"]
-            // A device that is not let in is why a stream does not run.
-            let refusal = health["verdict"].plain == nil ? try await self.refusal(api) : nil
             guard !stream.isNull else {
+                let refusal = try await self.refusal(api)
                 throw CommandFailure(
                     .notFound, "nobody pushes or plays \(self.stream); \(refusal ?? "`earshot streams list` shows what runs")")
             }
+            let health = stream["health"]
             if self.options.json { return try Console.print(health.text()) }
             if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
             for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
-            if let refusal { try Console.print("\(refusal.prefix(1).uppercased())\(refusal.dropFirst())") }
+            // A device that is not let in is why nobody pushes.
+            if health["verdict"].plain == nil, let refusal = try await self.refusal(api) {
+                try Console.print("\(refusal.prefix(1).uppercased())\(refusal.dropFirst())")
+            }
         }
 
         /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if none was.
         private func refusal(_ api: APIClient) async throws -> String? {
             let query = [("app", self.stream.app), ("name", self.stream.name), ("action", "publish")]
-            guard let newest = try await api.get(["streams", "refused"], query)["list"].list.first else { return nil }
+            let answer: JSONValue
+            do {
+                answer = try await api.get(["streams", "refused"], query)
+            } catch let failure as CommandFailure where failure.status == .notFound {
+                // A server of a former version.
+                return nil
+            }
+            guard let newest = answer["list"].list.first else { return nil }
             guard let address = newest["clientAddress"].plain, let message = newest["message"].plain else { return nil }
             let count = newest["count"].integer ?? 1
             let often = count > 1 ? ", \(count) times in all" : ""
             let reason = newest["reason"].plain ?? "-"
-            return "a push from \(DisplayText.escaped(address)) was refused \(TimeText.age(newest["lastAt"]) ?? "just now") ago\(often): "
+            let age = TimeText.age(newest["lastAt"]).map { " \($0) ago" } ?? ""
+            return "a push from \(DisplayText.escaped(address)) was refused\(age)\(often): "
                 + "\(DisplayText.escaped(message)) (\(DisplayText.escaped(reason)))"
         }
     }

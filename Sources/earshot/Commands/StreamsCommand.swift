@@ -163,7 +163,7 @@ struct StreamsCommand: AsyncParsableCommand {
                 path: ["streams", "refused"], query: [("app", self.stream?.app), ("name", self.stream?.name), ("action", self.action)],
                 things: "refusals",
                 columns: [
-                    .left("LAST"), .right("TIMES"), .left("WHAT"), .left("STREAM"), .text("FROM"), .left("REASON"), .text("TOLD"),
+                    .left("LAST"), .right("TIMES"), .left("WHAT"), .left("STREAM"), .text("FROM"), .left("REASON"), .text("ANSWER"),
                 ],
                 id: StreamText.path,
                 row: { refusal in
