@@ -38,7 +38,7 @@ async function open(path, query) {
 }
 
 const main = h('main', { id: 'main', tabindex: '-1' });
-const outage = h('p', { class: 'outage', role: 'status' });
+const outage = h('p', { class: 'outage', role: 'alert' });
 outage.hidden = true;
 
 // Old figures look old.
