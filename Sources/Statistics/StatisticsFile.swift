@@ -122,22 +122,12 @@ protocol StatisticsConvertible: Sendable {
     static func read(_ row: StatisticsRow, _ name: String) -> Self?
 }
 
-extension Int64: StatisticsConvertible {
+extension StatisticsConvertible where Self: DatabaseValueConvertible {
     var stored: DatabaseValue { self.databaseValue }
-    static func read(_ row: StatisticsRow, _ name: String) -> Int64? { row.row[name] }
+    static func read(_ row: StatisticsRow, _ name: String) -> Self? { row.row[name] }
 }
 
-extension Int: StatisticsConvertible {
-    var stored: DatabaseValue { self.databaseValue }
-    static func read(_ row: StatisticsRow, _ name: String) -> Int? { row.row[name] }
-}
-
-extension Double: StatisticsConvertible {
-    var stored: DatabaseValue { self.databaseValue }
-    static func read(_ row: StatisticsRow, _ name: String) -> Double? { row.row[name] }
-}
-
-extension String: StatisticsConvertible {
-    var stored: DatabaseValue { self.databaseValue }
-    static func read(_ row: StatisticsRow, _ name: String) -> String? { row.row[name] }
-}
+extension Int64: StatisticsConvertible {}
+extension Int: StatisticsConvertible {}
+extension Double: StatisticsConvertible {}
+extension String: StatisticsConvertible {}
