@@ -59,7 +59,7 @@ let package = Package(
         .target(name: "Health", dependencies: ["Media"], swiftSettings: settings),
         // Flight recorders: what a session said and did last; no clock, no socket.
         .target(name: "Trace", swiftSettings: settings),
-        // What apps say to one another: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
+        // Messages between apps' clients: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
         .target(name: "Apps", dependencies: ["Rooms", "Support", crypto], swiftSettings: settings),
         // Floor 1
         .target(name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
@@ -96,7 +96,7 @@ let package = Package(
                 "LibC", "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1,
             ],
             swiftSettings: settings),
-        // Who may push and play: keys, credentials, hooks, rates, signed URLs.
+        // Permission to push and play: keys, credentials, hooks, rates, signed URLs.
         .target(
             name: "Access",
             dependencies: [
@@ -123,7 +123,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
-        // What back ends are told: the event feed and webhooks.
+        // Notifications of back ends: the event feed and webhooks.
         .target(
             name: "Notifications",
             dependencies: [
@@ -184,7 +184,7 @@ let package = Package(
                 "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
-        // What apps' clients connect to: the mesh, the channel, the cloud's API, the push heartbeat.
+        // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
         .target(name: "CAppAssets"),
         .target(
             name: "AppServer",
@@ -198,7 +198,7 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening",
+                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "LibC", "Listening",
                 "Media",
                 "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
                 "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
@@ -206,7 +206,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
             ],
             swiftSettings: settings),
-        // The console: its page, its files, logging in and out. What it shows comes from the API.
+        // The console: its page, its files, logging in and out. Its data comes from the API.
         .target(name: "CConsoleAssets"),
         .target(
             name: "Console",
@@ -245,25 +245,25 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
-        // What budget.sh counts.
+        // The program whose instructions and allocations budget.sh counts.
         .executableTarget(
             name: "earshot-budget",
             dependencies: ["LibC", "RTMP", "Media", "MediaClips", "Relay", "FFmpeg", "Trace", nioCore, nioEmbedded],
             path: "Benchmarks/Budget",
             swiftSettings: settings),
-        // What RFC 8216bis asks of playlists, for the tests of whatever makes or serves them.
+        // RFC 8216bis's demands on playlists, for the tests of all that makes or serves them.
         .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
-        // What is heard in a run of samples, for the tests of whatever makes or plays one.
+        // Tones and voices recognised in samples, for the tests of all that makes or plays sound.
         .target(name: "SignalCheck", path: "Tests/SignalCheck", swiftSettings: settings),
         // Files of media as a publisher's messages, and the muxers' pieces, for tests and budgets.
         .target(
             name: "MediaClips", dependencies: ["FFmpeg", "Media", nioCore], path: "Tests/MediaClips", swiftSettings: settings),
         // Clocks that the tests of rooms set.
         .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
-        // What most tests share: waiting, seeds, clients as processes, files of media.
+        // Shared by most tests: waiting, seeds, clients as processes, files of media.
         .target(
             name: "TestSupport", dependencies: ["LibC", "Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
-        // What tests of the services share: logs, JSON, credentials, targets of requests, voices.
+        // Shared by the tests of the services: logs, JSON, credentials, targets of requests, voices.
         .target(
             name: "ServerTestSupport",
             dependencies: [
@@ -370,7 +370,7 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "Delivery", "EarshotServer", "Packaging", "RTMP", "RoomStore", "Rooms", "ServerConfiguration",
+                "Delivery", "EarshotServer", "Packaging", "RoomStore", "Rooms", "ServerConfiguration",
                 "ServerTestSupport", "Support", "TestSupport", logging, nioPosix,
             ],
             swiftSettings: settings),
@@ -396,8 +396,8 @@ let package = Package(
 
 let whole = package.targets
 
-// EARSHOT_CORE names the only targets to build, with their tests: "Media,Relay" spares a build for one sanitizer all that the others are
-// for. What they depend on is to be named too.
+// EARSHOT_CORE names the only targets to build, with their tests, so that a sanitizer's build stays small: "Media,Relay". Dependencies are
+// not added by themselves: name them too.
 if let core = Context.environment["EARSHOT_CORE"], !core.isEmpty {
     let names = core.split(separator: ",").map(String.init)
     let kept = Set(names + names.map { "\($0)Tests" })

@@ -8,7 +8,7 @@ import RTMP
 /// Lighter than `ChunkDecoder` on purpose: no size limits beyond its own tables, and fmt 3 is assumed to repeat the extended timestamp.
 struct ChunkReader {
     /// The reason why the bytes cannot be RTMP.
-    struct WireError: Error, Equatable {
+    struct FormatError: Error, Equatable {
         var what: String
     }
 
@@ -22,7 +22,7 @@ struct ChunkReader {
     /// Consumes the bytes of one read.
     mutating func read(
         _ input: UnsafeRawBufferPointer, room: Int, nowNs: UInt64, check: inout StreamCheck, other: (Message) -> Void
-    ) throws(WireError) {
+    ) throws(FormatError) {
         var position = 0
         while true {
             if self.chunkRemaining == 0 {
@@ -53,7 +53,7 @@ struct ChunkReader {
     // MARK: Headers
 
     /// Makes the header's chunk stream the current one; returns `false` when the input ends first.
-    private mutating func readHeader(_ input: UnsafeRawBufferPointer, _ position: inout Int) throws(WireError) -> Bool {
+    private mutating func readHeader(_ input: UnsafeRawBufferPointer, _ position: inout Int) throws(FormatError) -> Bool {
         if self.carried.isEmpty {
             let rest = UnsafeRawBufferPointer(rebasing: input[position...])
             let length = self.headerLength(rest)
@@ -70,7 +70,7 @@ struct ChunkReader {
             let isWhole = header.withUnsafeBytes { self.headerLength($0) <= $0.count }
             if isWhole {
                 self.carried.removeAll(keepingCapacity: true)
-                try header.withUnsafeBufferPointer { (bytes) throws(WireError) in try self.beginChunk(UnsafeRawBufferPointer(bytes)) }
+                try header.withUnsafeBufferPointer { (bytes) throws(FormatError) in try self.beginChunk(UnsafeRawBufferPointer(bytes)) }
                 return true
             }
         }
@@ -97,13 +97,13 @@ struct ChunkReader {
         return length + (Self.uint24(bytes, basic) == 0xFF_FFFF ? 4 : 0)
     }
 
-    private mutating func beginChunk(_ bytes: UnsafeRawBufferPointer) throws(WireError) {
+    private mutating func beginChunk(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
         guard let (id, basic) = Self.basicHeader(bytes) else { return }
         let format = bytes[0] >> 6
         if let known = self.position(of: id) {
             self.current = known
         } else {
-            guard format <= 1, self.streams.count < 64 else { throw WireError(what: "chunk stream \(id) starts with fmt \(format)") }
+            guard format <= 1, self.streams.count < 64 else { throw FormatError(what: "chunk stream \(id) starts with fmt \(format)") }
             self.current = self.streams.count
             self.streams.append(PartialMessage(id: id))
         }
@@ -117,10 +117,10 @@ struct ChunkReader {
             let offset = basic + (format == 0 ? 11 : format == 1 ? 7 : 3)
             field = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
         }
-        guard !self.streams[self.current].isStarted else { throw WireError(what: "a header inside a message of chunk stream \(id)") }
+        guard !self.streams[self.current].isStarted else { throw FormatError(what: "a header inside a message of chunk stream \(id)") }
         if format <= 1 {
             let length = Self.uint24(bytes, basic + 3)
-            guard length <= Pattern.longestMessage else { throw WireError(what: "a message of \(length) bytes") }
+            guard length <= Pattern.longestMessage else { throw FormatError(what: "a message of \(length) bytes") }
             self.streams[self.current].length = length
             self.streams[self.current].type = bytes[basic + 6]
         }

@@ -6,7 +6,7 @@
 /// ```
 struct FLVReader {
     /// The reason why the bytes are no such response.
-    struct WireError: Error, Equatable {
+    struct FormatError: Error, Equatable {
         var what: String
     }
 
@@ -32,7 +32,7 @@ struct FLVReader {
     var isOpen: Bool { self.framing != .head }
 
     /// Consumes the bytes of one read.
-    mutating func read(_ input: UnsafeRawBufferPointer, room: Int, nowNs: UInt64, check: inout StreamCheck) throws(WireError) {
+    mutating func read(_ input: UnsafeRawBufferPointer, room: Int, nowNs: UInt64, check: inout StreamCheck) throws(FormatError) {
         var position = 0
         while position < input.count {
             switch self.framing {
@@ -50,21 +50,21 @@ struct FLVReader {
         }
     }
 
-    private mutating func lineGrew() throws(WireError) {
+    private mutating func lineGrew() throws(FormatError) {
         guard self.line.last == 0x0A else {
-            if self.line.count > Self.longestHead { throw WireError(what: "a line without an end") }
+            if self.line.count > Self.longestHead { throw FormatError(what: "a line without an end") }
             return
         }
         switch self.framing {
         case .head:
             guard self.line.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A] else { return }
             let text = String(decoding: self.line, as: UTF8.self)
-            guard text.hasPrefix("HTTP/1.1 200") else { throw WireError(what: String(text.prefix { $0 != "\r\n" })) }
+            guard text.hasPrefix("HTTP/1.1 200") else { throw FormatError(what: String(text.prefix { $0 != "\r\n" })) }
             self.framing = .size
         case .size:
             let digits = String(decoding: self.line.dropLast(2), as: UTF8.self)
-            guard let size = Int(digits, radix: 16) else { throw WireError(what: "a chunk's size is \(digits)") }
-            guard size > 0 else { throw WireError(what: "the stream ended") }
+            guard let size = Int(digits, radix: 16) else { throw FormatError(what: "a chunk's size is \(digits)") }
+            guard size > 0 else { throw FormatError(what: "the stream ended") }
             self.chunkRemaining = size
             self.framing = .data
         case .end, .data: self.framing = .size
@@ -74,7 +74,7 @@ struct FLVReader {
 
     private mutating func take(
         _ bytes: UnsafeRawBufferPointer, _ room: Int, _ nowNs: UInt64, _ check: inout StreamCheck
-    ) throws(WireError) {
+    ) throws(FormatError) {
         var position = 0
         while position < bytes.count {
             guard self.part != .body else {
@@ -100,15 +100,15 @@ struct FLVReader {
         }
     }
 
-    private mutating func partIsWhole() throws(WireError) {
+    private mutating func partIsWhole() throws(FormatError) {
         defer { self.head.removeAll(keepingCapacity: true) }
         guard self.part == .tagHeader else {
-            if self.part == .fileHeader, self.head.prefix(3) != [0x46, 0x4C, 0x56] { throw WireError(what: "no FLV file") }
+            if self.part == .fileHeader, self.head.prefix(3) != [0x46, 0x4C, 0x56] { throw FormatError(what: "no FLV file") }
             self.part = .tagHeader
             return
         }
         let length = Int(self.head[1]) << 16 | Int(self.head[2]) << 8 | Int(self.head[3])
-        guard length <= Pattern.longestMessage else { throw WireError(what: "a tag of \(length) bytes") }
+        guard length <= Pattern.longestMessage else { throw FormatError(what: "a tag of \(length) bytes") }
         self.message.length = length
         self.message.type = self.head[0]
         let low = UInt32(self.head[4]) << 16 | UInt32(self.head[5]) << 8 | UInt32(self.head[6])

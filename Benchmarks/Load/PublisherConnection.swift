@@ -6,7 +6,7 @@ import RTMP
 struct PublisherConnection {
     let room: Int
     private let descriptor: CInt
-    private var wire = Wire()
+    private var writer = MessageWriter()
     private var decoder = ChunkDecoder()
     private var session = ClientSession()
     private var streamID: UInt32 = 1
@@ -118,8 +118,8 @@ struct PublisherConnection {
         var out = ByteBuffer()
         while let output = self.session.nextOutput() {
             switch output {
-            case .send(let message): self.wire.encode(message, into: &out)
-            case .setChunkSize(let size): self.wire.setChunkSize(size)
+            case .send(let message): self.writer.encode(message, into: &out)
+            case .setChunkSize(let size): self.writer.setChunkSize(size)
             default: body(output)
             }
         }
@@ -128,7 +128,7 @@ struct PublisherConnection {
 
     private mutating func send(_ type: MessageType, _ payload: ByteBuffer, timestamp: UInt32) throws(LoadError) {
         var out = ByteBuffer()
-        self.wire.encode(Message(type: type, streamID: self.streamID, timestamp: timestamp, payload: payload), into: &out)
+        self.writer.encode(Message(type: type, streamID: self.streamID, timestamp: timestamp, payload: payload), into: &out)
         try self.send(out)
     }
 

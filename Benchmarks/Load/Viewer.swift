@@ -28,7 +28,7 @@ final class Viewer {
     private let target: Target
     private var handshake = ClientHandshake()
     private var session = ClientSession()
-    private var wire = Wire()
+    private var writer = MessageWriter()
     private var reader = ChunkReader()
     /// Only for HTTP.
     private var flv: FLVReader?
@@ -98,7 +98,7 @@ final class Viewer {
     }
 
     private func readFLV(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
-        do throws(FLVReader.WireError) {
+        do throws(FLVReader.FormatError) {
             try self.flv?.read(bytes, room: self.room, nowNs: nowNs, check: &self.check)
         } catch {
             return self.close("unreadable answer: \(error.what)")
@@ -112,7 +112,7 @@ final class Viewer {
     private func read(_ bytes: UnsafeRawBufferPointer, nowNs: UInt64) {
         self.receivedBytes += UInt64(bytes.count)
         var messages: [Message] = []
-        do throws(ChunkReader.WireError) {
+        do throws(ChunkReader.FormatError) {
             try self.reader.read(bytes, room: self.room, nowNs: nowNs, check: &self.check) { messages.append($0) }
         } catch {
             return self.close("unreadable chunks: \(error.what)")
@@ -136,8 +136,8 @@ final class Viewer {
         var out = ByteBuffer()
         while let output = self.session.nextOutput() {
             switch output {
-            case .send(let message): self.wire.encode(message, into: &out)
-            case .setChunkSize(let size): self.wire.setChunkSize(size)
+            case .send(let message): self.writer.encode(message, into: &out)
+            case .setChunkSize(let size): self.writer.setChunkSize(size)
             case .connected: self.session.createStream()
             case .streamCreated(let streamID):
                 self.session.play(self.name, on: streamID)

@@ -1,4 +1,5 @@
 import Access
+import ControlAPI
 
 /// The server's own secrets in the data directory.
 package enum ServerSecrets {

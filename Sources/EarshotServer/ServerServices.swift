@@ -34,10 +34,10 @@ struct CloseLogService: Service {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(1))
-                self.closes.tell()
+                self.closes.report()
             }
         }
-        self.closes.tell()
+        self.closes.report()
     }
 }
 

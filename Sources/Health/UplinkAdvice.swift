@@ -1,7 +1,7 @@
 /// Decides when a publisher is told what its uplink carried: while the uplink is too slow or stalls, every five seconds. A value; the time is
 /// passed in, in milliseconds of any steady clock.
 package struct UplinkAdvice: Sendable {
-    private var toldMs: Int64?
+    private var reportedMs: Int64?
 
     package static let intervalMs: Int64 = 5_000
 
@@ -10,8 +10,8 @@ package struct UplinkAdvice: Sendable {
     /// The bits per second to tell now; nil: nothing.
     package mutating func due(_ judge: StreamJudge, nowMs: Int64) -> Int? {
         guard let bits = judge.carriedBitsPerSecond else { return nil }
-        if let toldMs, nowMs - toldMs < Self.intervalMs { return nil }
-        self.toldMs = nowMs
+        if let reportedMs, nowMs - reportedMs < Self.intervalMs { return nil }
+        self.reportedMs = nowMs
         return bits
     }
 }

@@ -2,7 +2,7 @@
 /// row. A value; the time is passed in, in milliseconds of any steady clock.
 package struct VerdictNotices: Sendable {
     package private(set) var told = StreamVerdict.good
-    private var toldMs: Int64?
+    private var reportedMs: Int64?
     private var newest = StreamVerdict.good
     private var newestMs: Int64 = 0
 
@@ -19,10 +19,10 @@ package struct VerdictNotices: Sendable {
             self.newestMs = nowMs
         }
         guard verdict != self.told, nowMs - self.newestMs >= Self.settlesMs else { return nil }
-        if let toldMs, nowMs - toldMs < Self.leastIntervalMs { return nil }
+        if let reportedMs, nowMs - reportedMs < Self.leastIntervalMs { return nil }
         let former = self.told
         self.told = verdict
-        self.toldMs = nowMs
+        self.reportedMs = nowMs
         return former
     }
 }

@@ -7,3 +7,26 @@
 #else
 @_exported public import Darwin
 #endif
+
+// Constants that glibc's overlay gives types of their own, as the numbers that the calls take.
+#if canImport(Glibc)
+package let streamSocket = CInt(SOCK_STREAM.rawValue)
+package let datagramSocket = CInt(SOCK_DGRAM.rawValue)
+/// For getrusage(2).
+package let usageOfThisProcess = __rusage_who_t(RUSAGE_SELF.rawValue)
+/// malloc_trim(3) of glibc, whose header the overlay omits; nil with other C libraries.
+package let mallocTrim: (@convention(c) (Int) -> CInt)? =
+    // Null is RTLD_DEFAULT. The symbol's type is from the manual.
+    dlsym(nil, "malloc_trim").map { unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self) }
+#else
+package let streamSocket = CInt(SOCK_STREAM)
+package let datagramSocket = CInt(SOCK_DGRAM)
+package let usageOfThisProcess = RUSAGE_SELF
+package let mallocTrim: (@convention(c) (Int) -> CInt)? = nil
+#endif
+
+/// Sets an advisory option of a socket: a kernel that does not know it works without.
+package func setSocketOption(_ descriptor: CInt, _ level: CInt, _ option: CInt, _ value: CInt) {
+    var value = value
+    _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
+}

@@ -1,5 +1,5 @@
+import LibC
 package import NIOCore
-import Relay
 
 /// Linux's TCP options that NIO does not name, for all listeners and connections.
 extension NIOBSDSocket.Option {
@@ -17,4 +17,6 @@ package enum ViewerSocket {
     package static let timeoutMs = 15_000
     /// For `TCP_NOTSENT_LOWAT`, in bytes.
     package static let notSentBytes = 128 << 10
+    /// The same for feeds of text.
+    package static let feedNotSentBytes = 64 << 10
 }

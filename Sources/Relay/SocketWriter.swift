@@ -273,8 +273,7 @@ package final class SocketWriter {
 
     package func setLowWater(_ bytes: Int) {
         guard let descriptor = self.descriptor else { return }
-        var value = CInt(clamping: bytes)
-        // Advisory: without the option, the kernel only queues more.
-        _ = setsockopt(descriptor, CInt(IPPROTO_TCP), LinuxSocket.notSentLowWater, &value, socklen_t(MemoryLayout<CInt>.size))
+        // Without the option, the kernel only queues more.
+        setSocketOption(descriptor, CInt(IPPROTO_TCP), LinuxSocket.notSentLowWater, CInt(clamping: bytes))
     }
 }

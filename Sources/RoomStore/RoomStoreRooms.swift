@@ -103,11 +103,14 @@ extension StoreAccess {
     func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
 
     /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not
-    /// `ended_at`. (SQLite reads the columns from the row that has the maximum.)
+    /// `ended_at`.
     func room(ofDevice uid: String) throws -> Room? {
         try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
             ?? self.room(
-                where: "device_uid = ? GROUP BY device_uid HAVING max(coalesce(kept_until - policy_retention, ended_at)) NOT NULL", [uid])
+                where: """
+                    device_uid = ? AND coalesce(kept_until - policy_retention, ended_at) IS NOT NULL
+                    ORDER BY coalesce(kept_until - policy_retention, ended_at) DESC, row DESC LIMIT 1
+                    """, [uid])
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {

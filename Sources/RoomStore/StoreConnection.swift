@@ -2,7 +2,7 @@
 ///
 /// Statements are SQLite's, in a form that PostgreSQL takes too where there is one: conflict targets and subqueries are named, new rows are
 /// read back with RETURNING, and the column "user" is quoted. SQLite's own are PRAGMAs, the full-text search, `sqlite_sequence`, INDEXED BY,
-/// LIMIT -1 and `max` of two values.
+/// LIMIT -1, `max` of two values, `instr`, and `json_extract` for the floor's holders.
 protocol StoreConnection {
     /// Runs one statement, which may be kept for the next time.
     func run(_ sql: String, _ arguments: StoreArguments) throws

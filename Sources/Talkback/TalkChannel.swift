@@ -214,7 +214,7 @@ package final class TalkChannel: Sendable {
     private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout TalkChannelState) {
         for talker in state.talkers.values { talker.setOpen(state.floor.holds(talker.id)) }
         guard !events.isEmpty else { return }
-        state.toldMs = 0
+        state.reportedMs = 0
         let mode = state.settings.mode.rawValue
         self.talkback.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
@@ -381,11 +381,11 @@ package final class TalkChannel: Sendable {
 
     /// The event about who speaks and how loud; nil if too soon or unchanged.
     private func stallReport(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
-        guard nowMs - state.toldMs >= Self.reportMs else { return nil }
-        state.toldMs = nowMs
+        guard nowMs - state.reportedMs >= Self.reportMs else { return nil }
+        state.reportedMs = nowMs
         let text = EventMessage.talkMembers(self.roomID, state.shown)
-        guard text != state.toldText else { return nil }
-        state.toldText = text
+        guard text != state.reportedText else { return nil }
+        state.reportedText = text
         return text
     }
 }

@@ -24,8 +24,8 @@ package struct TalkChannelState {
     /// When the newest tick was due, or ticking began; nil: never.
     var tickedMs: Int64?
     var emptySinceMs: Int64?
-    var toldMs: Int64 = 0
-    var toldText = ""
+    var reportedMs: Int64 = 0
+    var reportedText = ""
     var heardMs: [ParticipantID: Int64] = [:]
 
     /// The mix that accompanies recordings.

@@ -64,13 +64,13 @@ final class TalkEngine: @unchecked Sendable {
     private var likeAll: [ParticipantID: Int] = [:]
     /// The full mix's blocks before this tick.
     private var before: [[Float]]
-    private var toldHeaders: Set<ObjectIdentifier> = []
+    private var sentHeaders: Set<ObjectIdentifier> = []
     private var startUs: Int64?
     private var lastTick: Int64 = -1
     /// Totals of voices and mixes that have ended.
     private var ended = TalkTotals()
     private let log: Logger
-    private var toldProblems: Set<String> = []
+    private var reportedProblems: Set<String> = []
 
     /// Blocks of the full mix that a new encoder begins with.
     private static let keptBlocks = 2
@@ -125,7 +125,7 @@ final class TalkEngine: @unchecked Sendable {
     }
 
     private func report(_ problem: String?, of id: ParticipantID) {
-        guard let problem, self.toldProblems.count < 16, self.toldProblems.insert("\(id) \(problem)").inserted else { return }
+        guard let problem, self.reportedProblems.count < 16, self.reportedProblems.insert("\(id) \(problem)").inserted else { return }
         self.log.warning("A voice cannot be decoded", metadata: ["participant": "\(id)", "problem": "\(problem)"])
     }
 
@@ -197,14 +197,14 @@ final class TalkEngine: @unchecked Sendable {
     }
 
     private func logOnce(_ line: Logger.Message, _ problem: String) {
-        guard self.toldProblems.count < 16, self.toldProblems.insert(problem).inserted else { return }
+        guard self.reportedProblems.count < 16, self.reportedProblems.insert(problem).inserted else { return }
         self.log.error(line, metadata: ["problem": "\(problem)"])
     }
 
     private func publish(_ frames: [Frame], _ key: Key, _ stream: DerivedStream, tick: Int64, isMadeUp: Bool) {
         var frames = frames
-        if !self.toldHeaders.contains(ObjectIdentifier(stream)), let header = self.encoders[key]?.header {
-            self.toldHeaders.insert(ObjectIdentifier(stream))
+        if !self.sentHeaders.contains(ObjectIdentifier(stream)), let header = self.encoders[key]?.header {
+            self.sentHeaders.insert(ObjectIdentifier(stream))
             let ms = TalkFormat.milliseconds(tick: tick)
             frames = [Self.metadata(key.codec, ms), MixEncoder.frame(header, ms)].compactMap { $0 } + frames
         }
@@ -230,7 +230,7 @@ final class TalkEngine: @unchecked Sendable {
     /// Drops the state of mixes that nobody listens to any more.
     private func forget(except wanted: [Plan.Mix], _ known: [Plan.Mix]) {
         let streams = Set(known.map { ObjectIdentifier($0.stream) })
-        if self.toldHeaders.count > streams.count { self.toldHeaders.formIntersection(streams) }
+        if self.sentHeaders.count > streams.count { self.sentHeaders.formIntersection(streams) }
         for id in Array(self.likeAll.keys) where !wanted.contains(where: { $0.target == .mixWithout(id) }) {
             self.likeAll[id] = nil
             self.mixer.forget(id)

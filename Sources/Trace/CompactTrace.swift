@@ -32,7 +32,7 @@ package enum CompactTrace {
         var words = [self.ago(entry, nowMs), self.sign(entry.direction), entry.name]
         if let transaction = entry.transaction, transaction != 0 { words.append("#\(transaction)") }
         if let streamID = entry.streamID, entry.kind == .message || streamID != 0 { words.append("on \(streamID)") }
-        if let header = entry.header { words.append(contentsOf: ["\(header.length) bytes at \(header.timestamp)"] + header.flagWords) }
+        if let header = entry.header { words.append(contentsOf: ["\(header.length) bytes at \(header.timestamp)"] + header.flagNames) }
         if !entry.text.isEmpty { words.append(entry.text) }
         return words.joined(separator: " ")
     }

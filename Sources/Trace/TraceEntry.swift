@@ -124,7 +124,7 @@ package struct TracedHeader: Sendable, Equatable {
     }
 
     /// The flags in words, in the order of their bits.
-    package var flagWords: [String] {
+    package var flagNames: [String] {
         let words: [(Flags, String)] = [
             (.keyframe, "keyframe"), (.sequenceHeader, "sequenceHeader"), (.endOfSequence, "endOfSequence"), (.metadata, "metadata"),
             (.multitrack, "multitrack"), (.enhanced, "enhanced"), (.unreadable, "unreadable"),

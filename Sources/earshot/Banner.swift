@@ -1,4 +1,3 @@
-import EarshotServer
 import LibC
 import Logging
 import ServerConfiguration

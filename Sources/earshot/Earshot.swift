@@ -1,5 +1,4 @@
 import ArgumentParser
-import EarshotServer
 import Support
 
 /// The command line. It holds commands only; the server does all the work.

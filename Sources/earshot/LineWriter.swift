@@ -1,5 +1,4 @@
 import Dispatch
-import EarshotServer
 import LibC
 import NIOPosix
 import Support

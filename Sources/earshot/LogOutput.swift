@@ -1,4 +1,3 @@
-import EarshotServer
 import LibC
 import Logging
 import ServerConfiguration
@@ -121,29 +120,14 @@ struct LineLogHandler: LogHandler {
     ]
 
     private static func quoteIfNeeded(_ value: String) -> String {
-        let plain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0 != "\"" && $0 != "=" && $0.value != 0x7F }
+        let plain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0 != " " && $0 != "\"" && $0 != "=" && !DisplayText.isUnsafe($0) }
         return plain ? value : self.quote(value)
     }
 
-    /// A JSON string; text from peers cannot end a line or forge one.
+    /// A JSON string; text from peers cannot end a line, forge one or steer a terminal.
     private static func quote(_ value: String) -> String {
-        var out = "\""
-        for scalar in value.unicodeScalars {
-            switch scalar {
-            case "\"": out += "\\\""
-            case "\\": out += "\\\\"
-            case "\n": out += "\\n"
-            case "\r": out += "\\r"
-            case "\t": out += "\\t"
-            default:
-                if scalar.value < 0x20 || scalar.value == 0x7F {
-                    let hex = String(scalar.value, radix: 16)
-                    out += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                } else {
-                    out.unicodeScalars.append(scalar)
-                }
-            }
-        }
-        return out + "\""
+        var out = ""
+        DisplayText.quote(value, to: &out)
+        return out
     }
 }

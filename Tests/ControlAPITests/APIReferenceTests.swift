@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func typesInWords() {
-        let words = SchemaWords.words
+        let words = SchemaText.words
         #expect(words(["type": "integer", "minimum": 1, "maximum": 8]) == "integer 1 to 8")
         #expect(words(["type": "integer", "minimum": 0]) == "integer from 0")
         #expect(words(["anyOf": [["type": "string", "format": "date-time"], ["type": "null"]]]) == "time, RFC 3339, or null")
@@ -35,7 +35,7 @@ import Testing
         #expect(words(["type": "string", "pattern": "^a|b$"]) == "text that fits `^a\\|b$`")
         #expect(words(["type": "object", "additionalProperties": ["type": "integer"]]) == "object of integer by name")
         #expect(words([:]) == "any")
-        #expect(SchemaWords.cell("a|b*\nc") == "a\\|b\\* c")
+        #expect(SchemaText.cell("a|b*\nc") == "a\\|b\\* c")
     }
 
     @Test func membersOfMembers() {
@@ -46,6 +46,6 @@ import Testing
                 "old": ["type": "string", "deprecated": true],
             ],
         ]
-        #expect(SchemaWords.rows(schema, showsRequired: true) == ["| **`a`** | object | Outer. |", "| `a.b` | boolean | Inner. |"])
+        #expect(SchemaText.rows(schema, showsRequired: true) == ["| **`a`** | object | Outer. |", "| `a.b` | boolean | Inner. |"])
     }
 }

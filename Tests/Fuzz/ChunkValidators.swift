@@ -6,7 +6,7 @@ import RTMP
 extension FuzzTarget {
     /// A server's bytes to a link. librtmp gets the chunks that the guard passes, and must read the same messages as our decoder. It
     /// allocates the length that a header announces, up to the guard's limit.
-    static let chunkGuard = FuzzTarget("chunk-guard", maxLength: 4_096, allocationMiB: 18) { input in
+    static let chunkValidator = FuzzTarget("chunk-validator", maxLength: 4_096, allocationMiB: 18) { input in
         var input = input
         let cuts = Cuts(input.byte())
         let bytes = input.rest

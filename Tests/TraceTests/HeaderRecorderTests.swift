@@ -32,7 +32,7 @@ import Testing
             #expect(all.map(\.atMs) == [1_000, 1_001, 1_002])
             #expect(all.map(\.name) == ["audio", "video", "aggregate"])
         }
-        #expect(headers[1].flagWords == ["keyframe", "enhanced"])
+        #expect(headers[1].flagNames == ["keyframe", "enhanced"])
         for (type, streamID) in [(7, 1), (23, 1), (255, 1), (9, 255), (9, 0xFF_FFFF)] as [(UInt8, UInt32)] {
             #expect(!HeaderRecorder.holds(TracedHeader(timestamp: 1, type: type, length: 1, streamID: streamID)))
         }

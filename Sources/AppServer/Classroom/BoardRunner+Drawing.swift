@@ -88,7 +88,7 @@ extension BoardRunner {
         self.state.withLock { state in
             state.sheet = cleared
             state.clears += 1
-            Self.tell(BoardWriter.clear(from: command.user, page: page), state)
+            Self.send(BoardWriter.clear(from: command.user, page: page), state)
         }
     }
 }

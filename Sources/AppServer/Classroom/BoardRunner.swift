@@ -131,7 +131,7 @@ final class BoardRunner: Sendable {
             }
             if state.page != board.page {
                 state.page = board.page
-                Self.tell(BoardWriter.page(board.page), state)
+                Self.send(BoardWriter.page(board.page), state)
             }
             var roles: [String: ClassroomRole] = [:]
             for member in room.gathering.members { roles[member.id] = ClassroomRole(rawValue: member.role) }
@@ -158,7 +158,7 @@ final class BoardRunner: Sendable {
     }
 
     /// Sends to all viewers that have been greeted; the others find it in their greeting.
-    static func tell(_ text: String, _ state: State) {
+    static func send(_ text: String, _ state: State) {
         let frame = WebSocketWriter.text(text)
         for viewer in state.viewers.values where viewer.isGreeted { viewer.peer.send(frame) }
     }

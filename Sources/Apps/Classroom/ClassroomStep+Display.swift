@@ -6,7 +6,7 @@ extension ClassroomStep {
     /// Switches a device and tells all, also when it was so: the client may have thought otherwise.
     mutating func setDevice(_ member: Gathering.Member, _ device: ClassroomDevice, _ isOn: Bool, by: String) {
         self.setDevice(member.id, device, isOn)
-        self.tell(
+        self.send(
             "SC:DRMsg",
             [
                 "type": .integer(device.number), "enable": .bool(isOn), "userId": .string(member.id), "userName": .string(member.name),
@@ -33,7 +33,7 @@ extension ClassroomStep {
             self.room.display = display
             self.event(.displayChanged, ["display": text])
         }
-        self.tell("SC:DisplayMsg", ["display": text], from: id, to: receivers)
+        self.send("SC:DisplayMsg", ["display": text], from: id, to: receivers)
     }
 
     mutating func display(_ by: String, _ kind: ClassroomDisplay.Kind?, _ id: String?, _ uri: String?) throws(GatheringRefusal) {
@@ -76,7 +76,7 @@ extension ClassroomStep {
         let board = Classroom.Board(id: id, name: "白板\(self.room.boardsMade)", page: 0, creator: by, service: service)
         self.room.boards.append(board)
         self.event(.boardCreated, of: board)
-        self.tellBoard(board, action: 1, from: by, to: self.others(than: by))
+        self.sendBoard(board, action: 1, from: by, to: self.others(than: by))
         self.show(ClassroomDisplay(kind: .board, userID: by, uri: id), from: by, to: self.all)
     }
 
@@ -86,12 +86,12 @@ extension ClassroomStep {
         self.room.boards.removeAll { $0.id == id }
         self.event(.boardDeleted, of: board)
         if let display = self.room.display, display.kind == .board, display.uri == id { self.show(nil, from: by, to: self.all) }
-        self.tellBoard(board, action: 2, from: by, to: self.all)
+        self.sendBoard(board, action: 2, from: by, to: self.all)
     }
 
     /// SC:WBMsg; `action`: 1 create, 2 delete.
-    private mutating func tellBoard(_ board: Classroom.Board, action: Int64, from by: String, to receivers: [ConnectionID]) {
-        self.tell(
+    private mutating func sendBoard(_ board: Classroom.Board, action: Int64, from by: String, to receivers: [ConnectionID]) {
+        self.send(
             "SC:WBMsg", ["action": .integer(action), "whiteboardId": .string(board.id), "whiteboardName": .string(board.name)],
             from: by, to: receivers)
     }
@@ -107,7 +107,7 @@ extension ClassroomStep {
             self.room.boards[index].page = page
             self.event(.boardTurned, of: self.room.boards[index])
         }
-        self.tell(
+        self.send(
             "SC:WBTPMsg", ["whiteboardId": .string(id), "userId": .string(by), "curPg": .integer(page)],
             from: by, to: self.others(than: by))
     }

@@ -17,7 +17,7 @@ extension ClassroomStep {
             self.take(try self.room.gathering.apply(.enter(id: id, name: name, role: role.rawValue), nowMs: self.nowMs))
             self.room.devices[id] = Classroom.Devices(camera: !disableCamera, microphone: true)
         }
-        self.tellOf(try self.member(id), action: 1, from: id, to: self.others(than: id))
+        self.sendMember(try self.member(id), action: 1, from: id, to: self.others(than: id))
         switch role {
         case .teacher: self.show(ClassroomDisplay(kind: .teacher, userID: id, uri: ""), from: id, to: self.others(than: id))
         case .assistant where self.room.display == nil:
@@ -48,9 +48,9 @@ extension ClassroomStep {
     }
 
     /// SC:RMCMsg; `action`: 1 join, 2 leave, 3 kick.
-    private mutating func tellOf(_ member: Gathering.Member, action: Int64, from: String, to receivers: [ConnectionID]) {
+    private mutating func sendMember(_ member: Gathering.Member, action: Int64, from: String, to receivers: [ConnectionID]) {
         let devices = self.room.devices(of: member.id)
-        self.tell(
+        self.send(
             "SC:RMCMsg",
             [
                 "action": .integer(action), "userId": .string(member.id), "userName": .string(member.name),
@@ -64,13 +64,13 @@ extension ClassroomStep {
         if self.shows(member.id) { self.show(nil, from: member.id, to: self.others(than: member.id)) }
         self.take(self.room.gathering.remove(member, departure))
         if let connection = member.connection { self.add(.close(connection, .ended(reason: "left"))) }
-        self.tellOf(member, action: 2, from: member.id, to: self.all)
+        self.sendMember(member, action: 2, from: member.id, to: self.all)
         self.forget(member)
     }
 
     /// All hear of it, and last of all the kicked one, before it is gone.
     mutating func kick(_ member: Gathering.Member, by: String) {
-        self.tellOf(member, action: 3, from: by, to: self.all)
+        self.sendMember(member, action: 3, from: by, to: self.all)
         if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
         self.take(self.room.gathering.remove(member, .kicked))
         self.forget(member)
@@ -92,11 +92,11 @@ extension ClassroomStep {
     }
 
     /// SC:RCMsg: the members whose roles have changed, with their roles now.
-    mutating func tellRoles(_ ids: [String], by: String) {
+    mutating func sendRoles(_ ids: [String], by: String) {
         let users = ids.map { id -> JSONValue in
             ["userId": .string(id), "userName": self.name(id), "role": .integer(self.room.role(of: id)?.number ?? 0)]
         }
-        self.tell("SC:RCMsg", ["opUserId": .string(by), "users": .array(users)], from: by, to: self.all)
+        self.send("SC:RCMsg", ["opUserId": .string(by), "users": .array(users)], from: by, to: self.all)
     }
 
     mutating func downgrade(_ by: String, _ users: [Classroom.RoleChange]) throws(GatheringRefusal) {
@@ -110,7 +110,7 @@ extension ClassroomStep {
             if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
             changed.append(member.id)
         }
-        if !changed.isEmpty { self.tellRoles(changed, by: by) }
+        if !changed.isEmpty { self.sendRoles(changed, by: by) }
     }
 
     /// Makes a student the teacher; the former one is a student then.
@@ -121,7 +121,7 @@ extension ClassroomStep {
         guard self.room.role(of: member.id) == .student else { throw ClassroomCode.notStudent.refusal() }
         let former = self.replaceTeacher()
         self.setRole(id, .teacher)
-        self.tellRoles(former + [id], by: by)
+        self.sendRoles(former + [id], by: by)
         self.show(ClassroomDisplay(kind: .teacher, userID: id, uri: ""), from: by, to: self.all)
     }
 
@@ -141,6 +141,6 @@ extension ClassroomStep {
         self.setRole(by, .student)
         self.setRole(id, .assistant)
         self.event(.assistantTransferred, ["from": .string(by), "to": .string(id)])
-        self.tell("SC:ATMsg", ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
+        self.send("SC:ATMsg", ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
     }
 }

@@ -45,7 +45,7 @@ extension ClassroomStep {
         try self.doer(by, .audience)
         guard let assistant = self.room.member(as: .assistant) else { throw ClassroomCode.noAssistant.refusal() }
         let ticket = try self.ask(Self.speech, from: by, to: assistant.id, .null, newID)
-        self.tell(
+        self.send(
             "SC:RSMsg", ["reqUserId": .string(by), "reqUserName": self.name(by), "ticket": .string(ticket.id)],
             from: by, to: self.connections(of: assistant.id))
     }
@@ -60,13 +60,13 @@ extension ClassroomStep {
         }
         self.close(ticket, isApproved: isApproved)
         if isApproved { self.setRole(ticket.from, .student) }
-        self.tell(
+        self.send(
             "SC:SRMsg",
             [
                 "action": isApproved ? 1 : 2, "opUserId": .string(by), "opUserName": self.name(by), "reqUserId": .string(ticket.from),
                 "reqUserName": self.name(ticket.from), "role": .integer(ClassroomRole.student.number),
             ], from: by, to: self.connections(of: ticket.from))
-        if isApproved { self.tellRoles([ticket.from], by: by) }
+        if isApproved { self.sendRoles([ticket.from], by: by) }
     }
 
     // MARK: - Invitations
@@ -85,7 +85,7 @@ extension ClassroomStep {
             self.take(self.room.gathering.close(former, .expired))
         }
         let ticket = try self.ask(Self.invite, from: by, to: id, payload, newID)
-        self.tellInvitation(ticket, role, action: 1, by: by, to: id)
+        self.sendInvitation(ticket, role, action: 1, by: by, to: id)
     }
 
     mutating func upgradeApprove(_ by: String, _ id: String) throws(GatheringRefusal) {
@@ -99,9 +99,9 @@ extension ClassroomStep {
         self.close(ticket, isApproved: true)
         let replaced = role == .teacher ? self.replaceTeacher() : []
         self.setRole(by, role)
-        self.tellInvitation(ticket, role, action: 3, by: by, to: ticket.from)
+        self.sendInvitation(ticket, role, action: 3, by: by, to: ticket.from)
         if replaced.contains(where: self.shows) { self.show(nil, from: by, to: self.all) }
-        self.tellRoles(replaced + [by], by: by)
+        self.sendRoles(replaced + [by], by: by)
     }
 
     mutating func upgradeReject(_ by: String, _ id: String) throws(GatheringRefusal) {
@@ -109,7 +109,7 @@ extension ClassroomStep {
         let ticket = try self.ticket(id, [Self.invite], to: by)
         guard let role = self.role(of: ticket) else { throw ClassroomCode.ticket.refusal() }
         self.close(ticket, isApproved: false)
-        self.tellInvitation(ticket, role, action: 2, by: by, to: ticket.from)
+        self.sendInvitation(ticket, role, action: 2, by: by, to: ticket.from)
     }
 
     private func role(of ticket: Gathering.Ticket) -> ClassroomRole? {
@@ -118,10 +118,10 @@ extension ClassroomStep {
     }
 
     /// SC:IURMsg; `action`: 1 invite, 2 reject, 3 approve.
-    private mutating func tellInvitation(
+    private mutating func sendInvitation(
         _ ticket: Gathering.Ticket, _ role: ClassroomRole, action: Int64, by: String, to id: String
     ) {
-        self.tell(
+        self.send(
             "SC:IURMsg",
             [
                 "action": .integer(action), "ticket": .string(ticket.id), "role": .integer(role.number), "opUserId": .string(by),
@@ -139,7 +139,7 @@ extension ClassroomStep {
         // Nobody can answer his own question.
         let member = try self.other(id, than: by)
         let ticket = try self.ask(device.rawValue, from: by, to: member.id, ["device": .string(device.rawValue)], newID)
-        self.tellDevice(ticket, device, action: 1, by: by, to: id)
+        self.sendDevice(ticket, device, action: 1, by: by, to: id)
     }
 
     mutating func deviceAnswer(_ by: String, _ id: String, isApproved: Bool) throws(GatheringRefusal) {
@@ -147,15 +147,15 @@ extension ClassroomStep {
         let ticket = try self.ticket(id, ClassroomDevice.allCases.map(\.rawValue), to: by)
         guard let device = ClassroomDevice(rawValue: ticket.kind) else { throw ClassroomCode.ticket.refusal() }
         self.close(ticket, isApproved: isApproved)
-        self.tellDevice(ticket, device, action: isApproved ? 3 : 2, by: by, to: ticket.from)
+        self.sendDevice(ticket, device, action: isApproved ? 3 : 2, by: by, to: ticket.from)
         if isApproved { self.setDevice(member, device, true, by: by) }
     }
 
     /// SC:CDNMsg; `action`: 1 invite, 2 reject, 3 approve.
-    private mutating func tellDevice(
+    private mutating func sendDevice(
         _ ticket: Gathering.Ticket, _ device: ClassroomDevice, action: Int64, by: String, to id: String
     ) {
-        self.tell(
+        self.send(
             "SC:CDNMsg",
             [
                 "action": .integer(action), "type": .integer(device.number), "ticket": .string(ticket.id), "opUserId": .string(by),

@@ -50,7 +50,7 @@ struct ClassroomStep {
     mutating func add(_ effect: Gathering.Effect) { self.effects.append(effect) }
 
     /// Nothing when nobody is there to hear it.
-    mutating func tell(_ object: String, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
+    mutating func send(_ object: String, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
         guard !receivers.isEmpty else { return }
         self.add(.send(.notified(from: id, object: object, content: content, atMs: self.nowMs), to: receivers))
     }
@@ -69,7 +69,7 @@ struct ClassroomStep {
             switch signal {
             case .hello, .said, .notified, .directed, .closed: self.add(effect)
             case .ticket(.expired, let ticket):
-                self.tell(
+                self.send(
                     "SC:TEMsg",
                     ["ticket": .string(ticket.id), "fromUserId": .string(ticket.from), "toUserId": .string(ticket.to)],
                     from: ticket.to, to: receivers)

@@ -13,7 +13,7 @@ package enum APIReference {
         // The forms of an event differ in their data only, which has a type of its own.
         let forms = Set(
             ["Event", "Notice"].flatMap { name in types.first { $0.name == name }?.value["oneOf"]?.elements ?? [] }
-                .compactMap { SchemaWords.typeName($0) })
+                .compactMap { SchemaText.typeName($0) })
         let calls = Self.calls(document)
         var lines = [
             "# HTTP API reference",
@@ -29,7 +29,7 @@ package enum APIReference {
             let name = tag["name"]?.string ?? ""
             let chosen = calls.filter { $0.tag == name }
             lines += ["", "## Calls: \(name)", "", "| call | what it does | role |", "|---|---|---|"]
-            lines += chosen.map { "| [`\($0.method) \($0.path)`](#\($0.anchor)) | \(SchemaWords.cell($0.text("summary"))) | \($0.role) |" }
+            lines += chosen.map { "| [`\($0.method) \($0.path)`](#\($0.anchor)) | \(SchemaText.cell($0.text("summary"))) | \($0.role) |" }
             for call in chosen { lines += call.lines }
         }
         lines += [
@@ -56,8 +56,8 @@ package enum APIReference {
                 "One of \(forms.count) forms, told apart by `\(schema["discriminator"]?["propertyName"]?.string ?? "")`: see [events](#events)."
             ]
         }
-        let rows = SchemaWords.rows(schema, showsRequired: false)
-        if rows.isEmpty { return [SchemaWords.words(schema)] }
+        let rows = SchemaText.rows(schema, showsRequired: false)
+        if rows.isEmpty { return [SchemaText.words(schema)] }
         return ["| field | type | meaning |", "|---|---|---|"] + rows
     }
 
@@ -66,10 +66,10 @@ package enum APIReference {
         let mapping = types.first { $0.name == "Event" }?.value["discriminator"]?["mapping"]?.members ?? []
         let examples = document["webhooks"]?["event"]?["post"]?["requestBody"]?["content"]?["application/json"]?["examples"]
         return mapping.map { kind in
-            let name = SchemaWords.typeName(["$ref": kind.value]) ?? ""
+            let name = SchemaText.typeName(["$ref": kind.value]) ?? ""
             let data = types.first { $0.name == name }?.value["properties"]?["data"]
             let summary = examples?[kind.name]?["summary"]?.string ?? ""
-            return "| `\(kind.name)` | \(SchemaWords.cell(summary)) | \(data.map(SchemaWords.words) ?? "") |"
+            return "| `\(kind.name)` | \(SchemaText.cell(summary)) | \(data.map(SchemaText.words) ?? "") |"
         }
     }
 }
@@ -97,15 +97,15 @@ private struct ReferenceCall {
         ]
         let inputs = (self.operation["parameters"]?.elements ?? []).filter { $0["in"]?.string != "header" && $0["deprecated"] == nil }
         let body = self.operation["requestBody"]?["content"]?["application/json"]
-        let fields = body.map { SchemaWords.rows($0["schema"] ?? .null, showsRequired: true) } ?? []
+        let fields = body.map { SchemaText.rows($0["schema"] ?? .null, showsRequired: true) } ?? []
         if !inputs.isEmpty || !fields.isEmpty {
             lines += ["", "| input | type | meaning |", "|---|---|---|"]
             lines += inputs.map { input in
-                let name = SchemaWords.name(input["name"]?.string ?? "", isRequired: input["required"] == true)
+                let name = SchemaText.name(input["name"]?.string ?? "", isRequired: input["required"] == true)
                 let place = input["in"]?.string == "path" ? "" : "?"
-                let words = SchemaWords.words(input["schema"] ?? .null)
+                let words = SchemaText.words(input["schema"] ?? .null)
                 return
-                    "| \(name.replacing("`", with: "`\(place)", maxReplacements: 1)) | \(words) | \(SchemaWords.cell(input["description"]?.string ?? "")) |"
+                    "| \(name.replacing("`", with: "`\(place)", maxReplacements: 1)) | \(words) | \(SchemaText.cell(input["description"]?.string ?? "")) |"
             }
             lines += fields
         }
@@ -125,7 +125,7 @@ private struct ReferenceCall {
     private static func content(_ response: JSONValue) -> String {
         let kinds = (response["content"]?.members ?? []).map { content in
             guard content.name == "application/json", let schema = content.value["schema"] else { return "`\(content.name)`" }
-            return SchemaWords.words(schema["properties"]?["data"] ?? schema)
+            return SchemaText.words(schema["properties"]?["data"] ?? schema)
         }
         return kinds.isEmpty ? "without a body" : kinds.joined(separator: " or ")
     }

@@ -44,6 +44,6 @@ extension TracedHeader {
             .field("bytes", .count, "Bytes of payload.") { Int($0.length) },
             .field("keyframe", .flag, "Whether pictures can be decoded from it on.") { $0.flags.contains(.keyframe) },
             .field("sequenceHeader", .flag, "Whether it has a codec's configuration.") { $0.flags.contains(.sequenceHeader) },
-            .field("flags", .list(.text), "All flags of the media in it.", \.flagWords),
+            .field("flags", .list(.text), "All flags of the media in it.", \.flagNames),
         ])
 }

@@ -23,7 +23,7 @@ package final class CloseLog: Sendable {
         guard !isPublisher else { return true }
         return self.windows.withLock { windows in
             var window = windows[reason] ?? Window(startMs: nowMs)
-            // Lines that the last window held back are summed up by `tell`.
+            // Lines that the last window held back are summed up by `report`.
             if nowMs - window.startMs >= 1_000 { (window.startMs, window.lines) = (nowMs, 0) }
             defer { windows[reason] = window }
             guard window.lines < Self.linesPerSecond else {
@@ -36,7 +36,7 @@ package final class CloseLog: Sendable {
     }
 
     /// Writes what was held back, one line for each reason.
-    package func tell() {
+    package func report() {
         let held = self.windows.withLock { windows in
             let held = windows.filter { $0.value.held > 0 }.map { ($0.key, $0.value.held) }
             for (reason, _) in held { windows[reason]?.held = 0 }

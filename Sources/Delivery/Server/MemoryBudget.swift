@@ -134,7 +134,7 @@ package struct MemoryService: Service {
     private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
         var schedule = schedule
         schedule.sawConnections(self.admission.takeHighest())
-        guard let trim = Self.mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
+        guard let trim = mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
             return schedule
         }
         let micros = await withCheckedContinuation { done in
@@ -152,14 +152,4 @@ package struct MemoryService: Service {
             metadata: ["before": "\(before.resident)", "after": "\(after.resident)", "microseconds": "\(micros)"])
         return schedule
     }
-
-    /// malloc_trim(3) of glibc; nil with other C libraries. Swift's overlay omits its header.
-    private static let mallocTrim: (@convention(c) (Int) -> CInt)? = {
-        #if canImport(Glibc)
-        // Null is RTLD_DEFAULT. The symbol's type is from the manual.
-        dlsym(nil, "malloc_trim").map { unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self) }
-        #else
-        nil
-        #endif
-    }()
 }

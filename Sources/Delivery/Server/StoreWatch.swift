@@ -11,7 +11,7 @@ package final class StoreWatch: Sendable {
         var isInTrouble = false
         /// The last probe's problem, and the number of commits at that time.
         var probe: (problem: String, commits: Int)?
-        var toldDropped = 0
+        var reportedDropped = 0
     }
 
     private let log: Logger
@@ -37,8 +37,8 @@ package final class StoreWatch: Sendable {
                     "The store is in trouble: running streams go on, new pushes and rooms are refused", metadata: ["problem": "\(problem)"])
             case (nil, true):
                 state.isInTrouble = false
-                self.log.notice("The store works again", metadata: ["droppedFacts": "\(status.droppedFacts - state.toldDropped)"])
-                state.toldDropped = status.droppedFacts
+                self.log.notice("The store works again", metadata: ["droppedFacts": "\(status.droppedFacts - state.reportedDropped)"])
+                state.reportedDropped = status.droppedFacts
             default: break
             }
         }

@@ -100,7 +100,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.sweeper = sweeper
         self.life = WebSocketLife(nowMs: self.nowMs)
         // The feed also works on systems without this option.
-        try? context.channel.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: 64 << 10)
+        try? context.channel.syncOptions?.setOption(.tcpOption(.tcpNotSentLowWater), value: ViewerSocket.feedNotSentBytes)
         sweeper.add(self)
         for frame in self.start.frames { context.write(self.wrapOutboundOut(frame), promise: nil) }
         context.flush()

@@ -27,8 +27,8 @@ package actor Recorder {
     private let writer: RecordingWriter
     private var mailbox: FrameMailbox?
     private var timer: (any DispatchSourceTimer)?
-    private var toldProblems = 0
-    private var toldDrops: UInt64 = 0
+    private var reportedProblems = 0
+    private var reportedDrops: UInt64 = 0
     /// Why the recording ended; set once.
     private var ending: RecordingEnd?
     /// All files are closed.
@@ -156,16 +156,16 @@ package actor Recorder {
     }
 
     private func reportProblems() {
-        for problem in self.maker.problems[self.toldProblems...] {
+        for problem in self.maker.problems[self.reportedProblems...] {
             self.recordings.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
         }
-        self.toldProblems = self.maker.problems.count
-        guard self.writer.dropped > 0, self.toldDrops == 0 else { return }
-        self.toldDrops = self.writer.dropped
+        self.reportedProblems = self.maker.problems.count
+        guard self.writer.dropped > 0, self.reportedDrops == 0 else { return }
+        self.reportedDrops = self.writer.dropped
         self.recordings.log.warning(
             "The disk is too slow: a recording has gaps",
             metadata: [
-                "stream": "\(self.task.path)", "frames": "\(self.toldDrops)",
+                "stream": "\(self.task.path)", "frames": "\(self.reportedDrops)",
                 "limit": "\(FrameMailbox.words(self.recordings.frameQueueBytes))",
             ])
     }

@@ -39,8 +39,8 @@ package actor StreamRemuxer {
     private var opening: Task<Void, Never>?
     /// Requests that wait for the first playlist.
     private var playlistWaiters = 0
-    private var toldProblems = 0
-    private var toldRefusal: String?
+    private var reportedProblems = 0
+    private var reportedRefusal: String?
     private var hasToldDropped = false
     private var seenVersion = -1
     private var phase = Phase.running
@@ -177,18 +177,18 @@ package actor StreamRemuxer {
     }
 
     private func reportProblems() {
-        for problem in self.maker.problems[self.toldProblems...] {
+        for problem in self.maker.problems[self.reportedProblems...] {
             self.table.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
-        self.toldProblems = self.maker.problems.count
+        self.reportedProblems = self.maker.problems.count
         if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
             self.hasToldDropped = true
             self.table.log.warning(
                 "Remuxing does not keep up: frames are dropped up to the next keyframe",
                 metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
         }
-        guard let problem = self.taker.problem, problem != self.toldRefusal else { return }
-        self.toldRefusal = problem
+        guard let problem = self.taker.problem, problem != self.reportedRefusal else { return }
+        self.reportedRefusal = problem
         self.table.log.warning("Not in the playlist", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
     }
 

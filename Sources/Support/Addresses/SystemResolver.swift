@@ -12,7 +12,7 @@ package enum SystemResolver {
     package static let lookup: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = { name in
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = Self.streamType
+        hints.ai_socktype = streamSocket
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         var code = getaddrinfo(name, nil, &hints, &list)
@@ -37,14 +37,5 @@ package enum SystemResolver {
             }
         }
         return addresses.isEmpty ? .failure(LookupFailure(why: "the name has no address")) : .success(addresses)
-    }
-
-    /// SOCK_STREAM has a type of its own in Glibc.
-    private static var streamType: Int32 {
-        #if canImport(Glibc)
-        Int32(SOCK_STREAM.rawValue)
-        #else
-        SOCK_STREAM
-        #endif
     }
 }

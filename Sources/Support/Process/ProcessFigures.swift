@@ -15,7 +15,7 @@ package struct ProcessFigures: Sendable, Equatable {
 
     package init() {
         var usage = rusage()
-        getrusage(Self.thisProcess, &usage)
+        getrusage(usageOfThisProcess, &usage)
         self.cpuSeconds = Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime)
         self.runsForSeconds = Self.runsFor(
             stat: Self.text("/proc/self/stat"), uptime: Self.text("/proc/uptime"), perSecond: Int(sysconf(CInt(_SC_CLK_TCK))))
@@ -38,10 +38,4 @@ package struct ProcessFigures: Sendable, Equatable {
         // A missing file has no value.
         try? String(contentsOfFile: path, encoding: .utf8)
     }
-
-    #if canImport(Glibc)
-    private static let thisProcess = __rusage_who_t(RUSAGE_SELF.rawValue)
-    #else
-    private static let thisProcess = RUSAGE_SELF
-    #endif
 }

@@ -52,13 +52,9 @@ package final class ServiceManager: Sendable {
     /// From `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`. Nil when no manager waits, or at an address that is no Unix socket.
     package init?(environment: (String) -> String?, processID: Int32 = getpid()) {
         guard let name = environment("NOTIFY_SOCKET"), let address = Self.address(name) else { return nil }
-        #if canImport(Glibc)
-        let type = CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        #else
-        let type = CInt(SOCK_DGRAM)
-        #endif
-        let descriptor = socket(AF_UNIX, type, 0)
+        let descriptor = socket(AF_UNIX, datagramSocket, 0)
         guard descriptor >= 0 else { return nil }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         self.descriptor = descriptor
         self.address = address
         // The variables of a parent that passed them on are not for this process.

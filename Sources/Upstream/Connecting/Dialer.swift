@@ -120,13 +120,9 @@ enum Dialer {
     }
 
     private static func tune(_ descriptor: Int32) {
-        var on: Int32 = 1
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
-        setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, socklen_t(MemoryLayout<Int32>.size))
-        #if !canImport(Darwin)
+        setSocketOption(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, 1)
+        setSocketOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
         // Data should wait in the link's queue, where it can be dropped, not in the kernel.
-        var unsent: Int32 = 128 << 10
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
-        #endif
+        setSocketOption(descriptor, CInt(IPPROTO_TCP), LinuxSocket.notSentLowWater, 128 << 10)
     }
 }

@@ -9,7 +9,7 @@ final class LinkControl: Sendable {
     private struct State {
         var isStopping = false
         /// Set between the server's consent and the end: a stop may then say goodbye first.
-        var mayEndInWords = false
+        var mayEndPolitely = false
         /// A deadline passed while the link was in a blocking call.
         var isOverdue = false
         var descriptors: [Int32] = []
@@ -51,8 +51,8 @@ final class LinkControl: Sendable {
         self.state.withLock { state in
             state.isStopping = true
             Self.wake(state)
-            if !state.mayEndInWords { Self.cut(state) }
-            return state.mayEndInWords
+            if !state.mayEndPolitely { Self.cut(state) }
+            return state.mayEndPolitely
         }
     }
 
@@ -92,13 +92,13 @@ final class LinkControl: Sendable {
         }
     }
 
-    func allowEndInWords(_ allowed: Bool) { self.state.withLock { $0.mayEndInWords = allowed } }
+    func allowPoliteEnd(_ allowed: Bool) { self.state.withLock { $0.mayEndPolitely = allowed } }
 
     /// Makes ``cut()`` reach this socket. Cuts it at once when the link is already stopped or overdue.
     func add(_ descriptor: Int32) {
         self.state.withLock { state in
             state.descriptors.append(descriptor)
-            if state.isOverdue || (state.isStopping && !state.mayEndInWords) { Self.cut(state) }
+            if state.isOverdue || (state.isStopping && !state.mayEndPolitely) { Self.cut(state) }
         }
     }
 

@@ -91,7 +91,7 @@ enum System {
 
     /// A new stream socket of AF_INET or AF_INET6; nil when the system has none left.
     static func streamSocket(_ family: Int32) -> Int32? {
-        let descriptor = socket(family, Self.streamType, 0)
+        let descriptor = socket(family, LibC.streamSocket, 0)
         guard descriptor >= 0 else { return nil }
         Self.closeOnExec(descriptor)
         return descriptor
@@ -99,14 +99,8 @@ enum System {
 
     static func socketPair() -> (Int32, Int32)? {
         var ends: [Int32] = [-1, -1]
-        guard socketpair(AF_UNIX, Self.streamType, 0, &ends) == 0 else { return nil }
+        guard socketpair(AF_UNIX, LibC.streamSocket, 0, &ends) == 0 else { return nil }
         for end in ends { Self.closeOnExec(end) }
         return (ends[0], ends[1])
     }
-
-    #if canImport(Glibc)
-    static let streamType = Int32(SOCK_STREAM.rawValue)
-    #else
-    static let streamType = Int32(SOCK_STREAM)
-    #endif
 }

@@ -20,8 +20,8 @@ struct PullLink {
     func perform(onRunning: () -> Void, onEvent: (PullEvent) -> Void) throws(UpstreamError) {
         let opened = try self.run.open(publishes: false)
         let wire = opened.wire
-        self.run.control.allowEndInWords(true)
-        defer { self.run.control.allowEndInWords(false) }
+        self.run.control.allowPoliteEnd(true)
+        defer { self.run.control.allowPoliteEnd(false) }
         var isStarted = false
         do throws(UpstreamError) {
             try self.deliver(wire, &isStarted, onRunning, onEvent)

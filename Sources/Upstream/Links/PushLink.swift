@@ -15,8 +15,8 @@ struct PushLink {
     /// Runs until the connection ends, which always throws.
     func perform(onRunning: () -> Void) throws(UpstreamError) {
         let opened = try self.run.open(publishes: true)
-        self.run.control.allowEndInWords(true)
-        defer { self.run.control.allowEndInWords(false) }
+        self.run.control.allowPoliteEnd(true)
+        defer { self.run.control.allowPoliteEnd(false) }
         self.queue.attach(self.run.control, nowMs: System.nowMs())
         defer { self.queue.detach() }
         onRunning()

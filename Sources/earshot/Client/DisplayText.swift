@@ -24,6 +24,27 @@ enum DisplayText {
         return out
     }
 
+    /// Appends a JSON string in which every unsafe scalar is escaped.
+    static func quote(_ value: String, to out: inout String) {
+        out += "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": out += "\\\""
+            case "\\": out += "\\\\"
+            case "\n": out += "\\n"
+            case "\r": out += "\\r"
+            case "\t": out += "\\t"
+            case _ where self.isUnsafe(scalar):
+                for unit in String(scalar).utf16 {
+                    let hex = String(unit, radix: 16)
+                    out += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+                }
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        out += "\""
+    }
+
     /// The columns that the text occupies.
     static func width(_ text: String) -> Int {
         text.reduce(0) { $0 + self.width(of: $1) }

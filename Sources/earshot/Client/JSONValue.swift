@@ -1,4 +1,3 @@
-import EarshotServer
 import Support
 
 /// An answer's JSON as a plain value. It prints unchanged and reads leniently, since the server may be older or newer than this program.
@@ -94,12 +93,12 @@ extension JSONValue {
         case .integer(let value): out += String(value)
         case .number(let value): out += value.isFinite ? "\(value)" : "null"
         case .digits(let text): out += text
-        case .string(let value): Self.quote(value, to: &out)
+        case .string(let value): DisplayText.quote(value, to: &out)
         case .array(let values):
             Self.write(values, "[", "]", to: &out, indent: indent) { $1.write(to: &$0, indent: $2) }
         case .object:
             Self.write(self.fields, "{", "}", to: &out, indent: indent) { out, field, indent in
-                Self.quote(field.key, to: &out)
+                DisplayText.quote(field.key, to: &out)
                 out += indent == nil ? ":" : ": "
                 field.value.write(to: &out, indent: indent)
             }
@@ -117,27 +116,6 @@ extension JSONValue {
         }
         if let indent, !items.isEmpty { out += "\n" + String(repeating: "  ", count: indent) }
         out += close
-    }
-
-    /// Escapes control characters, also those of C1: some terminals obey them.
-    private static func quote(_ value: String, to out: inout String) {
-        out += "\""
-        for scalar in value.unicodeScalars {
-            switch scalar {
-            case "\"": out += "\\\""
-            case "\\": out += "\\\\"
-            case "\n": out += "\\n"
-            case "\r": out += "\\r"
-            case "\t": out += "\\t"
-            case _ where DisplayText.isUnsafe(scalar):
-                for unit in String(scalar).utf16 {
-                    let hex = String(unit, radix: 16)
-                    out += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                }
-            default: out.unicodeScalars.append(scalar)
-            }
-        }
-        out += "\""
     }
 }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import EarshotServer
 import Support
 
 /// A duration in command line form: `30s`, `5m`, `2h`, `7d`, `1h30m`.

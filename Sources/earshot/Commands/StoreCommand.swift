@@ -1,5 +1,6 @@
 import Access
 import ArgumentParser
+import ControlAPI
 import EarshotServer
 import LibC
 import RoomStore

@@ -1,4 +1,3 @@
-import EarshotServer
 import LibC
 import NIOCore
 import ServerConfiguration

@@ -1,4 +1,5 @@
 import Access
+import ControlAPI
 import EarshotServer
 import LibC
 import ServerConfiguration

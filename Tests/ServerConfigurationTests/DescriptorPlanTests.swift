@@ -1,8 +1,6 @@
-import RTMP
-import ServerConfiguration
 import Testing
 
-@testable import EarshotServer
+@testable import ServerConfiguration
 @testable import Support
 
 /// Division of a limit of open files.

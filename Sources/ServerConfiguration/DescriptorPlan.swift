@@ -1,5 +1,3 @@
-package import ServerConfiguration
-
 /// Divides a process's file descriptors between connections and everything else. A value.
 ///
 /// The rest serves the store, recordings, links to other servers, and the runtime. It is essential: the runtime's thread pool opens a file

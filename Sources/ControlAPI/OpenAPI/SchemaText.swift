@@ -1,7 +1,7 @@
 import Support
 
 /// Schemas of the OpenAPI document in the words of a table.
-enum SchemaWords {
+enum SchemaText {
     /// Longer patterns say less than the meaning beside them.
     private static let longestPattern = 48
 

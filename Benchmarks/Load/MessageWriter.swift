@@ -2,7 +2,7 @@ import NIOCore
 import RTMP
 
 /// The writing half of a client connection: encodes a session's outgoing messages. A plain value.
-struct Wire {
+struct MessageWriter {
     private var encoder = ChunkEncoder()
 
     /// Commands and control messages travel on 2 and 3, as clients do; media on chunk streams of their own.
