@@ -68,7 +68,7 @@ def behind(server, browser, keep):
     busy = ["-b:v", "3000k", "-minrate", "3000k", "-maxrate", "3000k", "-bufsize", "500k", "-nal-hrd", "cbr"]
     with Device(server, "live/cam", "testsrc2=size=640x360:rate=25", extra=busy):
         wait_for("the room", lambda: server.is_live("cam"))
-        with SlowViewer(server.http, "/live/cam.flv", 8_000), SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"):
+        with SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"), SlowViewer(server.http, "/live/cam.flv", 8_000):
             page = opened(server, browser)
             page.wait(f"/worst [0-9.]+ s behind/.test({tile('cam')}?.innerText)", "the delay on the wall")
             page.wait(f"{tile('cam')}?.innerText.includes('a viewer is too slow for it')", "whose fault it is")
@@ -88,6 +88,12 @@ def behind(server, browser, keep):
             page.wait("document.querySelector('dialog[open] pre')?.innerText.includes('/live/cam.flv, 200')", "its trace")
             keep(page)
             page.click("Close", within="document.querySelector('dialog')")
+            # Of an audience that is longer than the list, the list has the worst: not those that came first.
+            page.run("""(() => { const real = window.real = fetch; window.fetch = (address, ...more) => real(String(address).replace(/(sessions.*limit=)100/, '$11'), ...more); })()""")
+            page.wait(f"{row} && !{other} && /and [0-9]+ more/.test({row}.closest('section').innerText)", "the slow viewer alone on a list of one")
+            page.wait("document.querySelector('main').innerText.includes('Slow viewers: 1, see below.')", "the count of it")
+            keep(page, "behind-list")
+            page.run("(() => { window.fetch = window.real; })()")
         # Both are gone, and the page says who they were and why they left.
         left = "[...document.querySelectorAll('h3 + .scroll tr')].filter((e) => e.cells[3].innerText.length > 10).map((e) => e.innerText)"
         page.wait(f"['slow-viewer', 'quick-viewer'].every((name) => {left}.some((text) => text.includes(name)))", "who has left, and why")
