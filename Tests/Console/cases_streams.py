@@ -20,12 +20,12 @@ def tile(room):
 
 
 # On a slow machine a keyframe every forty seconds is older than the cache: no picture of that stream then.
-@case(expected=("404",))
+@case(expected=("404",), settings={"EARSHOT_ROOMS_POLICY_GRACE": "10m"})
 def verdict(server, browser, keep):
     """Two ills, on the wall and on the rooms' pages, with values and advice."""
     steady = ["-b:v", "600k", "-minrate", "600k", "-maxrate", "600k", "-bufsize", "600k", "-nal-hrd", "cbr"]
     with NarrowWay(server.rtmp, 440_000) as way, Device(server, "live/narrow", NOISE, "sine", steady, to=way.address), \
-            Device(server, "live/rare", extra=["-g", "1000", "-keyint_min", "1000"]), Device(server, "live/well"):
+            Device(server, "live/rare", extra=["-g", "1000", "-keyint_min", "1000"]), Device(server, "live/well") as well:
         page = opened(server, browser)
         page.wait(f"{tile('narrow')}?.innerText.includes('s of media arrive per second')", "the narrow uplink on the wall")
         words = page.run(f"{tile('narrow')}.innerText")
@@ -37,12 +37,20 @@ def verdict(server, browser, keep):
         page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
         # The worst comes first, by the server's order.
         page.run("(() => { const s = [...document.querySelectorAll('.filters select')].at(-1); s.value = 'verdict'; s.dispatchEvent(new Event('change')); })()")
-        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'narrow,rare,well'", "the worst first")
+        order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
+        page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
         page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
         keep(page)
+        # A room whose push is cut is worse than all of them, by the streams' order and by the rooms'.
+        well.process.kill()
+        page.wait(f"{order} === 'well,narrow,rare' && {tile('well')}.innerText.includes('The push was interrupted')", "the interrupted one before the worst")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        keep(page, "verdict-interrupted")
+        visit(page, "#/rooms?state=&sort=verdict")
+        page.wait(f"{order} === 'well,narrow,rare'", "the same among rooms in all states")
         # Found rooms are sorted, too.
         page.run("(() => { const s = document.querySelector('#search'); s.value = 'rare'; s.dispatchEvent(new Event('input')); })()")
-        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'rare'", "the found one")
+        page.wait(f"{order} === 'rare'", "the found one")
         visit(page, "#/rooms/narrow")
         page.wait("document.querySelector('.reasons')?.innerText.includes('media_behind_clock')", "the reason on the page")
         words = page.run("document.querySelector('.reasons').innerText")

@@ -203,19 +203,24 @@ export function wallPage(query) {
     return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /** A page of the live streams in the order of their figures, with their rooms. */
+  /** A page of the live streams in the order of their figures, with their rooms. Rooms whose push was cut come before the worst. */
   async function loadSorted() {
-    const { list, next, total } = await get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) });
+    const isFirst = pages.length === 1;
+    const wantsCut = filter.sort === 'verdict' && filter.state === usual;
+    // Their rooms are listed: after a restart there are no streams of them.
+    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) }),
+      wantsCut ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
     const mine = list.filter((stream) => stream.roomId !== null);
     const rooms = await Promise.all(mine.map((stream) => roomOf(stream.roomId)));
-    return { list: rooms.filter(Boolean), next, text: t('{n} live streams', { n: count(total) }), figures: byRoom(mine.map(figures)) };
+    const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
+    return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text and does not sort by figures: the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
-    const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
+    const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
       return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
@@ -225,7 +230,7 @@ export function wallPage(query) {
 
   const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
 
-  const ranks = { bad: 2, degraded: 1, good: 0 };
+  const ranks = { interrupted: 3, bad: 2, degraded: 1, good: 0 };
 
   /** A room with several streams is as the worst of them is. */
   const worstByRoom = (streams) => byRoom([...streams].sort((one, other) => (ranks[other.verdict] ?? -1) - (ranks[one.verdict] ?? -1)));
