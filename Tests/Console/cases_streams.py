@@ -35,8 +35,9 @@ def verdict(server, browser, keep):
         assert "degraded" in words and "Set the encoder's keyframe interval to 2 s" in words, words
         # Text of every stream's tile but the well one's.
         page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
-        # The worst comes first, by the server's order.
-        page.run("(() => { const s = [...document.querySelectorAll('.filters select')].at(-1); s.value = 'verdict'; s.dispatchEvent(new Event('change')); })()")
+        # Those that are not well are counted; pressed, the count puts the worst first, by the server's order.
+        page.click("1 bad 1 degraded")
+        page.wait("[...document.querySelectorAll('.filters select')].at(-1)?.value === 'verdict'", "the order")
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
         page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
@@ -66,6 +67,7 @@ def verdict(server, browser, keep):
         keep(page, "verdict-chinese")
         visit(page, "#/rooms")
         page.wait(f"{tile('rare')}?.innerText.includes('关键帧')", "the reason on the wall in Chinese")
+        page.wait("document.querySelector('.head').innerText.includes('1 个差 1 个一般')", "the number of them in Chinese")
         page.size(375, 740, True)
         keep(page, "verdict-phone")
 

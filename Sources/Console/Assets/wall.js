@@ -17,8 +17,9 @@ const slowMs = 1500;
 // Orders by figures that the store does not have: the streams' list is sorted by them.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// How many rooms a search may find that is sorted by figures.
+// How many rooms a search may find that is sorted by figures, and how many ill streams are counted.
 const mostSorted = 100;
+const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
 // A room that a list of streams names is asked for again after this time, or when an event says that it changed.
 const roomSeconds = 30;
 const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
@@ -148,6 +149,7 @@ export function wallPage(query) {
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
   const total = h('span', { class: 'dim', role: 'status' });
   const others = h('a', { href: '#/rooms?state=', hidden: true });
+  const illness = h('a', { class: 'button', href: '#/rooms?sort=verdict', title: t('Show the worst first'), hidden: true });
   const empty = h('div', { class: 'panel' });
   empty.hidden = true;
   const back = button(t('Previous'), async () => { pages.pop(); await load(); });
@@ -253,6 +255,16 @@ export function wallPage(query) {
     return known.get(id).room;
   }
 
+  /** Counts the streams that are not well: the server lists the worst first. */
+  async function loadIlls() {
+    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostSorted });
+    const ill = list.filter((stream) => stream.health?.verdict in ills);
+    const more = ill.length === list.length && total > list.length ? '+' : '';
+    const numbers = Object.entries(ills).map(([verdict, text]) => [verdict, text, ill.filter((stream) => stream.roomId !== null && stream.health.verdict === verdict).length]);
+    show(illness, numbers.filter(([, , n]) => n > 0).map(([verdict, text, n]) => [h('span', { class: `badge ${verdict}` }, text(count(n) + more)), ' ']));
+    illness.hidden = !illness.textContent;
+  }
+
   async function loadFigures() {
     if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
     const live = [...tiles.rows.values()].filter((tile) => tile.isLive);
@@ -277,9 +289,10 @@ export function wallPage(query) {
     due ??= setTimeout(() => { due = undefined; load().catch(() => {}); }, 1000);
   } });
   const stops = [every(5000, async () => { await load(); await loadFigures(); })];
+  if (may(rights.listStreams)) stops.push(every(10_000, loadIlls));
 
   const element = h('div', null,
-    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others,
+    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others, illness,
       may(rights.createRoom) && button(t('Create room'), createRoom)),
     h('div', { class: 'filters', role: 'search' },
       h('label', { class: 'grow' }, t('Search'), search),
