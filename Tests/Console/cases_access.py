@@ -2,7 +2,7 @@
 import json
 import urllib.request
 
-from looks import ask, case, opened, visit
+from looks import ask, case, opened, told, visit
 from server import Device, wait_for
 
 
@@ -169,6 +169,7 @@ def gatherings(server, browser, keep):
     page.click("Take out")
     wait_for("the queue to be shorter", lambda: server.api("gatherings/plain-walk")["queued"] == 1)
     ask(page, "Kick")
+    told(page, "Kicked.")
     wait_for("one member less", lambda: server.api("gatherings/plain-walk")["members"] == 1)
     page.wait("Object.values(window.sockets).some((socket) => socket.readyState === 3)", "its connection to be closed")
     ask(page, "End")

@@ -2,7 +2,7 @@
 import time
 
 from cases_access import fill
-from looks import ask, case, opened, see, visit, RED
+from looks import ask, case, opened, see, told, visit, RED
 from server import Device, wait_for
 
 
@@ -47,6 +47,7 @@ def everyAction(server, browser, keep):
         page.wait("document.body.innerText.includes('its push was ended by a call')", "why")
     page.click("Delete", within=row)
     page.click("Delete", within="document.querySelector('dialog[open]')")
+    told(page, "Deleted.")
     wait_for("the file to go", lambda: not server.api("recordings?roomId=porch")["list"])
     page.click("End the room…")
     ask(page, "Expire")

@@ -6,7 +6,7 @@ import { Feed } from './feed.js';
 import { none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, fail, inform, secretLine, soon, table } from './ui.js';
+import { ask, button, every, fail, inform, notice, secretLine, soon, table } from './ui.js';
 import { eventLine } from './words.js';
 
 export function tokensPage() {
@@ -22,7 +22,7 @@ export function tokensPage() {
     show(list, table('', [t('Name'), t('Role'), t('Limited to'), t('Created'), ''], tokens.map((token) => [token.name, token.role, reach(token) || none, time(token.createdAt), token.revokedAt
       ? `${t('revoked')} ${time(token.revokedAt)}`
       : may(rights.revokeToken) && button(t('Revoke'), async () => {
-        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) await load();
+        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) { notice(t('Revoked.')); await load(); }
       }, { class: 'small danger' })])));
   }
   async function create() {

@@ -20,7 +20,7 @@ export const chinese = {
   'Picture of {name}': '{name} 的画面',
   Charts: '图表', 'Last minutes': '最近几分钟', 'Last hours': '最近几小时', 'Last days': '最近几天', 'Frames per second': '帧率', 'Arrival jitter': '到达抖动', 'Keyframe interval': '关键帧间隔',
   'No figures yet.': '暂无数据。', Video: '视频', Audio: '音频', Publisher: '推流端', Address: '地址', Client: '客户端', Protocol: '协议', 'Connected for': '已连接', Sent: '已发送',
-  'Frames skipped': '跳过的帧', 'No viewers.': '没有观众。', End: '断开', Trace: '跟踪', 'Ended.': '已断开。', 'and {n} more': '还有 {n} 个',
+  'Frames skipped': '跳过的帧', 'No viewers.': '没有观众。', End: '断开', Trace: '跟踪', 'Ended.': '已断开。', 'Kicked.': '已移出。', 'Deleted.': '已删除。', 'Revoked.': '已吊销。', 'Removed.': '已移除。', 'and {n} more': '还有 {n} 个',
   Timeline: '时间线', Talk: '对讲', 'Nobody is in the talk channel.': '对讲频道中没有人。', Mute: '静音', Unmute: '取消静音', Kick: '移出', 'Grant the floor': '给予话权', 'Take the floor back': '收回话权', Mode: '模式',
   'Listen in': '监听', 'Stop listening': '停止监听', Volume: '音量', 'Heard: {names}': '听到：{names}', holder: '持有话权', 'Level of {name}': '{name} 的音量', speaks: '正在说话', muted: '已静音',
   'No recordings.': '没有录制。', Play: '播放', Download: '下载', Delete: '删除', 'Delete this recording?': '删除此录制？', Size: '大小', Begun: '开始', Length: '时长', finished: '已完成', recording: '录制中', failed: '失败',
