@@ -1,6 +1,6 @@
 // What a room's page shows beside the stream: what is known of the room, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
-import { reasonWords } from './codes.js';
+import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
@@ -150,7 +150,9 @@ export function links(slotNow) {
     const { list } = await get('/relay-tasks');
     const mine = list.filter((task) => task.app === slot.app && task.name === slot.name);
     element.hidden = !mine.length;
-    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => [task.direction, h('code', null, task.target), `${task.state} ${task.lastError ?? ''}`])));
+    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(
+      [t(linkDirections[task.direction]), h('code', null, task.target), h('span', null, coded(t(linkStates[task.state] ?? task.state), task.state))],
+      { note: task.lastError && h('span', { class: 'dim' }, task.lastError) }))));
   }
   return { element, update };
 }
