@@ -161,3 +161,29 @@ def changes(server, browser, keep):
     page.wait("document.querySelector('.player p').textContent === 'No picture'", "word of the end")
     with Device(server, "live/cam"):
         see(page, "#preview", RED)
+
+
+@case(expected=("WebSocket",))
+def managedSource(server, browser, keep):
+    """The preview plays where there is only a ManagedMediaSource, as on iPhones, and says so where there is neither. This browser has none: its
+    MediaSource stands for it, and opens only when the element cannot be played elsewhere."""
+    with Device(server, "live/cam", audio="sine=frequency=440"):
+        wait_for("the room", lambda: server.is_live("cam"))
+        page = opened(server, browser)
+        page.run("""(() => {
+            const Real = MediaSource, source = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'src');
+            delete window.MediaSource;
+            window.made = 0;
+            window.ManagedMediaSource = class extends Real { constructor() { super(); window.made += 1; } };
+            Object.defineProperty(HTMLMediaElement.prototype, 'src', { ...source, set(address) { if (this.disableRemotePlayback) source.set.call(this, address); } });
+        })()""")
+        visit(page, "#/rooms/cam")
+        see(page, "#preview", RED)
+        begun = page.run("document.querySelector('#preview').currentTime")
+        page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the picture to go on")
+        assert page.run("window.made") >= 1, "another source"
+        keep(page)
+        visit(page, "#/rooms")
+        page.run("delete window.ManagedMediaSource")
+        visit(page, "#/rooms/cam")
+        page.wait("document.querySelector('.player p')?.textContent === 'This browser has no MediaSource.'", "why there is no picture")
