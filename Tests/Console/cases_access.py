@@ -70,6 +70,7 @@ def auditTrail(server, browser, keep):
     fill(page, "roomId", "right")
     page.wait("[...document.querySelectorAll('tbody tr')].length === 1", "the one that was sought")
     keep(page)
+    assert "The file holds the newest 10,000 lines that match the filters." in page.text(), "what the file leaves out"
     csv = page.run("fetch([...document.querySelectorAll('a')].find((each) => each.download === 'audit.csv').href).then((answer) => answer.text())")
     lines = csv.strip().split("\r\n")
     assert len(lines) == 2 and "createRoom" in lines[1] and ",right," in lines[1], csv
