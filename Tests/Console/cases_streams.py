@@ -72,6 +72,20 @@ def verdict(server, browser, keep):
         keep(page, "verdict-phone")
 
 
+@case()
+def note(server, browser, keep):
+    """What there is to say of a good stream stands on its tile, as dim as the facts, and in Chinese."""
+    with Device(server, "live/late", video=["-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "25", "-pix_fmt", "yuv420p"], source=NOISE):
+        page = opened(server, browser)
+        page.wait(f"{tile('late')}?.querySelector('.why').innerText.includes('B-frames') && {tile('late')}.innerText.includes('good')", "the note beside the good verdict")
+        colours = json.loads(page.run(f"JSON.stringify(['.why', '.facts'].map((part) => getComputedStyle({tile('late')}.querySelector(part)).color))"))
+        assert colours[0] == colours[1], colours
+        assert page.run(f"{tile('late')}.className.trim()") == "tile good", "a note makes no ill"
+        keep(page)
+        page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
+        page.wait(f"{tile('late')}?.querySelector('.why.dim')?.innerText.includes('B 帧')", "the note in Chinese")
+
+
 @case(settings={"EARSHOT_RELAY_MAX_BEHIND": "5m"})
 def behind(server, browser, keep):
     """The page names a viewer that is behind, by how much, and shows its trace."""

@@ -113,9 +113,12 @@ class Tile {
     const reason = isInterrupted ? [t('The push was interrupted: {reason}.', { reason: reasonWords(room.stateReason) }), room.expiresAt && t('The room expires at {time}.', { time: clock(room.expiresAt) })].filter(Boolean).join(' ')
       : verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream)
         : worst > slowMs ? t('The stream is well, but a viewer is too slow for it.') : '';
-    setText(this.why, reason);
-    this.why.title = reason;
-    this.why.hidden = !reason;
+    // The reasons of a good stream are notes: nothing needs to be done.
+    const note = reason || verdict !== 'good' || !stream.reasons.length ? '' : reasonText(stream.reasons[0], stream);
+    setText(this.why, reason || note);
+    this.why.title = reason || note;
+    this.why.hidden = !(reason || note);
+    this.why.classList.toggle('dim', Boolean(note));
   }
 
   /** The highest of the last minute: a viewer that skips frames is back for a moment each time. */
