@@ -144,6 +144,9 @@ def roles(server, browser, keep):
     page.run("location.hash = '#/tokens'")
     page.wait("document.body.innerText.includes('This needs the role admin')", "why nothing is shown")
     keep(page)
+    # The wall, too, asked only what it may: not how streams do.
+    asked = json.loads(page.run("JSON.stringify(performance.getEntriesByType('resource').map((each) => new URL(each.name).pathname))"))
+    assert "/api/v1/rooms" in asked and "/api/v1/streams" not in asked, asked
 
 
 @case(expected=("ERR_CONNECTION", "WebSocket", "Failed to load"))

@@ -2,7 +2,7 @@
 import json
 import urllib.request
 
-from looks import ask, case, opened, visit
+from looks import ask, case, opened, told, visit
 from server import Device, wait_for
 
 
@@ -70,6 +70,7 @@ def auditTrail(server, browser, keep):
     fill(page, "roomId", "right")
     page.wait("[...document.querySelectorAll('tbody tr')].length === 1", "the one that was sought")
     keep(page)
+    assert "The file holds the newest 10,000 lines that match the filters." in page.text(), "what the file leaves out"
     csv = page.run("fetch([...document.querySelectorAll('a')].find((each) => each.download === 'audit.csv').href).then((answer) => answer.text())")
     lines = csv.strip().split("\r\n")
     assert len(lines) == 2 and "createRoom" in lines[1] and ",right," in lines[1], csv
@@ -169,6 +170,7 @@ def gatherings(server, browser, keep):
     page.click("Take out")
     wait_for("the queue to be shorter", lambda: server.api("gatherings/plain-walk")["queued"] == 1)
     ask(page, "Kick")
+    told(page, "Kicked.")
     wait_for("one member less", lambda: server.api("gatherings/plain-walk")["members"] == 1)
     page.wait("Object.values(window.sockets).some((socket) => socket.readyState === 3)", "its connection to be closed")
     ask(page, "End")

@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 
 from cases_access import fill
-from looks import ask, case, opened, visit
+from looks import ask, case, opened, told, visit
 from server import Device, wait_for
 
 
@@ -68,9 +68,10 @@ def floorAndPeople(server, browser, keep):
             keep(page)
             press(page, "ben", "Take the floor back")
             wait_for("nobody's floor", lambda: not holders())
-            page.wait("document.getElementById('notice').textContent === 'Done.'", "the result")
+            told(page, "Done.")
             press(page, "ben", "Kick")
             confirm(page, "Kick")
+            told(page, "Kicked.")
             wait_for("ben to be gone", lambda: [each["userId"] for each in server.api("rooms/den/talk")["members"]] == ["ann"])
         request = urllib.request.Request(f"http://{server.http}/live/den.flv", headers={"User-Agent": "somebody"})
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -111,6 +112,7 @@ def tokensAndTargets(server, browser, keep):
     visit(page, "#/tokens")
     press(page, "old laptop", "Revoke")
     confirm(page, "Revoke")
+    told(page, "Revoked.")
     page.wait(f"{row('old laptop')}?.innerText.includes('revoked')", "word of it")
     try:
         urllib.request.urlopen(urllib.request.Request(f"http://{server.http}/api/v1/rooms", headers={"Authorization": f"Bearer {secret}"}), timeout=20)
@@ -123,7 +125,7 @@ def tokensAndTargets(server, browser, keep):
         server.api("webhooks", {"name": "shop", "url": f"http://127.0.0.1:{target.server_address[1]}/hook"})
         visit(page, "#/webhooks")
         press(page, "shop", "Test")
-        page.wait("document.getElementById('notice').textContent === 'The target answered HTTP 204.'", "the test's result")
+        told(page, "The target answered HTTP 204.")
         assert len(heard) == 1, heard
         press(page, "shop", "Pause")
         wait_for("the pause", lambda: server.api("webhooks")["list"][0]["isPaused"])
@@ -136,6 +138,7 @@ def tokensAndTargets(server, browser, keep):
         page.wait("document.getElementById('notice').textContent.startsWith('No notice to this target was given up.')", "that none had failed")
         press(page, "shop", "Remove")
         confirm(page, "Remove")
+        told(page, "Removed.")
         wait_for("no target", lambda: not server.api("webhooks")["list"])
     finally:
         target.shutdown()

@@ -1,9 +1,11 @@
 """Cases: everything that can be done with a room, each by its button."""
+import signal
+import tempfile
 import time
 
 from cases_access import fill
-from looks import ask, case, opened, see, visit, RED
-from server import Device, wait_for
+from looks import ask, case, opened, see, told, visit, RED
+from server import Device, Server, wait_for
 
 
 @case(expected=("WebSocket", "404", "503"))
@@ -47,6 +49,7 @@ def everyAction(server, browser, keep):
         page.wait("document.body.innerText.includes('its push was ended by a call')", "why")
     page.click("Delete", within=row)
     page.click("Delete", within="document.querySelector('dialog[open]')")
+    told(page, "Deleted.")
     wait_for("the file to go", lambda: not server.api("recordings?roomId=porch")["list"])
     page.click("End the room…")
     ask(page, "Expire")
@@ -106,3 +109,39 @@ def refusedLately(server, browser, keep):
     keep(page, "refusedLately-server")
     page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
     page.wait(f"{panel}?.innerText.includes('推流') && {panel}.querySelector('h2').textContent === '最近被拒绝'", "Chinese")
+
+
+@case(expected=("404", "503", "WebSocket"), settings={"EARSHOT_OUTBOUND_ALLOW_PRIVATE": "127.0.0.1"})
+def links(server, browser, keep):
+    """A room's links to another server, in words and in Chinese: which way, how they do, and why not; nothing of their credentials."""
+    with tempfile.TemporaryDirectory() as folder, Server(server.binary, folder) as other, Device(server, "live/cam"):
+        wait_for("the push", lambda: server.is_live("cam"))
+        page = opened(server, browser)
+        visit(page, "#/rooms/cam")
+        panel = "[...document.querySelectorAll('section')].find((each) => ['Links', '转推与拉流'].includes(each.querySelector('h2')?.textContent))"
+        see(page, "#preview", RED)
+        assert not page.run(f"Boolean({panel})"), "a panel of links before there are any"
+        other.api("rooms", {"roomId": "copy"})
+        address = other.api("rooms/copy/push-url", {"slot": 1})["rtmp"]
+        server.api("relay-tasks", {"direction": "push", "app": "live", "name": "cam", "url": address})
+        wait_for("the copy", lambda: other.is_live("copy"))
+        page.wait(f"/^sent to.*rtmp:.*carries media running/s.test({panel}?.querySelector('tbody tr').innerText)", "the link that carries media")
+        page.run(f"{panel}.scrollIntoView()")
+        keep(page)
+        # The other way, for a room of its own.
+        server.api("rooms", {"roomId": "fetched"})
+        server.api("relay-tasks", {"direction": "pull", "app": "live", "name": "fetched", "url": f"rtmp://{other.rtmp}/live/nobody"})
+        visit(page, "#/rooms/fetched")
+        page.wait(f"/^fetched from/.test({panel}?.querySelector('tbody tr').innerText)", "the link that fetches")
+        visit(page, "#/rooms/cam")
+        other.stop(signal.SIGKILL)
+        page.wait(f"{panel}?.innerText.includes('waits to try again') && {panel}.querySelector('.note').textContent.length > 5", "the broken link, and why")
+        assert "txSecret" in address and "txSecret" not in page.text(), "the credential is shown"
+        page.run(f"{panel}.scrollIntoView()")
+        keep(page, "links-broken")
+        page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
+        page.wait(f"/推往.*等待重试/s.test({panel}?.innerText)", "Chinese")
+        page.size(375, 740, True)
+        assert page.run("document.documentElement.scrollWidth") <= 375, "too wide for a phone"
+        page.run(f"{panel}.scrollIntoView()")
+        keep(page, "links-phone")

@@ -20,12 +20,12 @@ def tile(room):
 
 
 # On a slow machine a keyframe every forty seconds is older than the cache: no picture of that stream then.
-@case(expected=("404",))
+@case(expected=("404",), settings={"EARSHOT_ROOMS_POLICY_GRACE": "10m"})
 def verdict(server, browser, keep):
     """Two ills, on the wall and on the rooms' pages, with values and advice."""
     steady = ["-b:v", "600k", "-minrate", "600k", "-maxrate", "600k", "-bufsize", "600k", "-nal-hrd", "cbr"]
     with NarrowWay(server.rtmp, 440_000) as way, Device(server, "live/narrow", NOISE, "sine", steady, to=way.address), \
-            Device(server, "live/rare", extra=["-g", "1000", "-keyint_min", "1000"]), Device(server, "live/well"):
+            Device(server, "live/rare", extra=["-g", "1000", "-keyint_min", "1000"]), Device(server, "live/well") as well:
         page = opened(server, browser)
         page.wait(f"{tile('narrow')}?.innerText.includes('s of media arrive per second')", "the narrow uplink on the wall")
         words = page.run(f"{tile('narrow')}.innerText")
@@ -35,14 +35,23 @@ def verdict(server, browser, keep):
         assert "degraded" in words and "Set the encoder's keyframe interval to 2 s" in words, words
         # Text of every stream's tile but the well one's.
         page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
-        # The worst comes first, by the server's order.
-        page.run("(() => { const s = [...document.querySelectorAll('.filters select')].at(-1); s.value = 'verdict'; s.dispatchEvent(new Event('change')); })()")
-        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'narrow,rare,well'", "the worst first")
+        # Those that are not well are counted; pressed, the count puts the worst first, by the server's order.
+        page.click("1 bad 1 degraded")
+        page.wait("[...document.querySelectorAll('.filters select')].at(-1)?.value === 'verdict'", "the order")
+        order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
+        page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
         page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
         keep(page)
+        # A room whose push is cut is worse than all of them, by the streams' order and by the rooms'.
+        well.process.kill()
+        page.wait(f"{order} === 'well,narrow,rare' && {tile('well')}.innerText.includes('The push was interrupted')", "the interrupted one before the worst")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        keep(page, "verdict-interrupted")
+        visit(page, "#/rooms?state=&sort=verdict")
+        page.wait(f"{order} === 'well,narrow,rare'", "the same among rooms in all states")
         # Found rooms are sorted, too.
         page.run("(() => { const s = document.querySelector('#search'); s.value = 'rare'; s.dispatchEvent(new Event('input')); })()")
-        page.wait("[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join() === 'rare'", "the found one")
+        page.wait(f"{order} === 'rare'", "the found one")
         visit(page, "#/rooms/narrow")
         page.wait("document.querySelector('.reasons')?.innerText.includes('media_behind_clock')", "the reason on the page")
         words = page.run("document.querySelector('.reasons').innerText")
@@ -58,8 +67,23 @@ def verdict(server, browser, keep):
         keep(page, "verdict-chinese")
         visit(page, "#/rooms")
         page.wait(f"{tile('rare')}?.innerText.includes('关键帧')", "the reason on the wall in Chinese")
+        page.wait("document.querySelector('.head').innerText.includes('1 个差 1 个一般')", "the number of them in Chinese")
         page.size(375, 740, True)
         keep(page, "verdict-phone")
+
+
+@case()
+def note(server, browser, keep):
+    """What there is to say of a good stream stands on its tile, as dim as the facts, and in Chinese."""
+    with Device(server, "live/late", video=["-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "25", "-pix_fmt", "yuv420p"], source=NOISE):
+        page = opened(server, browser)
+        page.wait(f"{tile('late')}?.querySelector('.why').innerText.includes('B-frames') && {tile('late')}.innerText.includes('good')", "the note beside the good verdict")
+        colours = json.loads(page.run(f"JSON.stringify(['.why', '.facts'].map((part) => getComputedStyle({tile('late')}.querySelector(part)).color))"))
+        assert colours[0] == colours[1], colours
+        assert page.run(f"{tile('late')}.className.trim()") == "tile good", "a note makes no ill"
+        keep(page)
+        page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
+        page.wait(f"{tile('late')}?.querySelector('.why.dim')?.innerText.includes('B 帧')", "the note in Chinese")
 
 
 @case(settings={"EARSHOT_RELAY_MAX_BEHIND": "5m"})
@@ -68,7 +92,7 @@ def behind(server, browser, keep):
     busy = ["-b:v", "3000k", "-minrate", "3000k", "-maxrate", "3000k", "-bufsize", "500k", "-nal-hrd", "cbr"]
     with Device(server, "live/cam", "testsrc2=size=640x360:rate=25", extra=busy):
         wait_for("the room", lambda: server.is_live("cam"))
-        with SlowViewer(server.http, "/live/cam.flv", 8_000), SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"):
+        with SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="quick-viewer"), SlowViewer(server.http, "/live/cam.flv", 8_000):
             page = opened(server, browser)
             page.wait(f"/worst [0-9.]+ s behind/.test({tile('cam')}?.innerText)", "the delay on the wall")
             page.wait(f"{tile('cam')}?.innerText.includes('a viewer is too slow for it')", "whose fault it is")
@@ -88,6 +112,12 @@ def behind(server, browser, keep):
             page.wait("document.querySelector('dialog[open] pre')?.innerText.includes('/live/cam.flv, 200')", "its trace")
             keep(page)
             page.click("Close", within="document.querySelector('dialog')")
+            # Of an audience that is longer than the list, the list has the worst: not those that came first.
+            page.run("""(() => { const real = window.real = fetch; window.fetch = (address, ...more) => real(String(address).replace(/(sessions.*limit=)100/, '$11'), ...more); })()""")
+            page.wait(f"{row} && !{other} && /and [0-9]+ more/.test({row}.closest('section').innerText)", "the slow viewer alone on a list of one")
+            page.wait("document.querySelector('main').innerText.includes('Slow viewers: 1, see below.')", "the count of it")
+            keep(page, "behind-list")
+            page.run("(() => { window.fetch = window.real; })()")
         # Both are gone, and the page says who they were and why they left.
         left = "[...document.querySelectorAll('h3 + .scroll tr')].filter((e) => e.cells[3].innerText.length > 10).map((e) => e.innerText)"
         page.wait(f"['slow-viewer', 'quick-viewer'].every((name) => {left}.some((text) => text.includes(name)))", "who has left, and why")
@@ -145,3 +175,29 @@ def changes(server, browser, keep):
     page.wait("document.querySelector('.player p').textContent === 'No picture'", "word of the end")
     with Device(server, "live/cam"):
         see(page, "#preview", RED)
+
+
+@case(expected=("WebSocket",))
+def managedSource(server, browser, keep):
+    """The preview plays where there is only a ManagedMediaSource, as on iPhones, and says so where there is neither. This browser has none: its
+    MediaSource stands for it, and opens only when the element cannot be played elsewhere."""
+    with Device(server, "live/cam", audio="sine=frequency=440"):
+        wait_for("the room", lambda: server.is_live("cam"))
+        page = opened(server, browser)
+        page.run("""(() => {
+            const Real = MediaSource, source = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, 'src');
+            delete window.MediaSource;
+            window.made = 0;
+            window.ManagedMediaSource = class extends Real { constructor() { super(); window.made += 1; } };
+            Object.defineProperty(HTMLMediaElement.prototype, 'src', { ...source, set(address) { if (this.disableRemotePlayback) source.set.call(this, address); } });
+        })()""")
+        visit(page, "#/rooms/cam")
+        see(page, "#preview", RED)
+        begun = page.run("document.querySelector('#preview').currentTime")
+        page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the picture to go on")
+        assert page.run("window.made") >= 1, "another source"
+        keep(page)
+        visit(page, "#/rooms")
+        page.run("delete window.ManagedMediaSource")
+        visit(page, "#/rooms/cam")
+        page.wait("document.querySelector('.player p')?.textContent === 'This browser has no MediaSource.'", "why there is no picture")

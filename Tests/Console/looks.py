@@ -50,6 +50,10 @@ def ask(page, text):
     page.click(text, within="document.querySelector('dialog[open]')")
 
 
+def told(page, result):
+    page.wait(f"document.getElementById('notice').textContent === {json.dumps(result)}", f"the notice {result!r}")
+
+
 def visit(page, address):
     page.run(f"location.hash = {json.dumps(address)}")
 

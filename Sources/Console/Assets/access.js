@@ -3,10 +3,10 @@ import { get, may, post, remove, url, whyNot } from './api.js';
 import { coded, operations, results, tools } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { Feed } from './feed.js';
-import { none, time } from './format.js';
+import { count, none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, fail, inform, secretLine, soon, table } from './ui.js';
+import { ask, button, every, fail, inform, notice, secretLine, soon, table } from './ui.js';
 import { eventLine } from './words.js';
 
 export function tokensPage() {
@@ -22,7 +22,7 @@ export function tokensPage() {
     show(list, table('', [t('Name'), t('Role'), t('Limited to'), t('Created'), ''], tokens.map((token) => [token.name, token.role, reach(token) || none, time(token.createdAt), token.revokedAt
       ? `${t('revoked')} ${time(token.revokedAt)}`
       : may(rights.revokeToken) && button(t('Revoke'), async () => {
-        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) await load();
+        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) { notice(t('Revoked.')); await load(); }
       }, { class: 'small danger' })])));
   }
   async function create() {
@@ -39,6 +39,9 @@ export function tokensPage() {
   const stop = every(30000, load);
   return { element, title: t('Tokens'), stop };
 }
+
+// The most that one call answers.
+const fileLines = 10_000;
 
 /** Who did what, newest first. */
 export function auditPage() {
@@ -64,13 +67,14 @@ export function auditPage() {
   const day = h('select', { name: 'from' }, [['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]].map(([value, words]) => h('option', { value }, words)));
   const chosen = () => ({ token: who.value.trim(), via: tool.value, roomId: room.value.trim(), operation: operation.value, result: result.value,
     from: day.value && new Date(Date.now() - Number(day.value) * 3600_000).toISOString() });
-  const csv = h('a', { class: 'button', download: 'audit.csv' }, t('Download as CSV'));
+  const csv = h('a', { class: 'button', download: 'audit.csv', 'aria-describedby': 'csv-extent' }, t('Download as CSV'));
+  const extent = h('span', { class: 'dim', id: 'csv-extent' }, t('The file holds the newest {n} lines that match the filters.', { n: count(fileLines) }));
   const filters = h('form', { class: 'filters', onsubmit: (event) => event.preventDefault() },
-    [[t('Who'), who], [t('By means of'), tool], [t('Room'), room], [t('What'), operation], [t('Result'), result], [t('Time'), day]].map(([label, input]) => h('label', null, label, input)), csv);
+    [[t('Who'), who], [t('By means of'), tool], [t('Room'), room], [t('What'), operation], [t('Result'), result], [t('Time'), day]].map(([label, input]) => h('label', null, label, input)), csv, extent);
   filters.addEventListener('input', soon(() => load().catch(fail)));
 
   function draw() {
-    csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: 10000 }).filter(([, value]) => value));
+    csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: fileLines }).filter(([, value]) => value));
     show(list, lines.length ? table('', [t('Time'), t('Who'), t('By means of'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
       time(line.at), line.token ?? line.tokenHash, h('span', { class: 'whole' }, tools[line.via] ? t(tools[line.via]) : none), line.address, what(line),
       line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,

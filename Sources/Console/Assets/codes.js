@@ -36,6 +36,12 @@ export const limits = {
   auditLinesHeld: 'failed calls without a line in the audit', earshot_stats_lost_rows_total: 'rows of statistics lost', earshot_stats_surplus_rows_total: 'rows of statistics deleted early', earshot_store_dropped_facts_total: 'changes that the store did not take',
 };
 
+/** Which way a link carries its stream, and how it does. */
+export const linkDirections = { push: 'sent to', pull: 'fetched from' };
+export const linkStates = {
+  idle: 'has not begun', connecting: 'connects', running: 'carries media', waiting: 'waits to try again', held: 'held: refused here, tried again later', stopped: 'waits for a publisher or a viewer', failed: 'given up',
+};
+
 /** With which tool somebody acted. */
 export const tools = { api: 'a program', cli: 'the command', console: 'the console', tencent: 'the Tencent API' };
 

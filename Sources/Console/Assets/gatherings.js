@@ -4,7 +4,7 @@ import { h, show } from './dom.js';
 import { none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, facts, table } from './ui.js';
+import { ask, button, every, facts, notice, table } from './ui.js';
 
 const address = (id) => `/gatherings/${encodeURIComponent(id)}`;
 const link = (id) => h('a', { href: `#/apps/${encodeURIComponent(id)}` }, id);
@@ -35,7 +35,7 @@ function onePage(id) {
   function people(found) {
     return table(t('Members'), [t('Member'), t('Name'), t('Role'), t('Joined'), t('Away since'), ''], found.people.map((each) => [each.userId, each.name, each.role || none, time(each.joinedAt), each.awaySince ? time(each.awaySince) : none,
       may(rights.kickFromGathering) && button(t('Kick'), async () => {
-        if (await ask(each.name, t('Remove {name}? Its connection is ended, and its place in the queue is given up.', { name: each.name }), [], () => post(`${address(id)}/kick`, { userId: each.userId }), { verb: t('Kick'), isDanger: true })) await load();
+        if (await ask(each.name, t('Remove {name}? Its connection is ended, and its place in the queue is given up.', { name: each.name }), [], () => post(`${address(id)}/kick`, { userId: each.userId }), { verb: t('Kick'), isDanger: true })) { notice(t('Kicked.')); await load(); }
       }, { class: 'small danger' })]));
   }
 

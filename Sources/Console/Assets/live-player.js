@@ -186,9 +186,12 @@ export class LivePlayer {
     return codecs.map((codec) => (/^(avc|hvc|hev|av01|vp0|vvc|vvi|dvh)/.test(codec) ? 'v' : 'a')).sort().join('');
   }
 
+  /** iPhones have the managed one only. It wants media while less than ten seconds lie ahead (WebKit bug 253295): here always. */
+  static get Source() { return window.MediaSource ?? window.ManagedMediaSource; }
+
   change(type) {
-    if (!('MediaSource' in window)) { this.type = null; this.show('This browser has no MediaSource.'); return; }
-    if (!MediaSource.isTypeSupported(type)) {
+    if (!LivePlayer.Source) { this.type = null; this.show('This browser has no MediaSource.'); return; }
+    if (!LivePlayer.Source.isTypeSupported(type)) {
       this.type = null;
       this.show(`This browser cannot play ${type}.`);
       return;
@@ -204,7 +207,9 @@ export class LivePlayer {
   }
 
   open(type) {
-    const source = new MediaSource();
+    const source = new LivePlayer.Source();
+    // Without another address for AirPlay a managed source opens only like this.
+    if (!window.MediaSource) this.video.disableRemotePlayback = true;
     const address = URL.createObjectURL(source);
     this.source = source;
     this.buffer = null;

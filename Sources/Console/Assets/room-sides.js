@@ -1,6 +1,6 @@
 // What a room's page shows beside the stream: what is known of the room, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
-import { reasonWords } from './codes.js';
+import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
@@ -75,6 +75,7 @@ export function talk(path, roomNow) {
         levels.set(member.userId, meter);
         const talker = `${path}/talk/members/${part(member.userId)}`;
         const holds = state.mode === 'ptt' && member.hasFloor;
+        // Mute and the floor take effect at once, and the same button takes them back: there is nothing to confirm.
         return [[member.userId, holds && ` (${t('holder')})`, member.muted && ` (${t('muted')})`], meter, h('span', { class: 'row' },
           button(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); notice(t('Done.')); await self.update(); }, { class: 'small' }),
           state.mode === 'ptt' && button(holds ? t('Take the floor back') : t('Grant the floor'), async () => {
@@ -84,7 +85,7 @@ export function talk(path, roomNow) {
             notice(t('Done.'));
             await self.update();
           }, { class: 'small' }),
-          button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) await self.update(); }, { class: 'small' }))];
+          button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) { notice(t('Kicked.')); await self.update(); } }, { class: 'small' }))];
       })) : h('p', { class: 'dim' }, t('Nobody is in the talk channel.')));
     }
     for (const member of members) {
@@ -133,7 +134,7 @@ export function recordings(id) {
       h('span', { class: 'row' },
         may(rights.downloadRecording) && button(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 })), { class: 'small' }),
         may(rights.downloadRecording) && h('a', { class: 'button', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
-        may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) await update(); }, { class: 'small danger' })),
+        may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) { notice(t('Deleted.')); await update(); } }, { class: 'small danger' })),
     ])) : h('p', { class: 'dim' }, t('No recordings.')));
   }
   return { element, update };
@@ -149,7 +150,9 @@ export function links(slotNow) {
     const { list } = await get('/relay-tasks');
     const mine = list.filter((task) => task.app === slot.app && task.name === slot.name);
     element.hidden = !mine.length;
-    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => [task.direction, h('code', null, task.target), `${task.state} ${task.lastError ?? ''}`])));
+    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(
+      [t(linkDirections[task.direction]), h('code', null, task.target), h('span', null, coded(t(linkStates[task.state] ?? task.state), task.state))],
+      { note: task.lastError && h('span', { class: 'dim' }, task.lastError) }))));
   }
   return { element, update };
 }

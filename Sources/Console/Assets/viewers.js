@@ -10,6 +10,8 @@ import { ask, button, inform, notice, table } from './ui.js';
 // A viewer that was further behind than this, or was spared frames, within the last minute is told why.
 const slowMs = 1500;
 const rememberedMs = 60_000;
+// How many viewers are listed.
+const most = 100;
 // A shorter look says little about what a viewer takes.
 const leastMs = 3000;
 
@@ -29,6 +31,7 @@ class Watch {
     while (this.looks.length > 2 && at - this.looks[0].at > rememberedMs) this.looks.shift();
   }
 
+  get isFresh() { return performance.now() - this.looks.at(-1).at < rememberedMs; }
   get spanMs() { return this.looks.length > 1 ? this.looks.at(-1).at - this.looks[0].at : 0; }
   get skipped() { return this.looks.at(-1).framesSkipped - this.looks[0].framesSkipped; }
   get isSlow() { return this.skipped > 0 || this.looks.some((look) => look.behindMs > slowMs); }
@@ -66,7 +69,8 @@ export function viewers(slotNow, figures) {
     const slot = slotNow();
     if (!slot || element.hidden) return;
     const stream = `${slot.app}/${slot.name}`;
-    const [data, whole] = await Promise.all([get('/sessions', { stream, role: 'player', limit: 100 }), figures()]);
+    // However many there are, those that are furthest behind are among the listed ones.
+    const [data, whole] = await Promise.all([get('/sessions', { stream, role: 'player', sort: '-behind', limit: most }), figures()]);
     const next = new Map();
     const all = data.list.map((session) => {
       const play = session.playing.find((each) => each.stream === stream) ?? {};
@@ -75,7 +79,11 @@ export function viewers(slotNow, figures) {
       next.set(session.sessionId, watch);
       return { session, play, watch };
     }).sort((one, other) => other.watch.isSlow - one.watch.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
-    const hasLeft = [...watches.keys()].some((id) => !next.has(id));
+    const isWhole = data.total === data.list.length;
+    const missing = [...watches].filter(([id]) => !next.has(id));
+    // One that is not on the list of a larger audience may be on the next: what was seen of it within the last minute is kept.
+    if (!isWhole) for (const [id, watch] of missing) if (watch.isFresh) next.set(id, watch);
+    const hasLeft = isWhole && missing.length > 0;
     watches = next;
     slowOnes = all.filter((each) => each.watch.isSlow).length;
     const at = performance.now();
@@ -90,7 +98,7 @@ export function viewers(slotNow, figures) {
           stands ? t('stands') : ms(play.behindMs), count(play.framesSkipped), bytes(play.bytesSent),
           h('span', { class: 'row tight' }, traceButton(session.sessionId), endButton(session, stream, update))], { note: stands ? null : why(watch, whole?.bitsPerSecond, slowOnes, all.length) })))
       : h('p', { class: 'dim' }, t('No viewers.')),
-    data.total > data.list.length && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
+    !isWhole && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
   }
 
   /** Who is gone, and why: a viewer that is cut vanishes from the list above. */

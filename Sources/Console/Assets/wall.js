@@ -17,8 +17,9 @@ const slowMs = 1500;
 // Orders by figures that the store does not have: the streams' list is sorted by them.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// How many rooms a search may find that is sorted by figures.
+// How many rooms a search may find that is sorted by figures, and how many ill streams are counted.
 const mostSorted = 100;
+const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
 // A room that a list of streams names is asked for again after this time, or when an event says that it changed.
 const roomSeconds = 30;
 const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
@@ -112,9 +113,12 @@ class Tile {
     const reason = isInterrupted ? [t('The push was interrupted: {reason}.', { reason: reasonWords(room.stateReason) }), room.expiresAt && t('The room expires at {time}.', { time: clock(room.expiresAt) })].filter(Boolean).join(' ')
       : verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream)
         : worst > slowMs ? t('The stream is well, but a viewer is too slow for it.') : '';
-    setText(this.why, reason);
-    this.why.title = reason;
-    this.why.hidden = !reason;
+    // The reasons of a good stream are notes: nothing needs to be done.
+    const note = reason || verdict !== 'good' || !stream.reasons.length ? '' : reasonText(stream.reasons[0], stream);
+    setText(this.why, reason || note);
+    this.why.title = reason || note;
+    this.why.hidden = !(reason || note);
+    this.why.classList.toggle('dim', Boolean(note));
   }
 
   /** The highest of the last minute: a viewer that skips frames is back for a moment each time. */
@@ -148,6 +152,7 @@ export function wallPage(query) {
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
   const total = h('span', { class: 'dim', role: 'status' });
   const others = h('a', { href: '#/rooms?state=', hidden: true });
+  const illness = h('a', { class: 'button', href: '#/rooms?sort=verdict', title: t('Show the worst first'), hidden: true });
   const empty = h('div', { class: 'panel' });
   empty.hidden = true;
   const back = button(t('Previous'), async () => { pages.pop(); await load(); });
@@ -203,19 +208,24 @@ export function wallPage(query) {
     return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /** A page of the live streams in the order of their figures, with their rooms. */
+  /** A page of the live streams in the order of their figures, with their rooms. Rooms whose push was cut come before the worst. */
   async function loadSorted() {
-    const { list, next, total } = await get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) });
+    const isFirst = pages.length === 1;
+    const wantsCut = filter.sort === 'verdict' && filter.state === usual;
+    // Their rooms are listed: after a restart there are no streams of them.
+    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) }),
+      wantsCut ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
     const mine = list.filter((stream) => stream.roomId !== null);
     const rooms = await Promise.all(mine.map((stream) => roomOf(stream.roomId)));
-    return { list: rooms.filter(Boolean), next, text: t('{n} live streams', { n: count(total) }), figures: byRoom(mine.map(figures)) };
+    const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
+    return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text and does not sort by figures: the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
-    const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
+    const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
       return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
@@ -225,7 +235,7 @@ export function wallPage(query) {
 
   const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
 
-  const ranks = { bad: 2, degraded: 1, good: 0 };
+  const ranks = { interrupted: 3, bad: 2, degraded: 1, good: 0 };
 
   /** A room with several streams is as the worst of them is. */
   const worstByRoom = (streams) => byRoom([...streams].sort((one, other) => (ranks[other.verdict] ?? -1) - (ranks[one.verdict] ?? -1)));
@@ -246,6 +256,16 @@ export function wallPage(query) {
       known.set(id, { room, due: now + roomSeconds * 1000 });
     }
     return known.get(id).room;
+  }
+
+  /** Counts the streams that are not well: the server lists the worst first. */
+  async function loadIlls() {
+    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostSorted });
+    const ill = list.filter((stream) => stream.health?.verdict in ills);
+    const more = ill.length === list.length && total > list.length ? '+' : '';
+    const numbers = Object.entries(ills).map(([verdict, text]) => [verdict, text, ill.filter((stream) => stream.roomId !== null && stream.health.verdict === verdict).length]);
+    show(illness, numbers.filter(([, , n]) => n > 0).map(([verdict, text, n]) => [h('span', { class: `badge ${verdict}` }, text(count(n) + more)), ' ']));
+    illness.hidden = !illness.textContent;
   }
 
   async function loadFigures() {
@@ -272,9 +292,10 @@ export function wallPage(query) {
     due ??= setTimeout(() => { due = undefined; load().catch(() => {}); }, 1000);
   } });
   const stops = [every(5000, async () => { await load(); await loadFigures(); })];
+  if (may(rights.listStreams)) stops.push(every(10_000, loadIlls));
 
   const element = h('div', null,
-    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others,
+    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others, illness,
       may(rights.createRoom) && button(t('Create room'), createRoom)),
     h('div', { class: 'filters', role: 'search' },
       h('label', { class: 'grow' }, t('Search'), search),

@@ -51,7 +51,7 @@ export function webhooksPage() {
       act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No notice to this target was given up. What is pending is tried again by itself.'))),
       button(t('Change…'), () => change(hook), { class: 'small' }),
       button(t('Remove'), async () => {
-        if (await ask(t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) await load();
+        if (await ask(t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) { notice(t('Removed.')); await load(); }
       }, { class: 'small danger' }))];
   }
 

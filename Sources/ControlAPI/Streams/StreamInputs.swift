@@ -14,7 +14,8 @@ enum StreamInputs {
     static let state = Input("state", .choice() as InputType<StreamAnswer.State>, "Only streams in this state.")
     static let streams = Input("streams", .streamPaths(atMost: 100), "Only these streams, as app/name.")
     static let sort = Input(
-        "sort", .choice() as InputType<StreamListing.Order>, "The order; viewers: most first. verdict: the worst first.", fallback: .name)
+        "sort", .choice() as InputType<StreamListing.Order>,
+        "The order; viewers: most first. verdict: interrupted streams first, then the worst.", fallback: .name)
     static let after = Input("after", .sought(length: 1...StreamBan.longestCursor), "The `next` of the previous page.")
     static let limit = Input("limit", .whole(1...1_000), "The maximum number of entries.", fallback: 100)
     static let action = Input("action", .choice() as InputType<AdmissionRequest.Action>, "Only these: publish or play.")

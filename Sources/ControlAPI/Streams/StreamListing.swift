@@ -13,7 +13,7 @@ enum StreamListing {
         case name
         /// Most viewers first.
         case viewers
-        /// The worst verdict first; among equals the stream with most viewers.
+        /// Interrupted streams first, then the worst verdict; among equals the stream with most viewers.
         case verdict
     }
 
@@ -61,6 +61,9 @@ enum StreamListing {
         case .viewers: all.sort { (-$0.snapshot.viewers, $0.snapshot.path) < (-$1.snapshot.viewers, $1.snapshot.path) }
         case .verdict:
             all.sort {
+                // An interrupted stream has no verdict. Its viewers see nothing, which is worse than a bad one.
+                let isAway = $0.state == .interrupted
+                guard isAway == ($1.state == .interrupted) else { return isAway }
                 let (one, other) = ($0.snapshot.health?.verdict ?? .good, $1.snapshot.health?.verdict ?? .good)
                 guard one == other else { return one > other }
                 return (-$0.snapshot.viewers, $0.snapshot.path) < (-$1.snapshot.viewers, $1.snapshot.path)

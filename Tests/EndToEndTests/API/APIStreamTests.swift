@@ -158,6 +158,12 @@ import Testing
             }
             let many = Array(repeating: "live/a", count: 101).joined(separator: ",")
             try await api.refused(400, "GET", "streams?streams=\(many)")
+            // A stream whose publisher is away has no verdict, and is worse than all that have one.
+            await publishers[0].close()
+            try await server.wait("streams?state=interrupted") { $0["total"].int == 1 }
+            #expect(try await names("sort=verdict") == ["a", "b", "c"])
+            #expect(try await names("sort=verdict&state=live") == ["b", "c"])
+            #expect(try await names("sort=viewers") == ["b", "c", "a"])
             for each in viewers + publishers { await each.close() }
         }
     }
