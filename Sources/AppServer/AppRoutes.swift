@@ -19,7 +19,7 @@ package final class AppRoutes: Sendable {
         self.classroom = ClassroomAPI(services)
     }
 
-    /// Nil when the request is not the apps'.
+    /// Nil when the request is not for the apps.
     package func respond(to request: Request, _ context: APIContext) async -> Response? {
         if TencentFacade.claims(request) { return await self.tencent.respond(to: request, context) }
         if let stream = PushHeartbeat.stream(of: request.uri.path) { return await self.heartbeat.respond(stream, request, context) }

@@ -29,7 +29,7 @@ package final class AppServices: Sendable {
     let rongCloud: RongCloudBridge?
     let externalBoards: ExternalBoards?
     let tickets = OneTimeTickets<ChannelToken>()
-    /// Throttle the log lines of what is refused.
+    /// Throttles the log lines about refusals.
     private let floods = LogRateLimiters()
 
     package init(
@@ -65,14 +65,14 @@ package final class AppServices: Sendable {
 
     var keys: KeyRing { self.liveKeys.current }
 
-    /// Takes up what the store has. Call before the ports open.
+    /// Restores the gatherings from the store. Call before the ports open.
     package func start() async throws {
         let sinceMs = try await self.gatherings.start()
         guard let cloud = self.rongCloud else { return }
         for runner in self.gatherings.of(GatheringKinds.classroom) { cloud.resume(runner, sinceMs: sinceMs) }
     }
 
-    /// Follows the rooms: their ends, and users thrown out of them.
+    /// Follows the rooms: a room that ends also ends its gatherings.
     package func handle(_ events: [RoomEvent]) {
         self.gatherings.handle(events)
         self.mesh.handle(events)
@@ -83,7 +83,7 @@ package final class AppServices: Sendable {
         _ = self.mesh.kick(user, from: room.rawValue)
     }
 
-    /// Whiteboards that somebody looks at now.
+    /// Whiteboards with at least one viewer.
     package var boardCount: Int { self.boards.count }
 
     var log: Logger { self.connections.log }
@@ -96,8 +96,8 @@ package final class AppServices: Sendable {
         return limits
     }
 
-    /// A line for what is refused or cut: one a second for each message and reason (`reason`, `code`, `setting` or `status`, of which there are
-    /// few), with the number of those held back.
+    /// Logs a refusal or a cut. Lines are limited to one a second for each message and reason (`reason`, `code`, `setting` or `status`, of which
+    /// there are few); each reports how many were held back.
     func noteRefusal(_ message: String, _ facts: [String: String]) {
         let reason = ["reason", "code", "setting", "status"].compactMap { facts[$0] }.joined(separator: " ")
         guard let held = self.floods.pass("\(message) \(reason)", nowMs: LoopSweeper.nowMs) else { return }

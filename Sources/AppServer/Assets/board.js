@@ -1,4 +1,4 @@
-// A class's whiteboard: shows what is drawn on the page that the class sees. The assistant and the teacher draw.
+// A class's whiteboard: shows the strokes of the page that the class sees. The assistant and the teacher draw.
 
 const $ = (id) => document.getElementById(id);
 const words = {
@@ -31,9 +31,9 @@ for (const element of document.querySelectorAll("[data-label]")) element.setAttr
 
 const canvas = $("sheet");
 const context = canvas.getContext("2d");
-/** What is drawn, by page, in the order in which all see it. */
+/** The strokes by page, in the order that all viewers share. */
 let strokes = new Map();
-/** What the server has not answered yet, by ref. */
+/** Commands without an answer yet, by ref. */
 const pending = new Map();
 let page = 0;
 let you = { mayDraw: false };
@@ -121,7 +121,7 @@ const events = {
     isLive = !frame.more;
     if (isLive) {
       say("");
-      // Not answered when the connection was lost. What has arrived all the same is drawn twice in the same place.
+      // Sends again the strokes that were unanswered when the connection broke. A stroke that did arrive is drawn twice in the same place.
       const again = you.mayDraw ? [...pending.values()].filter((each) => each.stroke) : [];
       pending.clear();
       for (const each of again) send("draw", each.page, each.stroke);
@@ -166,12 +166,12 @@ function send(type, number, stroke) {
   const isOpen = socket?.readyState === WebSocket.OPEN;
   if (!isOpen && !stroke) return;
   ref += 1;
-  // A line that the connection's end cut off is sent with the next one.
+  // A line that was cut off by a lost connection is sent over the next one.
   pending.set(ref, { page: number, stroke });
   if (isOpen) socket.send(JSON.stringify({ type, ref, page: number, stroke }));
 }
 
-/** A ticket keeps the token out of the address that proxies write down. Nil when the server refuses; throws when it is not there. */
+/** A ticket keeps the token out of addresses that proxies log. Null when the server refuses; throws when the server cannot be reached. */
 async function ticket() {
   const answer = await fetch("/channel/ticket", { method: "POST", body: JSON.stringify({ token }) });
   if (answer.status >= 500 || answer.status === 429) throw new Error(`${answer.status}`);
@@ -195,7 +195,7 @@ async function open() {
   const here = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${location.pathname}?${query}`);
   socket = here;
   let heard = Date.now();
-  // A network that is gone says nothing.
+  // A lost network sends no close event.
   const watch = setInterval(() => {
     if (here.readyState !== WebSocket.OPEN) return;
     if (Date.now() - heard > 45_000) here.close();
@@ -225,7 +225,7 @@ function retry() {
   wait = Math.min(wait * 2, 15_000);
 }
 
-// MARK: The person
+// MARK: The user
 
 const inks = { black: "#1d2025", red: "#d3202a", blue: "#1462c8", green: "#1b8a3c", orange: "#ee7d00", rubber: "#ffffff" };
 const widths = { thin: 2, medium: 5, thick: 12 };
@@ -252,7 +252,7 @@ $("tools").addEventListener("submit", (event) => event.preventDefault());
 function pen() {
   const chosen = (group) => document.querySelector(`input[name=${group}]:checked`).value;
   const width = widths[chosen("widths")];
-  // To rub out, wider than any line.
+  // The eraser is wider than any line.
   return chosen("colors") === "rubber" ? { color: inks.rubber, width: Math.min(50, 4 * width) } : { color: inks[chosen("colors")], width };
 }
 
@@ -265,7 +265,7 @@ function place(event) {
 function add(point) {
   const { points } = current.stroke;
   const last = points.at(-1);
-  // Less than a screen shows.
+  // Too short to be visible.
   if (last && Math.hypot(last[0] - point[0], last[1] - point[1]) < 8) return;
   points.push(point);
   if (points.length > 1) draw({ ...current.stroke, points: points.slice(-2) });
@@ -274,7 +274,7 @@ function add(point) {
   current.stroke.points = [point];
 }
 
-/** Ends the line under way, and sends it. */
+/** Ends the current line and sends it. */
 function finish() {
   if (!current) return;
   const { stroke, page: number } = current;
@@ -320,7 +320,7 @@ $("clear").addEventListener("click", () => {
   $("clear").classList.add("sure");
 });
 
-/** The class turns, and this page with it. */
+/** Turns the class's page; this page follows. */
 async function turn(to) {
   const board = new URL(location.href);
   for (const name of ["role", "roomId", "authorization"]) board.searchParams.delete(name);

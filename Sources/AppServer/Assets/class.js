@@ -1,4 +1,4 @@
-// The class's page: joins by the class's REST API, hears of everything over its channel, and connects cameras by the mesh (both in rong.js).
+// The class's page: joins by the class's REST API, follows the class over its channel, and connects cameras by the mesh (both in rong.js).
 import { $, addLine, language, make, say, socketAddress, speak } from '/demo/demo.js';
 
 const word = speak({
@@ -76,7 +76,7 @@ const word = speak({
   hasJoined: ['{name} has joined.', '{name} 加入了课堂。'], hasLeft: ['{name} has left.', '{name} 离开了课堂。'], wasKicked: ['{name} was removed.', '{name} 被移出了课堂。'],
   roleIs: ['{name} is now: {role}', '{name} 现在是{role}'], notSent: ['The message was not sent. Try again.', '消息没有发送，请重试。'],
   picture: ['(a picture or file)', '（图片或文件）'],
-  // What the server refuses, by its code.
+  // The server's refusals, by code.
   code1: ['That is not possible: {detail}', '无法执行：{detail}'], code2: ['You are no longer in this class. Join again.', '你已不在课堂中，请重新加入。'],
   code3: ['Your role does not allow this.', '你的身份不能执行此操作。'], code11: ['The class could not be opened. Try again later.', '无法创建课堂，请稍后再试。'],
   code12: ['The class could not be joined. Try again.', '无法加入课堂，请重试。'], code20: ['This class has ended.', '课堂已结束。'],
@@ -89,7 +89,7 @@ const word = speak({
   code255: ['The server could not do this. Try again.', '服务器无法执行，请重试。'], offline: ['The server cannot be reached. Try again.', '无法连接服务器，请重试。'],
 });
 
-// The names that the apps of the same wire give their streams.
+// The stream names of native apps with the same protocol.
 const CAMERA = 'RongCloudRTC';
 const SCREEN = 'screenshare';
 const [ASSISTANT, TEACHER, STUDENT, AUDIENCE] = [1, 2, 3, 4];
@@ -97,7 +97,7 @@ const [SHOW_ASSISTANT, SHOW_TEACHER, SHOW_BOARD, SHOW_SCREEN, SHOW_NOTHING] = [0
 const mostCameras = 8;
 const { Channel, Mesh } = window.Earshot;
 
-/** What lives as long as this page is in a class; null outside. */
+/** The state while this page is in a class; null outside. */
 let room = null;
 
 const roleWord = (role) => word(`role${role}`);
@@ -131,7 +131,7 @@ async function call(path, body, authorization = room?.authorization) {
   throw Object.assign(new Error(answer.errMsg), { code: answer.errCode, text: known === key ? word('code255') : known });
 }
 
-/** A call for a button: what goes wrong stands in the status line. The server's code: 0 when it went well. */
+/** A call for a button; an error is shown in the status line. Returns the server's code: 0 for success. */
 async function act(path, body, done) {
   const here = room;
   try {
@@ -164,7 +164,7 @@ $('join').addEventListener('submit', async (event) => {
   const [roomID, name, isAudience] = [$('room').value.trim(), $('name').value.trim(), $('asAudience').checked];
   if (!name || !roomID) return;
   const wantsCamera = $('withCamera').checked;
-  // Whoever loads the page anew keeps its place.
+  // A member that reloads the page keeps its place.
   const isSame = kept.room === roomID && kept.name === name;
   $('enter').disabled = true;
   say(word('joining'));
@@ -215,7 +215,7 @@ function enter(joined, roomID, name) {
   channel.open();
 }
 
-/** Out of the class: for whatever reason, it stands on the page. */
+/** Leaves the class and shows the reason. */
 function finish(key, isBad = false) {
   const here = room;
   if (!here) return;
@@ -243,33 +243,33 @@ function finish(key, isBad = false) {
 }
 
 $('leave').addEventListener('click', () => {
-  // The page does not wait for the answer: it leaves in any case.
+  // The page leaves without waiting for the answer.
   call('leave', {}).catch(() => {});
   finish('left');
 });
 
-// MARK: What the channel says
+// MARK: Messages of the channel
 
 function readDisplay(text) {
   const parts = /^display:\/\/type=(\d)\?userId=([^?]*)\?uri=([\s\S]*)$/.exec(text || '');
   return parts ? { kind: Number(parts[1]), userId: parts[2], uri: parts[3] } : null;
 }
 
-/** The class as it is, at the start and after every loss of the connection. */
+/** Takes the class's state, at the start and after each lost connection. */
 function greeted(frame) {
   const { class: state, tickets, messages } = frame.state;
   room.display = readDisplay(state.display);
   room.boards = new Map(state.whiteboards.map((board) => [board.whiteboardId, { name: board.name, page: board.curPg }]));
   room.hands.clear();
   room.isHandUp = false;
-  // What expired meanwhile is asked no more.
+  // Withdraws questions that have expired in the meantime.
   for (const { key, isTicket } of [...questions]) if (isTicket && !tickets.some((ticket) => ticket.ticketId === key)) unask(key);
   for (const { ticketId, kind, from, to, payload } of tickets) {
     if (to === room.id && kind === 'speech') room.hands.set(ticketId, { id: from, name: nameOf(from) });
     else if (to === room.id) askMe(ticketId, kind === 'invite' ? { role: payload.role } : { device: kind }, nameOf(from));
     else if (from === room.id && kind === 'speech') room.isHandUp = true;
   }
-  // One's own stand there already, but for a page that was loaded anew.
+  // Own messages are shown already, unless the page was reloaded.
   for (const message of messages) if (room.isFirst || message.from !== room.id) chatted(message);
   $('join').hidden = true;
   $('class').hidden = false;
@@ -383,7 +383,7 @@ function roleChanged(former, isQuiet) {
   return undefined;
 }
 
-// MARK: One's own camera and microphone
+// MARK: Own camera and microphone
 
 const trackOf = (kind) => room.media.getTracks().find((track) => track.kind === kind && track.readyState === 'live');
 const publish = () => room.mesh.publish(CAMERA, room.media, { video: Boolean(trackOf('video')), audio: Boolean(trackOf('audio')?.enabled) });
@@ -395,7 +395,7 @@ function reasonOf(error) {
 const videoWish = { width: { ideal: 320 }, height: { ideal: 240 }, frameRate: { ideal: 15, max: 30 }, facingMode: 'user' };
 const audioWish = { echoCancellation: true, noiseSuppression: true };
 
-/** Camera and microphone, as the class has them for this member; without what cannot be had. */
+/** Starts the camera and microphone that the class lists for this member, without those that are unavailable. */
 async function start() {
   const here = room;
   const others = [...here.channel.people.values()].filter((each) => each.userId !== here.id && hasSeat(each) && each.camera);
@@ -408,7 +408,7 @@ async function start() {
   const take = async (wish) => {
     const stream = await navigator.mediaDevices.getUserMedia(wish);
     const tracks = stream.getTracks();
-    // The person may have left, or may be audience again, while the browser was asking.
+    // The member may have left, or become audience again, while the browser was asking.
     if (room !== here || me().role === AUDIENCE) return tracks.forEach((track) => track.stop());
     return tracks.forEach((track) => here.media.addTrack(track));
   };
@@ -416,7 +416,7 @@ async function start() {
     problem = 'insecure';
   } else {
     const before = $('status').textContent;
-    // Only when the browser really asks: a permission given before needs no words.
+    // Shown only if the browser really asks: a permission given before needs no message.
     const asking = setTimeout(() => { if (room === here) say(word('asking')); }, 700);
     here.getting.audio = here.getting.video = true;
     try {
@@ -437,7 +437,7 @@ async function start() {
   }
   if (room !== here || me().role === AUDIENCE) return;
   if (problem) say(word(problem), true);
-  // The class's list says what is really on. Here first: else applyDevices would ask the browser again.
+  // Corrects the class's list to what is really on. Here first: otherwise applyDevices would ask the browser again.
   const mine = person(room.id);
   const lacking = [['camera', 'video', 'cameraOn'], ['microphone', 'audio', 'microphoneOn']].filter(([device, kind]) => mine[device] && !trackOf(kind));
   for (const [device] of lacking) mine[device] = false;
@@ -452,13 +452,13 @@ function sync(device, isOn) {
   act('device/sync', device === 'camera' ? { cameraOn: isOn } : { microphoneOn: isOn });
 }
 
-/** Brings the tracks to what the class's list says of this member: it may be the assistant who changed it. */
+/** Adjusts the tracks to the class's list, which the assistant may have changed. */
 function applyDevices() {
   if (!room || me().role === AUDIENCE) return;
   const { camera, microphone } = me();
   const video = trackOf('video');
   if (!camera && video) {
-    // Stopped, not only dark: the camera's light goes off.
+    // Stopped, not only disabled, so that the camera's light goes off.
     video.stop();
     room.media.removeTrack(video);
   } else if (camera && !video) {
@@ -472,7 +472,7 @@ function applyDevices() {
   render();
 }
 
-/** One device more. When it cannot be had, the class's list says so. */
+/** Adds a device. If it is unavailable, the class's list is corrected. */
 async function get(kind, device) {
   const here = room;
   if (here.getting[kind]) return;
@@ -499,7 +499,7 @@ async function get(kind, device) {
   }
 }
 
-/** Nothing goes out any more. */
+/** Stops sending all media. */
 function silence() {
   stopScreen();
   for (const track of room.media.getTracks()) {
@@ -524,7 +524,7 @@ async function startScreen() {
   try {
     stream = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { max: 15 } }, audio: false });
   } catch {
-    // The person has changed its mind.
+    // The user has cancelled.
     return;
   }
   if (room !== here || !isLeading()) return stream.getTracks().forEach((track) => track.stop());
@@ -547,7 +547,7 @@ $('screen').addEventListener('click', () => (room.screen ? stopScreen() : startS
 
 // MARK: Questions
 
-// Questions wait for each other; each has {key, isTicket, text, yes, no, onYes, onNo}.
+// Pending questions, shown one at a time: {key, isTicket, text, yes, no, onYes, onNo}.
 const questions = [];
 
 function showQuestion() {
@@ -568,7 +568,7 @@ function ask(question) {
   showQuestion();
 }
 
-/** Takes a question back. True when it was there. */
+/** Withdraws a question. True if it was pending. */
 function unask(key) {
   const index = questions.findIndex((each) => each.key === key);
   if (index < 0) return false;
@@ -606,7 +606,7 @@ $('hand').addEventListener('click', () => act('speech/apply', {}, () => {
   say(word('handUp'));
 }));
 
-// MARK: What all see
+// MARK: The display
 
 function show(kind, { userId = '', uri = '' } = {}) {
   const body = kind === SHOW_BOARD ? { type: kind, uri } : kind === SHOW_SCREEN ? { type: kind, userId } : { type: kind };
@@ -636,13 +636,13 @@ function turn(step) {
 $('pageBack').addEventListener('click', () => turn(-1));
 $('pageOn').addEventListener('click', () => turn(1));
 
-/** Boards are told who looks. */
+/** A board's address with the viewer's role and credential. */
 function boardAddress(uri) {
   let whole;
   try { whole = new URL(uri); } catch { return null; }
   if (!['http:', 'https:'].includes(whole.protocol)) return null;
   const query = `role=${me().role}&roomId=${encodeURIComponent(room.roomID)}&authorization=${encodeURIComponent(room.authorization)}`;
-  // A board of this server stands at the address by which this page was reached, whatever proxy is between.
+  // A board of this server is opened at this page's own origin, whatever proxy is in between.
   const isOwn = whole.pathname.startsWith('/board/');
   const base = isOwn ? `${location.origin}${whole.pathname}${whole.search}` : whole.href;
   return { isOwn: isOwn || whole.origin === location.origin, href: `${base}${base.includes('?') ? '&' : '?'}${query}` };
@@ -695,7 +695,7 @@ function renderStage() {
 
 // MARK: People
 
-/** The children of an element, one for each item, found again by their data-id, in the items' order. */
+/** Updates an element's children to one for each item, in order, and reuses them by their data-id. */
 function keep(parent, items, id, create, update) {
   const known = new Map([...parent.children].map((child) => [child.dataset.id, child]));
   let before = null;
@@ -708,7 +708,7 @@ function keep(parent, items, id, create, update) {
       child.dataset.id = key;
     }
     const next = before ? before.nextSibling : parent.firstChild;
-    // A picture that is moved stops for a moment, so only what stands wrong is.
+    // A moved video stops for a moment, so only misplaced elements are moved.
     if (next !== child) parent.insertBefore(child, next);
     update(child, item);
     before = child;
@@ -735,7 +735,7 @@ function renderTiles() {
     const source = cameraOf(each.userId);
     const video = tile.querySelector('video');
     tile.classList.toggle('self', each.userId === room.id);
-    // Also without a picture: it plays the sound.
+    // Also set without video, because it plays the sound.
     setStream(video, source?.stream);
     video.classList.toggle('dark', !source?.state.video);
     write(tile.querySelector('.initial'), [...each.userName][0] || '?');
@@ -753,7 +753,7 @@ function renderTiles() {
 const control = (userId, body, done) => act('device/control', { userId, ...body }, done);
 const asked = (name) => () => say(word('asked', { name }));
 
-/** What the assistant may do with somebody: [key, function]. */
+/** The assistant's actions on a member: [key, function]. */
 function actionsOn({ userId, userName, role, camera, microphone }) {
   const name = userName;
   const kick = ['kick', () => sure('sureKick', name, () => act('kick', { userId }))];
@@ -775,7 +775,7 @@ function renderMembers() {
     const actions = mayAct && each.userId !== room.id ? actionsOn(each) : [];
     const off = hasSeat(each) ? offWord(each) : '';
     const line = `${roleWord(each.role)}${off ? ` · ${off}` : ''}`;
-    // Written anew only when it changes: an open menu and the focus in it stay.
+    // Rebuilt only when it changes, so that an open menu and its focus stay.
     const look = JSON.stringify([each.userName, line, actions.map(([key]) => key)]);
     if (item.dataset.look === look) return;
     item.dataset.look = look;
@@ -791,7 +791,7 @@ function renderHands() {
   $('handsPanel').hidden = me().role !== ASSISTANT || room.hands.size === 0;
   keep($('hands'), [...room.hands], ([ticket]) => ticket, ([ticket, hand]) => {
     const answer = (path) => act(`speech/${path}`, { ticket }, () => room.hands.delete(ticket)).then((code) => {
-      // Gone for the server as well; a full class leaves it open: somebody may make room.
+      // Code 30: the ticket is gone on the server, too. If the class is full, it stays open, as a seat may become free.
       if (code !== 30 || !room) return;
       room.hands.delete(ticket);
       render();
@@ -905,7 +905,7 @@ function stopLive() {
     const url = socketAddress(`/live/class-${encodeURIComponent(here.roomID)}${index ? `-${index + 1}` : ''}.mp4`);
     $('liveVideo').hidden = false;
     $('liveVideo').setAttribute('aria-label', word('liveVideo'));
-    // The player speaks English only.
+    // The player's messages are in English only.
     live = new LivePlayer($('liveVideo'), url, (text) => write($('liveWords'), text && language ? word('liveWait') : text));
     button.setAttribute('aria-pressed', 'true');
     live.start();

@@ -1,12 +1,12 @@
-// What the demo pages share: the language, the status line, and small helpers for the document. No page of its own.
+// Shared by the demo pages: the language, the status line, and small helpers for the document. No page of its own.
 
 export const $ = (id) => document.getElementById(id);
 
-/** 1 for Chinese, otherwise 0: the place in each pair of a table of words. */
+/** 1 for Chinese, otherwise 0: the index in each pair of a table of texts. */
 export const language = (navigator.language || 'en').toLowerCase().startsWith('zh') ? 1 : 0;
 
 /**
- * Puts a page's words into it, and returns the function that gives more of them.
+ * Puts a page's texts into it, and returns the function that looks up others.
  * `table`: {key: [English, Chinese]}, where {name} stands for a value given with the key. In the page, `data-word` names the text
  * of an element, `data-label` its aria-label, `data-hint` its placeholder. The key `title` is the page's title.
  */
@@ -20,14 +20,16 @@ export function speak(table) {
   return word;
 }
 
-/** The status line, an element with the id `status`. A text that stands there already is not written again: it would be read out again. */
+/** Shows a text in the status line, an element with the id `status`. An unchanged text is not set again, because screen readers would repeat it. */
 export function say(text, isBad = false) {
   const line = $('status');
   if (line.textContent !== text) line.textContent = text;
   line.classList.toggle('bad', isBad);
 }
 
-/** A new element. `options`: its properties; `class`, `data` and names with a dash apart. Children: nodes, or texts, which stay texts. */
+/**
+ * Makes an element. `options`: its properties; `class`, `data` and names with a dash are handled apart. Children: nodes, or texts, which stay texts.
+ */
 export function make(tag, options = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(options)) {
@@ -40,7 +42,7 @@ export function make(tag, options = {}, ...children) {
   return element;
 }
 
-/** A line at the end of a list of chat lines. The list keeps the last 200, and follows unless the reader has scrolled up. */
+/** Adds a line to a list of chat lines. The list keeps the last 200, and scrolls along unless the reader has scrolled up. */
 export function addLine(list, name, text, isNote = false) {
   const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
   list.append(isNote ? make('li', { class: 'note' }, text) : make('li', {}, make('b', {}, name), ` ${text}`));
@@ -50,7 +52,7 @@ export function addLine(list, name, text, isNote = false) {
 
 /**
  * Shows in an element how many seconds are left, until the returned function is called. `ends`: a time as of performance.now().
- * Who reads by ear hears nothing of it: give the element aria-hidden, or no role.
+ * Screen readers should not follow it: give the element aria-hidden, or no role.
  */
 export function countDown(element, ends, done = () => {}) {
   let timer = 0;
@@ -66,7 +68,7 @@ export function countDown(element, ends, done = () => {}) {
   return () => clearInterval(timer);
 }
 
-/** The address of a WebSocket of this server. */
+/** The URL of a WebSocket on this server. */
 export function socketAddress(path, query = {}) {
   const address = new URL(path, location.href);
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -74,7 +76,7 @@ export function socketAddress(path, query = {}) {
   return address.href;
 }
 
-/** Waits of a connection that is lost: each twice as long as the one before, at most 15 seconds, and never the same for all pages. */
+/** The waits between attempts to reconnect: each twice as long as the one before, at most 15 seconds, and spread at random. */
 export class Waits {
   constructor() { this.reset(); }
   reset() { this.next = 500; }

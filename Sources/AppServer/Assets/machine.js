@@ -1,4 +1,4 @@
-// The claw machines' page: the list of machines, and a machine's room with its picture, queue, game and chat. With ?host=1 it makes one.
+// The claw machines' page: the list of machines, and a machine's room with its picture, queue, game and chat. With ?host=1 it makes a machine.
 
 import { $, Waits, addLine, countDown, make, say, socketAddress, speak } from '/demo/demo.js';
 import { LivePlayer } from '/demo/live-player.js';
@@ -60,13 +60,13 @@ const listPage = 50;
 const listEveryMs = 4000;
 const pingEveryMs = 15000;
 const deadMs = 45000;
-/** Guests' tokens are good for six hours. */
+/** Guests' tokens are valid for six hours. */
 const renewAfterMs = 5 * 3600 * 1000;
 const chatObject = 'text';
 
 // MARK: The API and the account
 
-/** The server's clock less ours. Small differences are not worth correcting: the header has whole seconds. */
+/** The server's clock minus ours. Small differences are ignored: the header has whole seconds. */
 let clockMs = 0;
 let account = null;
 
@@ -77,7 +77,7 @@ class Refusal extends Error {
   }
 }
 
-/** Code 0: no answer. */
+/** Throws a Refusal; its code is 0 when there is no answer. */
 async function call(path, parameters = {}) {
   let answer, body;
   try {
@@ -94,14 +94,14 @@ async function call(path, parameters = {}) {
   throw new Refusal(body.code, known === `code${body.code}` ? `${body.msg || body.message || answer.status}` : known);
 }
 
-/** In sessionStorage, so that two tabs are two players. */
+/** The account is kept in sessionStorage, so that two tabs are two players. */
 async function logIn() {
   const sid = sessionStorage.getItem('sid');
   account = { ...await call('tourist', sid ? { sid } : {}), atMs: Date.now() };
   sessionStorage.setItem('sid', account.accid);
 }
 
-/** Who is in a room keeps the account there, even when the server has forgotten it: `mayRenew` false. */
+/** `mayRenew` is false inside a room, which keeps its account even when the server has forgotten it. */
 async function rooms(limit, offset, mayRenew = true) {
   if (!account) await logIn();
   try {
@@ -118,7 +118,7 @@ async function rooms(limit, offset, mayRenew = true) {
 
 let shown = listPage;
 let listTimer = 0;
-/** Counts up with each view, so that what an earlier one has asked for is not shown in the next. */
+/** Counts views, so that a late answer for an earlier view is not shown. */
 let view = 0;
 
 function card(machine) {
@@ -142,7 +142,7 @@ async function showList() {
       if (page.list.length === 0) break;
     } while (cards.length < Math.min(shown, total));
     if (here !== view) return;
-    // The card that has the focus keeps it.
+    // A focused card keeps the focus.
     const focused = document.activeElement?.dataset?.room;
     $('machines').replaceChildren(...cards);
     if (focused) $('machines').querySelector(`[data-room="${CSS.escape(focused)}"]`)?.focus();
@@ -155,7 +155,7 @@ async function showList() {
   listTimer = setTimeout(() => { if (here === view) showList(); }, document.hidden ? 10 * listEveryMs : listEveryMs);
 }
 
-/** The room's entry in the list, which names its pictures. Undefined: it is not there. */
+/** The room's entry in the list, with the URLs of its pictures; undefined if it is not listed. */
 async function find(id, mayRenew = true) {
   for (let offset = 0; ; offset += 100) {
     const page = await rooms(100, offset, mayRenew);
@@ -173,9 +173,9 @@ let stopInvite = () => {};
 function newRoom(machine) {
   return {
     machine, camera: 1, player: null, pictures: 0, pictureTimer: 0, socket: null, timer: 0, ping: 0, waits: new Waits(), fails: 0, heardMs: 0, ref: 0, asked: new Map(),
-    // What the server says: none before its hello.
+    // The server's state; null before its hello.
     state: null, turn: { phase: 'idle' }, members: new Map(), names: new Map(), queue: [],
-    // What has become of our own turn: {key, isGood}. `answered`: the invitation that we have answered.
+    // The outcome of our own turn: {key, isGood}. `answered`: the invitation that we have answered.
     outcome: null, answered: null, isDeclining: false, isLeaving: false, over: null,
   };
 }
@@ -183,7 +183,7 @@ function newRoom(machine) {
 function open() {
   const here = room;
   clearTimeout(here.timer);
-  // A picture that is still waited for would keep this connection waiting; it starts again with the hello.
+  // A pending picture would block this connection; it starts again with the hello.
   if (here.player && here.player.socket?.readyState !== WebSocket.OPEN) stopPicture(here);
   const socket = new WebSocket(socketAddress('/channel', { token: account.imToken, room: `m-${here.machine.roomId}` }));
   here.socket = socket;
@@ -192,7 +192,7 @@ function open() {
   socket.addEventListener('open', () => {
     wasOpen = true;
     here.heardMs = performance.now();
-    // A way that has gone dead says nothing by itself.
+    // A dead connection sends no close event.
     here.ping = setInterval(() => {
       if (performance.now() - here.heardMs > deadMs) socket.close();
       else socket.send('{"type":"ping"}');
@@ -231,7 +231,7 @@ function open() {
   });
 }
 
-/** The token stays while it is good: another account would stand at the queue's end. */
+/** Keeps the token while it is valid: another account would start at the queue's end. */
 async function reopen(here) {
   if (Date.now() - account.atMs > renewAfterMs || here.fails > 4) {
     try { await logIn(); here.fails = 0; } catch { /* The server is away; the next try says so again. */ }
@@ -241,7 +241,7 @@ async function reopen(here) {
 
 const isOpen = () => room?.socket?.readyState === WebSocket.OPEN && room.state !== null;
 
-/** Sends a frame; its answer, or a Refusal. */
+/** Sends a frame. Resolves with its answer, or rejects with a Refusal. */
 function ask(frame) {
   if (!isOpen()) return Promise.reject(new Refusal('lost', word('unsent')));
   const ref = room.ref += 1;
@@ -306,10 +306,10 @@ const frames = {
       const isAnswer = content.data?.command === 12 || content.data?.command === 13;
       say(word(isAnswer ? 'tooLate' : 'denied'), true);
     }
-    // 11, the invitation, comes with a `turn` that also says until when it is good.
+    // The invitation, 11, comes with a `turn` that has its deadline.
   },
   message(frame) {
-    // The owner has opened or closed the machine. From anybody else it would be made up.
+    // Sent when the owner opens or closes the machine. From any other sender it would be forged.
     if (frame.object === 'machine' && frame.from === 'host') Object.assign(room.state, frame.content);
     else chat(frame);
   },
@@ -336,7 +336,7 @@ function chat({ from, object, content }) {
   addLine($('lines'), from === 'host' ? word('machineName') : nameOf(from), content.slice(0, 500));
 }
 
-/** We are not in the queue any more; while a game runs its result says why. */
+/** We have left the queue. If a game is running, its result gives the reason. */
 function out(action) {
   const isInvited = room.turn.phase === 'offered' && room.turn.player === me();
   if (room.isDeclining) room.outcome = { key: 'declined' };
@@ -391,7 +391,7 @@ $('decline').addEventListener('click', () => answer(false));
 // The Escape key.
 $('invite').addEventListener('cancel', (event) => { event.preventDefault(); answer(false); });
 
-// MARK: The room as it is shown
+// MARK: Showing the room
 
 function situation() {
   const { state, turn, queue } = room;
@@ -468,8 +468,8 @@ function sayOfPicture(key) {
   if ($('picture').textContent !== text) $('picture').textContent = text;
 }
 
-/** Waits until there is a picture, and plays it. The server lets a player without a device wait, and meanwhile browsers open no other
-    WebSocket to it: that would hold this page and its neighbours up. */
+/** Waits until there is a picture, then plays it. Without a device, the server would keep the player's WebSocket waiting, and meanwhile browsers
+    open no other WebSocket to the server: this page and its neighbours would hang. */
 async function showPicture() {
   const here = room;
   const { camera, machine } = here;
@@ -481,12 +481,12 @@ async function showPicture() {
     sayOfPicture('noPicture');
     await new Promise((resolve) => setTimeout(resolve, listEveryMs));
     if (!isCurrent()) return;
-    // A list that cannot be had does not say that there is no picture.
+    // A failed request does not mean that there is no picture.
     try { machine.liveStatus = (await find(String(machine.roomId), false))?.liveStatus ?? 0; } catch { break; }
     if (!isCurrent()) return;
   }
   const pull = new URL(machine[`httpPullUrl${camera}`], location.href);
-  // Over this page's own address, which may be a proxy's: the page may connect to no other.
+  // At this page's own address, which may be a proxy's, because the page may connect nowhere else.
   const url = socketAddress(pull.pathname.replace(/\.flv$/, '.mp4'), pull.searchParams);
   here.player = new LivePlayer($('video'), url, (text) => {
     if (!isCurrent()) return;
@@ -510,7 +510,7 @@ function stopPicture(here) {
 
 $('camera').addEventListener('click', () => {
   room.camera = 3 - room.camera;
-  // The machine may turn its controls with the player's view.
+  // The machine may adapt its controls to the player's view.
   if (room.turn.phase === 'playing' && room.turn.player === me()) command(3, room.camera);
   showPicture();
   render();
@@ -533,7 +533,7 @@ function press(move) {
   mark();
 }
 
-/** Lets one direction go, or all. The claw stops with the last; otherwise it goes on with one that is still held. */
+/** Releases one direction, or all. The claw stops with the last one; otherwise it follows a direction that is still held. */
 function release(move) {
   if (move ? !held.delete(move) : held.size === 0) return;
   if (!move) held.clear();
@@ -554,7 +554,7 @@ function dropClaw() {
 
 for (const button of $('pad').querySelectorAll('[data-move]')) {
   const { move } = button.dataset;
-  // A press by mouse leaves the focus where it is: the space bar shall drop the claw, not press this button.
+  // A mouse press does not move the focus, so that the space bar drops the claw instead of pressing this button.
   button.addEventListener('mousedown', (event) => event.preventDefault());
   button.addEventListener('pointerdown', (event) => {
     button.setPointerCapture?.(event.pointerId);
@@ -562,7 +562,7 @@ for (const button of $('pad').querySelectorAll('[data-move]')) {
   });
   for (const kind of ['pointerup', 'pointercancel', 'lostpointercapture']) button.addEventListener(kind, () => release(move));
   button.addEventListener('contextmenu', (event) => event.preventDefault());
-  // By keyboard or screen reader: a short push.
+  // By keyboard or screen reader: a short move.
   button.addEventListener('click', (event) => {
     if (event.detail !== 0) return;
     press(move);
@@ -584,7 +584,7 @@ document.addEventListener('keydown', (event) => {
   }
 });
 document.addEventListener('keyup', (event) => { if (room && arrows[event.key]) release(arrows[event.key]); });
-// Who looks elsewhere does not hold a key any more.
+// A page without focus gets no key releases.
 window.addEventListener('blur', () => { if (room) release(); });
 document.addEventListener('visibilitychange', () => { if (room && document.hidden) release(); });
 
@@ -643,7 +643,7 @@ async function showRoom(id) {
 
 function leaveRoom() {
   const here = room;
-  // At once, so that nobody waits for who has gone.
+  // Sent at once, so that nobody waits for a player who has left.
   if (here && isOpen() && here.queue.some((entry) => entry.key === me())) here.socket.send('{"type":"queue.poll"}');
   room = null;
   clearTimeout(here?.timer);
@@ -695,7 +695,7 @@ $('make').addEventListener('submit', async (event) => {
     const number = await call('host/create', { accid, nickname: 'claw', name });
     await call('host/manage', { roomId: number, bePublic: true, roomStatus: true });
     const found = await call('host/query', { roomId: number });
-    // Both show a running time.
+    // Both test pictures show a running time.
     $('camera1').textContent = camera(found.pushUrl1, 'testsrc2');
     $('camera2').textContent = camera(found.pushUrl2, 'testsrc');
     $('script').textContent = `python3 docs/apps/machine.py --http ${location.origin} --room ${number}`;
@@ -708,7 +708,7 @@ $('make').addEventListener('submit', async (event) => {
   }
 });
 for (const button of document.querySelectorAll('[data-copy]')) {
-  // Only pages over HTTPS or on this machine have it; the text can be marked all the same.
+  // The clipboard needs HTTPS or localhost; elsewhere the text can be selected.
   button.hidden = !navigator.clipboard;
   button.addEventListener('click', async () => {
     try { await navigator.clipboard.writeText($(button.dataset.copy).textContent); } catch { return; }

@@ -1,4 +1,4 @@
-// The mesh room's page: joins a room over the server's WebSocket, and connects to everybody in it. The newcomer offers, the others answer.
+// The mesh room's page: joins a room over the server's WebSocket and connects to everybody in it. Newcomers offer, the others answer.
 
 const $ = (id) => document.getElementById(id);
 const words = {
@@ -198,7 +198,7 @@ function open() {
     if (socket !== here) return;
     for (const id of [...peers.keys()]) drop(id);
     if (!me.wants) return;
-    // Why a full room does not let anybody in has been said.
+    // The reason why a full room refuses is already shown.
     const final = { 4001: "replaced", 4002: "kicked", 4003: "notIn", 4004: "ended" }[code];
     if (final) {
       me.wants = false;
@@ -210,7 +210,7 @@ function open() {
   });
 }
 
-// MARK: The person
+// MARK: The user
 
 async function start(withMedia) {
   if (!$("join").reportValidity()) return;

@@ -1,22 +1,22 @@
-// Stands in for the vendor's script of chat rooms: SDK.NIM and SDK.Chatroom, over this server's channel. A classic script that sets globals.
+// Replaces the vendor's script for chat rooms, SDK.NIM and SDK.Chatroom, over this server's channel. A classic script that sets globals.
 //
-// A chat room is the room m-<chatroomId>, and one socket of it carries both: messages and the queue for its Chatroom, commands for the
-// NIM of the same account. A lost connection comes back by itself, and the queue is then given anew.
+// A chat room is the room m-<chatroomId>. One socket carries both messages and the queue for its Chatroom, and commands for the NIM of the same
+// account. A lost connection is opened again, and the queue is then sent anew.
 (() => {
   'use strict';
 
-  // The server is where this script comes from, which may not be where the page comes from.
+  // The server that this script comes from, which may differ from the page's.
   const origin = new URL(document.currentScript?.src || location.href, location.href).origin;
   const notOpen = 'Error_Connection_Socket_State_not_Match';
   const pingEveryMs = 15000;
   const deadMs = 45000;
   const longestWaitMs = 15000;
-  // 4001 another login of the account, 4002 kicked, 4003 not let in, 4004 the room has ended.
+  // 4001 another login of the account, 4002 kicked, 4003 refused, 4004 the room has ended.
   const final = { 4001: 'samePlatformKick', 4002: 'managerKick', 4003: 'refused', 4004: 'chatroomClosed' };
   const instances = { nim: new Map(), chatroom: new Map() };
   let count = 0;
 
-  /** Calls a function of the page's, if it is one. Its mistakes are its own: they do not disturb this script. */
+  /** Calls one of the page's functions, if there is one. Its errors do not disturb this script. */
   function tell(owner, name, ...values) {
     const callback = owner?.[name];
     if (typeof callback !== 'function') return;
@@ -55,7 +55,7 @@
       let ping = 0, heardMs = performance.now();
       socket.onopen = () => {
         heardMs = performance.now();
-        // A way that has gone dead says nothing by itself.
+        // A dead connection sends no close event.
         ping = setInterval(() => {
           if (performance.now() - heardMs > deadMs) socket.close();
           else socket.send('{"type":"ping"}');
@@ -89,7 +89,7 @@
           return;
         }
         this.tries += 1;
-        // Spread, so that not all clients come back at once.
+        // Spread at random, so that not all clients come back at once.
         const wait = Math.min(250 * 2 ** this.tries, longestWaitMs) * (0.75 + Math.random() / 2);
         this.listener.lost(this.tries, Math.round(wait));
         this.timer = setTimeout(() => this.open(), wait);
@@ -119,7 +119,7 @@
     }
   }
 
-  /** Personal messages. Without a chat room it has nothing to connect to, and is connected by itself. */
+  /** Personal messages. A NIM has no connection of its own; it counts as connected at once. */
   class NIM {
     static getInstance(options) {
       const known = instances.nim.get(options.account);
@@ -131,12 +131,12 @@
       return nim;
     }
 
-    /** For parts of the vendor's that are no part of this. */
+    /** For the vendor's plug-ins, which are not supported here. */
     static use() {}
 
     connect() {
       this.isConnected = true;
-      // Not at once: pages get the instance before its first call.
+      // Delayed, because pages get the instance before its first callback.
       setTimeout(() => { if (this.isConnected) tell(this.options, 'onconnect', { lastLoginDeviceId: null }); });
     }
 
@@ -147,7 +147,7 @@
       setTimeout(() => tell({ done }, 'done', isNumber ? null : problem(414, 'chatroomId: expected a number'), { chatroomId, address: isNumber ? [origin] : [] }));
     }
 
-    /** To the machine of a room that the account is in. Several rooms: to the one whose machine it names, else the latest. */
+    /** Sends to the machine of a room that the account is in. Of several rooms, it takes the one whose machine is named, otherwise the latest. */
     sendCustomSysMsg(options) {
       const { to, content, done } = options;
       const rooms = [...instances.chatroom.values()].filter((room) => room.account === this.account && room.channel);
@@ -158,7 +158,7 @@
       if (!this.isConnected || !room) {
         setTimeout(() => tell({ done }, 'done', problem(notOpen, 'The account is in no chat room.'), message));
       } else {
-        // The machine is the only one that takes commands: no name is needed.
+        // Only the machine accepts commands, so no name is needed.
         room.channel.ask({ type: 'command', content }, (error) => tell({ done }, 'done', error, { ...message, status: error ? 'fail' : 'success' }));
       }
       return message;
@@ -204,7 +204,7 @@
       this.channel = new Channel(`m-${this.options.chatroomId}`, this.options.token, this);
     }
 
-    // What the channel says.
+    // Frames of the channel.
 
     hello(frame) {
       const isBack = this.isGreeted;
@@ -219,9 +219,9 @@
         chatroom: { id: String(this.options.chatroomId), name: frame.state.machine?.name || '' }, member: { account: id, nick: name, type: 'guest' },
       });
       if (!isBack) return;
-      // The game ended meanwhile, as by a restart of the server. Clients wait for a result before they leave their game.
+      // The game has ended in the meantime, for instance by a restart of the server. Clients leave their game only after a result.
       if (wasPlaying && !this.isPlaying) this.command({ from: this.host?.id ?? 'host', content: { command: 4, data: 'false' } });
-      // What has changed meanwhile is not known in detail: first who is gone, then everybody who is there.
+      // The changes in the meantime are unknown: first those who are gone, then everybody who is there.
       const gone = former.filter((entry) => !this.queue.some(({ key }) => key === entry.key));
       this.show([...gone.map((entry) => this.change('POLL', entry)), ...this.queue.map((entry) => this.change('OFFER', entry))]);
     }
@@ -233,7 +233,7 @@
       if (type === 'turn') return this.noteTurn(frame);
       if (type === 'presence') {
         this.know(member);
-        // Who is only away comes back or leaves soon.
+        // A member that is only away comes back or leaves soon.
         if (action === 'join' || action === 'leave') {
           this.show([this.notification({ type: action === 'join' ? 'memberEnter' : 'memberExit', from: this.accountOf(member.id), fromNick: member.name,
             to: [this.accountOf(member.id)], toNick: [member.name] }, member.id)]);
@@ -242,7 +242,7 @@
         this.queue = action === 'OFFER' && this.queue.some((entry) => entry.key === key)
           ? this.queue.map((entry) => (entry.key === key ? { key, value } : entry))
           : [...this.queue.filter((entry) => entry.key !== key), ...(action === 'OFFER' ? [{ key, value }] : [])];
-        // Clients look for their own place's end in POLL alone.
+        // Clients notice the end of their own place only by POLL.
         this.show([this.change(action === 'DROP' && key === this.account ? 'POLL' : action, { key, value })]);
       }
     }
@@ -250,7 +250,7 @@
     noteTurn(turn) { this.isPlaying = turn?.player === this.account && (turn.phase === 'playing' || turn.phase === 'settling'); }
 
     lost(retryCount, duration) {
-      // Before the first hello a page waits for one or the other.
+      // A page waits for either callback before the first hello.
       if (!this.isGreeted && retryCount === 1) tell(this.options, 'onerror', problem('Error_Connection_Socket', 'The server cannot be reached, or refuses the token.'));
       tell(this.options, 'onwillreconnect', { retryCount, duration });
       tell(this.nim?.options, 'onwillreconnect', { retryCount, duration });
@@ -270,7 +270,7 @@
       this.names.set(member.id, member.name);
     }
 
-    /** A machine's account is the name of its member. */
+    /** A machine's account is its member's name. */
     accountOf(id) { return this.host && id === this.host.id ? this.host.name : id; }
 
     // Messages to the page.
@@ -306,14 +306,14 @@
 
     show(messages) { if (messages.length) tell(this.options, 'onmsgs', messages); }
 
-    // What the page asks for.
+    // Calls of the page.
 
     ask(frame, done) {
       if (this.channel) this.channel.ask(frame, done);
       else setTimeout(done, 0, problem(notOpen, 'The chat room is not connected.'));
     }
 
-    /** Places are always transient here: who has been away too long has lost it. */
+    /** Places are always transient here: a member that is away too long loses its place. */
     queueOffer(options) {
       const { elementKey, elementValue, done } = options;
       if (elementKey && elementKey !== this.account) {

@@ -1,18 +1,18 @@
-// Stands in for the vendor's RongIMLib and RongRTC in web clients of classes. A classic script; it talks to the server that it came from.
+// Replaces the vendor's RongIMLib and RongRTC in web clients of classes. A classic script; it connects to the server that it was loaded from.
 //
-// Three layers: Channel is one WebSocket that opens itself again; Mesh connects browsers to each other and signals over the channel;
-// RongIMLib and RongRTC give both the vendor's names and shapes. window.Earshot = { Channel, Mesh } is for pages that need no vendor's shape.
+// Three layers: Channel is one WebSocket that reconnects; Mesh connects browsers to each other and signals over the channel; RongIMLib and RongRTC
+// give both the vendor's names and shapes. window.Earshot = { Channel, Mesh } serves pages without the vendor's API.
 (function () {
   'use strict';
 
-  // Pages that name it in place of both of the vendor's scripts load it twice.
+  // Pages that load it in place of both of the vendor's scripts load it twice.
   if (window.Earshot) return;
   const origin = new URL(document.currentScript ? document.currentScript.src : location.href, location.href).origin;
 
   class Emitter {
     constructor() { this.listeners = new Map(); }
 
-    /** Returns the function that ends it. */
+    /** Returns the function that removes the listener. */
     on(name, listener) {
       if (!this.listeners.has(name)) this.listeners.set(name, new Set());
       this.listeners.get(name).add(listener);
@@ -34,9 +34,9 @@
   const roles = { assistant: 1, teacher: 2, student: 3, audience: 4 };
 
   /**
-   * A member's channel. Emits `hello` (frame), `message` (frame), `lost` (when it will open again by itself) and `ended` (reason), once, when
-   * it will not: `token` (not valid any more), `replaced`, `kicked`, `ended` (the class), `gone` (the member has left), `closed` (by close()).
-   * `people` maps the ids of the class's members to what is known of them.
+   * A member's channel. Emits `hello` (frame), `message` (frame), `lost` (when it will reconnect) and `ended` (reason), once, when it will not:
+   * `token` (no longer valid), `replaced`, `kicked`, `ended` (the class), `gone` (the member has left), `closed` (by close()). `people` maps the ids
+   * of the class's members to their known data.
    */
   class Channel extends Emitter {
     constructor(token) {
@@ -55,7 +55,7 @@
       window.addEventListener('online', this.wake);
     }
 
-    /** A ticket first: unlike the token it may stand in an address, and a refused token is told from a lost network. */
+    /** Opens with a ticket: unlike the token, it may appear in a URL, and a refused token can be distinguished from a lost network. */
     async open() {
       let ticket;
       try {
@@ -70,7 +70,7 @@
       this.socket = socket;
       let reason = 'gone';
       let heard = performance.now();
-      // The server's own pings cannot be seen by a page. A connection that says nothing at all is dead.
+      // A page cannot see the server's own pings. A connection without any message is dead.
       const beat = setInterval(() => {
         if (performance.now() - heard > 45000) socket.close(); else if (this.isOpen) this.write({ type: 'ping', ref: 0 });
       }, 15000);
@@ -124,7 +124,7 @@
       if (this.socket && this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(frame));
     }
 
-    /** Resolves when the server has taken it. `to`: one member, otherwise all others. */
+    /** Resolves when the server has accepted the message. `to`: one member, otherwise all others. */
     send(object, content, to) {
       if (!this.isOpen) return Promise.reject(new Error('lost'));
       this.count += 1;
@@ -167,7 +167,7 @@
       }
     }
 
-    /** Keeps `people` as the class's messages say. */
+    /** Updates `people` from the class's messages. */
     learn(object, content) {
       const setRole = (id, role) => { if (this.people.has(id)) this.people.get(id).role = role; };
       switch (object) {
@@ -196,12 +196,12 @@
 
   // MARK: Mesh
 
-  // audience: how many of it one browser sends to. Seats are bounded by the class itself.
+  // audience: how many members of the audience one browser sends to. The class itself limits the seats.
   const reach = { audience: 16, answerMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
 
   /**
-   * One connection to another member. A link has a random name, made by the caller; signals of another link are not for it. Both may offer at
-   * once: the one whose id is greater gives way ("perfect negotiation", W3C WebRTC 1.0 §10.7).
+   * One connection to another member. The caller gives each link a random name; signals of other links are ignored. Both sides may offer at once: the
+   * one with the greater id yields ("perfect negotiation", W3C WebRTC 1.0 §10.7).
    */
   class Peer {
     constructor(mesh, id, link, isCaller) {
@@ -241,7 +241,7 @@
       }
     }
 
-    /** Candidates come in bursts, and a channel takes 50 messages a second: several go together. */
+    /** Candidates come in bursts, and a channel accepts 50 messages a second, so several are sent together. */
     tell(candidate) {
       this.candidates.push(candidate);
       if (this.candidates.length === 1) setTimeout(() => this.signal('candidates', { candidates: this.candidates.splice(0) }), reach.batchMs);
@@ -264,7 +264,7 @@
       await this.connection.setRemoteDescription(description);
       this.isSettingAnswer = false;
       if (description.type !== 'offer') return;
-      // The tracks of this side go into the same round.
+      // This side's tracks join the same round of negotiation.
       this.start();
       await this.connection.setLocalDescription();
       this.signal('description', { description: this.connection.localDescription });
@@ -283,13 +283,13 @@
       for (const [track, stream] of wanted) if (!this.senders.has(track)) this.senders.set(track, this.connection.addTrack(track, stream));
     }
 
-    /** What the other side says of its streams. */
+    /** Takes the other side's list of streams. */
     hear(streams) {
       this.announced = Array.isArray(streams) ? streams.slice(0, 4) : [];
       this.show();
     }
 
-    /** Shows what has both been announced and arrived. */
+    /** Shows the streams that were announced and have arrived. */
     show() {
       if (this.isClosed) return;
       for (const [tag, seen] of this.shown) {
@@ -319,9 +319,9 @@
   }
 
   /**
-   * Media from browser to browser, for one channel. Members with a seat (all but audience) are connected with everybody, audience with them.
-   * Emits `joined` (id), `left` (id), `stream` (id, tag, MediaStream or null, {video, audio}), `changed` (id, tag, state, former state),
-   * `full` (id: that member sends to as many as it can), `unanswered` (id: no word came back), `state` (id, RTCPeerConnection state).
+   * Media from browser to browser, for one channel. Members with a seat (all except audience) connect to everybody, audience to them. Emits `joined`
+   * (id), `left` (id), `stream` (id, tag, MediaStream or null, {video, audio}), `changed` (id, tag, state, former state), `full` (id: that member
+   * already sends to as many as it can), `unanswered` (id: no answer came), `state` (id, RTCPeerConnection state).
    */
   class Mesh extends Emitter {
     constructor(channel, iceServers = []) {
@@ -364,7 +364,7 @@
 
     signal(to, content) { this.channel.send('rtc', content, to).catch(() => {}); }
 
-    /** Connects with everybody there. Seats first, should there be more than a browser can serve. */
+    /** Connects to all members. Seats come first, in case there are more members than a browser can serve. */
     announce() {
       if (!this.isOn) return;
       const me = this.channel.you.id;
@@ -375,7 +375,7 @@
       others.sort((one, other) => this.hasSeat(other) - this.hasSeat(one));
       for (const id of others) {
         const peer = this.peers.get(id);
-        // A loss of the channel is none of the media; but a signal may have been lost with it.
+        // Losing the channel does not affect the media, but a signal may have been lost.
         if (peer && peer.connection.connectionState === 'connected' && peer.connection.signalingState === 'stable') {
           peer.signal('streams', { streams: this.streams() });
         } else {
@@ -416,13 +416,14 @@
       }
       if (object === 'SC:RMCMsg' && content.action !== 1) this.forget(content.userId);
       const me = this.channel.you.id;
-      // Who comes calls; but not everybody when there are very many. Those ask for themselves, and learn why there is no picture.
+      // A newcomer calls the others, but not everybody when there are very many. The audience then calls by itself and learns why there is no
+      // picture.
       if (object === 'SC:RMCMsg' && content.action === 1 && content.role !== 4 && !this.hasSeat(me)) {
         setTimeout(() => {
           if (this.isOn && this.channel.isOpen && this.channel.people.has(content.userId) && !this.peers.has(content.userId)) this.call(content.userId);
         }, reach.callMs * (1 + Math.random()));
       }
-      // Who has come to a seat calls those with whom nothing connected it before.
+      // A member that gets a seat calls those to whom it had no connection before.
       const isMine = (object === 'SC:RCMsg' && content.users.some((user) => user.userId === me)) || (object === 'SC:ATMsg' && content.toUserId === me);
       if (isMine && this.hasSeat(me)) {
         for (const id of this.channel.people.keys()) if (id !== me && !this.peers.has(id)) this.call(id);
@@ -436,16 +437,16 @@
         case 'here':
           if (isSame) {
             peer.isAnswered = true;
-            // Something may have been published since the call.
+            // Streams may have been published since the call.
             peer.signal('streams', { streams: this.streams() });
             peer.hear(content.streams);
-            // Who was called and has something to send offers; this side's tracks join that round.
+            // If the called side has something to send, it offers, and this side's tracks join that round.
             if (!content.streams || content.streams.length === 0) peer.start();
             else setTimeout(() => { if (!peer.isClosed && !peer.isStarted) peer.start(); }, reach.offerMs);
             break;
           }
           if (content.isReply) break;
-          // Both have called at once: the greater link stays. Said again, as the other side may never have heard of it.
+          // Both sides have called at once: the greater link stays. Sent again, as the other side may have missed it.
           if (peer && peer.isCaller && !peer.isAnswered && peer.link > content.link) {
             peer.signal('here', { streams: this.streams() });
             break;
@@ -488,12 +489,12 @@
       this.peers.set(from, peer);
       peer.signal('here', { isReply: true, streams: this.streams() });
       peer.hear(streams);
-      // With nothing to send it waits for the caller's offer.
+      // Without media to send, it waits for the caller's offer.
       if (this.local.size > 0) peer.start();
       return undefined;
     }
 
-    /** Few in a second: an audience of hundreds must not use up what a channel takes. */
+    /** Refuses a call. Limited per second: a large audience must not use up the channel's rate. */
     refuse(from, link) {
       const second = Math.floor(Date.now() / 1000);
       if (this.refused.second !== second) this.refused = { second, count: 0 };
@@ -508,7 +509,7 @@
       setTimeout(() => { if (this.isOn && this.peers.get(peer.id) === peer && this.channel.isOpen) this.call(peer.id); }, 2000 + Math.random() * 2000);
     }
 
-    /** `state`: whether picture and sound are on. Called again, it takes the stream's tracks as they are now. */
+    /** Publishes a stream. `state`: whether picture and sound are on. A further call takes the stream's current tracks. */
     publish(tag, stream, state) {
       this.local.set(tag, { stream, state: { video: state.video, audio: state.audio } });
       this.changed();
@@ -589,7 +590,7 @@
     return kind;
   }
 
-  /** A message's own fields, as they are sent. */
+  /** The fields of a message, as they are sent. */
   const plain = (message) => Object.fromEntries(Object.entries(message).filter(([name, value]) => name !== 'messageName' && value !== undefined));
 
   const builtIn = {};
@@ -604,7 +605,7 @@
   const roomID = (room) => String(room || '').replace(/^class-/, '');
   let messages = 0;
 
-  /** The vendor's Message of a frame. */
+  /** Makes the vendor's Message from a frame. */
   function messageOf({ from, object, content, at }, isMine, isKept = false) {
     const messageType = types[object] || 'UnknownMessage';
     const Kind = classes[messageType];
@@ -636,7 +637,7 @@
 
   const receive = (message) => { if (client.onReceived) client.onReceived(message, 0, false); };
 
-  /** Keeps a chat message, once. */
+  /** Keeps a chat message. False if it is known already. */
   function keep(frame, message) {
     const key = `${frame.at} ${frame.from} ${frame.object}`;
     if (client.seen.has(key)) return false;
@@ -646,7 +647,7 @@
     return true;
   }
 
-  /** Tells an app that knows no `hello` what it has missed, as the messages that it knows. */
+  /** Reports missed changes to apps that do not know `hello`, as ordinary messages. */
   function catchUp(channel, state) {
     const at = new Date().toISOString();
     const tell = (object, content) => receive(messageOf({ from: content.userId || client.userId, object, content, at }, false));
@@ -744,7 +745,7 @@
       return RongIMClient.getInstance();
     }
 
-    /** The channel opens itself again; this only tells when. */
+    /** Only reports when the channel is open; it reconnects by itself. */
     static reconnect(callbacks) {
       const { channel } = client;
       if (!channel) setTimeout(() => callbacks && callbacks.onError && callbacks.onError(ErrorCode.RC_NET_CHANNEL_INVALID));
@@ -774,7 +775,7 @@
       });
     }
 
-    /** The class's last messages, as long as the server keeps them. */
+    /** The class's most recent messages, as far as the server keeps them. */
     getHistoryMessages(conversationType, targetId, timestamp, count, callbacks) {
       const before = timestamp > 0 ? client.history.filter((message) => message.sentTime < timestamp) : client.history;
       const list = before.slice(-count);
@@ -785,7 +786,7 @@
 
     logout() { this.disconnect(); }
 
-    // This server takes no files.
+    // This server does not store files.
     getFileToken(type, callbacks) { setTimeout(() => callbacks.onError(ErrorCode.UNKNOWN)); }
 
     getFileUrl(type, fileName, originalName, callbacks) { setTimeout(() => callbacks.onError(ErrorCode.UNKNOWN)); }
@@ -812,7 +813,7 @@
       let mesh = null;
       let inRoom = {};
       let inStream = {};
-      // "id tag" → what is known of a stream of another member.
+      // "id tag" → the known data of another member's stream.
       const streams = new Map();
       const report = (listeners, name, user) => { if (typeof listeners[name] === 'function') listeners[name](user); };
       const remote = (id, tag) => streams.get(`${id} ${tag}`);
@@ -893,7 +894,7 @@
           if (!mesh) return Promise.reject(rtcError(50002, 'No room has been joined.'));
           const local = mesh.local.get(user.stream.tag);
           mesh.unpublish(user.stream.tag);
-          // Else the camera's light would stay on for somebody who sends nothing.
+          // Otherwise the camera's light would stay on after the member stops sending.
           if (local) for (const track of local.stream.getTracks()) track.stop();
           return Promise.resolve(user);
         }
@@ -905,7 +906,7 @@
           return Promise.resolve(user);
         }
 
-        // All that a member sends arrives at its size; there is nothing to switch.
+        // Every stream arrives in its full size, so there is nothing to switch.
         unsubscribe(user) { return Promise.resolve(user); }
 
         resize(user) { return Promise.resolve(user); }

@@ -12,7 +12,7 @@ extension ChannelToken: TicketHolder {
 }
 
 extension AppServices {
-    /// Whose connection this is: by `token`, a ``ChannelToken``, or by `ticket`, which opens once what its token opens. Nil without either.
+    /// The identity behind a connection: from `token`, a ``ChannelToken``, or from `ticket`, which stands for its token once. Nil without either.
     func credential(_ query: QueryParameters) throws(APIError) -> ChannelToken? {
         let (tokens, tickets) = (query.all("token"), query.all("ticket"))
         guard tokens.count + tickets.count <= 1 else {
@@ -35,8 +35,8 @@ extension AppServices {
     }
 }
 
-/// `POST /channel/ticket` with `{"token": …}`, a ``ChannelToken``: `{"ticket", "expiresAt"}`, for `/channel?ticket=` or `/mesh?ticket=`, so that
-/// the token itself stands in no address that a proxy writes down. The body may be of any type, so browsers need no preflight. Any thread.
+/// `POST /channel/ticket` with `{"token": …}`, a ``ChannelToken``, answers `{"ticket", "expiresAt"}` for `/channel?ticket=` or `/mesh?ticket=`. This
+/// keeps the token out of addresses that proxies log. The body may be of any type, so browsers need no preflight. Any thread.
 struct AppTicketRoute: Sendable {
     let services: AppServices
 

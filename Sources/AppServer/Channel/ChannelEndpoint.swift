@@ -40,7 +40,7 @@ package struct ChannelEndpoint: AppEndpoint {
         return { [gatherings = self.services.gatherings] in ChannelSession(gatherings, token, room) }
     }
 
-    /// The token's room; for a guest of all machines the one that it asks for.
+    /// The token's room; for a guest's token for all machines, the room in the query.
     private func room(_ token: ChannelToken, _ query: QueryParameters) throws(APIError) -> RoomID {
         do throws(FieldError) {
             guard token.room == GatheringKinds.everyMachine else { return try RoomID(checking: token.room) }
@@ -78,7 +78,7 @@ final class ChannelSession: AppSession {
             Self.send(peer, ChannelWriter.error(nil, code: failure.code, failure.message))
             peer.close(4003, failure.code)
         }
-        // One that is just ending takes nobody; the second is new.
+        // A gathering that is ending accepts nobody; the next attempt opens a new one.
         var over: GatheringRunner?
         for _ in 0..<3 {
             guard let runner = self.gatherings.open(self.token.kind, self.room, after: over) else { break }
@@ -129,7 +129,7 @@ final class ChannelSession: AppSession {
         return true
     }
 
-    /// The answer follows the frames that the input causes. `bytes`: of the frame.
+    /// The answer follows the frames that the input causes. `bytes`: the frame's size.
     private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ bytes: Int, _ peer: AppPeer, _ runner: GatheringRunner) {
         var command = GatheringRunner.Command(input: input) { outcome in
             switch outcome {

@@ -1,7 +1,7 @@
 import Apps
 import Synchronization
 
-/// For who waits until another server has been told of a change. Resolved once; any thread.
+/// Lets a caller wait for another server's answer to a change. Resolved once; any thread.
 final class FollowUpReceipt: Sendable {
     typealias Outcome = Result<Void, GatheringRefusal>
 
@@ -12,14 +12,14 @@ final class FollowUpReceipt: Sendable {
         var timer: Task<Void, any Error>?
     }
 
-    /// Whether it waits for everything that follows, so that it hears of the first failure or the last success; else for the first step that
-    /// others build upon.
+    /// Whether to wait for all calls that follow a change, until the first failure or the last success. Otherwise the receipt waits only for the
+    /// first call that others depend on.
     let isForAll: Bool
     private let state = Mutex(State())
 
     init(isForAll: Bool = false) { self.isForAll = isForAll }
 
-    /// Something is under way whose outcome will come.
+    /// Notes that a call is under way whose outcome will arrive.
     func expect() { self.state.withLock { $0.isExpected = true } }
 
     var isExpected: Bool { self.state.withLock { $0.isExpected } }
@@ -35,7 +35,7 @@ final class FollowUpReceipt: Sendable {
         waiting?.resume(returning: outcome)
     }
 
-    /// Nil when nothing is expected, or when it takes longer than this. One may wait.
+    /// Nil when nothing is expected, or after this time. Only one caller may wait.
     func outcome(within limit: Duration) async -> Outcome? {
         await withCheckedContinuation { continuation in
             let known = self.state.withLock { state -> Outcome?? in
@@ -44,7 +44,7 @@ final class FollowUpReceipt: Sendable {
                 return nil
             }
             if let known { return continuation.resume(returning: known) }
-            // Begun only now: it must not fire before there is somebody to wake.
+            // Started only now, because it must not fire before a caller waits.
             let timer = Task {
                 try await Task.sleep(for: limit)
                 self.giveUp()

@@ -2,20 +2,20 @@ import Apps
 package import ServerConfiguration
 import Support
 
-/// The kinds of gatherings that the store keeps, and how each is read from it. A value.
+/// The kinds of gatherings that the store keeps, and how to restore each. A value.
 package struct GatheringKinds: Sendable {
     package static let plain = "plain"
     package static let machine = "machine"
     package static let classroom = "class"
 
-    /// The room of a token that opens the channel of every machine, and how the rooms of machines begin.
+    /// The room in a token for the channels of all machines, and the prefix of machines' rooms.
     static let everyMachine = "m-*"
     static let machinePrefix = "m-"
 
     /// The kinds that a channel's token may name.
     package static let all = [Self.plain, Self.machine, Self.classroom]
 
-    /// Whether gatherings of this kind have rooms that exist for them alone.
+    /// Whether each gathering of this kind has a room of its own.
     static func ownsRoom(_ kind: String) -> Bool { kind == self.machine || kind == self.classroom }
 
     let limits: GatheringLimits

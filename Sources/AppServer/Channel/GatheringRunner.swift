@@ -6,31 +6,31 @@ import Rooms
 import Support
 import Synchronization
 
-/// One gathering at work: applies its inputs one after another, stores what must not be lost, then tells. Any thread.
+/// Runs one gathering: applies inputs one after another, stores each change that must not be lost, then notifies the members. Any thread.
 ///
-/// A change that the store refuses did not happen: nobody is told of it but who asked.
+/// A change that the store rejects has no effect: only its sender gets an error.
 final class GatheringRunner: Sendable {
     let id: String
     let kind: String
     let room: RoomID
 
-    /// Applies an input to a gathering and returns the effects. Throws a refusal and leaves it as it was.
+    /// Applies an input to a gathering and returns the effects. Throws a refusal, which changes nothing.
     typealias Change = @Sendable (inout any GatheringDialect, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect]
     typealias Outcome = Result<any GatheringDialect, GatheringFailure>
 
-    /// A change, and who is to hear of its outcome.
+    /// A change, and the callback for its outcome.
     struct Command: Sendable {
         let change: Change
         /// Whether the state is stored even if the effects would not need it.
         var isKept = false
-        /// Is forgotten if the change is refused.
+        /// A connection to remove if the change is refused.
         var connects: ConnectionID?
-        /// Is forgotten afterwards.
+        /// A connection to remove after the change.
         var disconnects: ConnectionID?
-        /// Whose it is, and how large: one connection's commands may not fill the line.
+        /// The connection that sent the command. Its commands are limited in number and bytes, so that it cannot fill the queue.
         var sender: ConnectionID?
         var bytes = 0
-        /// For who waits until observers have passed the change on.
+        /// Resolved when observers have passed the change on to another server.
         var receipt: FollowUpReceipt?
         var done: @Sendable (Outcome) -> Void
 
@@ -48,7 +48,7 @@ final class GatheringRunner: Sendable {
         }
     }
 
-    /// A change that was stored and told. A value.
+    /// A change that was stored and sent to the members. A value.
     struct Performed: Sendable {
         let id: String
         let kind: String
@@ -57,34 +57,34 @@ final class GatheringRunner: Sendable {
         let receipt: FollowUpReceipt?
     }
 
-    /// Called for one change after another of a gathering, before whoever waits for it goes on. Must not block.
+    /// Called for a gathering's changes in their order, before the command's `done`. Must not block.
     typealias Observer = @Sendable (Performed) -> Void
 
     private struct State {
         var gathering: any GatheringDialect
         var createdAtMs: Int64
         var peers: [ConnectionID: AppPeer] = [:]
-        /// The last messages, as they were sent.
+        /// The most recent messages as they were sent.
         var messages: [(value: JSONValue, bytes: Int)] = []
         var isStored: Bool
         /// Commands that are queued or under way.
         var pending = 0
-        /// Those of a connection; and those that go before all others.
+        /// By connection, the number and bytes of its pending commands.
         var sent: [ConnectionID: (count: Int, bytes: Int)] = [:]
         var urgent: [Command] = []
         /// Bytes of ``messages``, as JSON.
         var messageBytes = 0
-        /// Takes no commands any more; the next who comes begins another.
+        /// Accepts no more commands; the next member to connect opens another gathering.
         var isOver = false
 
-        /// A command is done.
+        /// Takes a finished command out of the counts.
         mutating func settle(_ command: Command) {
             self.pending -= 1
             guard let sender = command.sender, let sent = self.sent[sender] else { return }
             self.sent[sender] = sent.count > 1 ? (sent.count - 1, sent.bytes - command.bytes) : nil
         }
 
-        /// Keeps a message for who joins later. `bytes`: its size as JSON.
+        /// Keeps a message for members that join later. `bytes`: its size as JSON.
         mutating func keep(_ message: JSONValue, bytes: Int, most: Int, mostBytes: Int) {
             self.messages.append((message, bytes))
             self.messageBytes += bytes
@@ -99,7 +99,7 @@ final class GatheringRunner: Sendable {
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: Observer?
     private let state: Mutex<State>
-    /// Nil: look at the urgent ones.
+    /// Nil stands for a command in ``State/urgent``.
     private let commands: AsyncStream<Command?>.Continuation
     private let deadlineMs: Atomic<Int64>
     /// Called after each change that is stored, before the next command.
@@ -107,11 +107,11 @@ final class GatheringRunner: Sendable {
     private let whenOver: @Sendable (GatheringRunner) -> Void
 
     private static let keptMessages = 100
-    /// Of the kept messages: whoever joins gets them all at once.
+    /// Bytes of the kept messages, which each joining member gets all at once.
     private static let keptBytes = 128 << 10
-    /// After a change that could not be stored.
+    /// The pause after a change that could not be stored.
     private static let retryMs: Int64 = 1_000
-    /// Commands that wait, in all and of one connection. Each connection's pace is limited, so this is reached only when the store is slow.
+    /// Pending commands, in all and of one connection. Each connection's rate is limited, so these are reached only when the store is slow.
     private static let mostCommands = 4_000
     private static let mostOfOne = 500
     private static let mostBytesOfOne = 2 << 20
@@ -131,7 +131,7 @@ final class GatheringRunner: Sendable {
         self.whenOver = whenOver
         self.deadlineMs = Atomic(gathering.nextDeadlineMs ?? .max)
         self.state = Mutex(State(gathering: gathering, createdAtMs: createdAtMs, isStored: isStored))
-        // Bounded by `submit`, which never turns the end of a connection away.
+        // Bounded by `submit`, which never refuses the end of a connection.
         let (stream, continuation) = AsyncStream<Command?>.makeStream()
         self.commands = continuation
         Task { [weak self] in
@@ -147,7 +147,7 @@ final class GatheringRunner: Sendable {
     var dialect: any GatheringDialect { self.state.withLock { $0.gathering } }
     var gathering: Gathering { self.dialect.gathering }
     var createdAtMs: Int64 { self.state.withLock { $0.createdAtMs } }
-    /// Ticks if a deadline has passed, and not again before the tick is done. Cheap: called many times a second.
+    /// Ticks if a deadline has passed, once until that tick is done. Cheap: called many times a second.
     func tick(_ nowMs: Int64) {
         guard self.deadlineMs.load(ordering: .relaxed) <= nowMs else { return }
         self.deadlineMs.store(.max, ordering: .relaxed)
@@ -156,7 +156,7 @@ final class GatheringRunner: Sendable {
 
     /// Queues a command. False when the gathering is over: it is then not carried out, and its `done` is not called.
     ///
-    /// `isUrgent`: goes before all that wait, as an operator's end or kick does.
+    /// `isUrgent`: runs before all pending commands, as for an operator's end or kick.
     @discardableResult
     func submit(_ command: Command, isUrgent: Bool = false) -> Bool {
         enum Place { case over, full, taken }
@@ -191,7 +191,7 @@ final class GatheringRunner: Sendable {
         await self.rest(after: command)
     }
 
-    /// Carries a command out and waits for its outcome.
+    /// Submits a command and waits for its outcome.
     func outcome(of command: Command, isUrgent: Bool = false) async -> Outcome {
         await withCheckedContinuation { waiting in
             var waited = command
@@ -200,7 +200,7 @@ final class GatheringRunner: Sendable {
         }
     }
 
-    /// A connection that asks to be let in. Its frames come from here once it is.
+    /// Adds a connection before its command is submitted. It gets frames only once the command has been applied.
     func add(_ peer: AppPeer) { self.state.withLock { $0.peers[peer.id] = peer } }
 
     func stop() { self.commands.finish() }
@@ -225,7 +225,7 @@ final class GatheringRunner: Sendable {
                 try await self.rooms.commit(GatheringChange(self.stored(next), effects))
             } catch {
                 self.forget(command.connects)
-                // A deadline that has passed is tried again, but not at once.
+                // A deadline that has passed is tried again, after a pause.
                 self.deadlineMs.store(max(former.nextDeadlineMs ?? .max, nowMs + Self.retryMs), ordering: .relaxed)
                 return command.done(.failure(.notStored(error)))
             }
@@ -243,7 +243,7 @@ final class GatheringRunner: Sendable {
             observe(Performed(id: self.id, kind: self.kind, former: former, effects: effects, receipt: command.receipt))
         }
         command.done(.success(result))
-        // In the order in which they were decided; the answer need not wait for it.
+        // In the order of the decisions; the answer need not wait for it.
         for effect in effects { if case .mute(let user, let isMuted) = effect { await self.mute(self.room, user, isMuted) } }
     }
 
@@ -252,13 +252,13 @@ final class GatheringRunner: Sendable {
         self.state.withLock { $0.peers[connection] = nil }
     }
 
-    /// After each command: ends the work when nobody is left and nothing waits.
+    /// After each command: ends the runner when the gathering is idle and no command is pending.
     private func rest(after command: Command) async {
         let (gathering, isStored) = self.state.withLock { ($0.gathering, $0.isStored) }
         if gathering.isIdle, !gathering.gathering.hasEnded, isStored {
             var change = GatheringChange(self.stored(gathering))
             change.hasEnded = true
-            // A row that stays would be found empty at the next start, and forgotten then.
+            // If the row stays, the next start finds it empty and drops it.
             _ = try? await self.rooms.commit(change)
             self.state.withLock { $0.isStored = false }
         }
@@ -275,14 +275,14 @@ final class GatheringRunner: Sendable {
         StoredGathering(id: self.id, kind: self.kind, roomID: self.room, state: gathering.state.text, createdAt: self.createdAtMs)
     }
 
-    /// Hands frames to the connections, which only puts them into the queues of their loops.
+    /// Hands frames to the connections, which only queue them on their loops.
     private func perform(_ effects: [Gathering.Effect], _ state: inout State) {
         for effect in effects {
             switch effect {
             case .send(let signal, let receivers):
                 let peers = receivers.compactMap { state.peers[$0] }
                 let isSaid = if case .said = signal { true } else { false }
-                // Members whose connections another server holds have no peers.
+                // Members connected to another server have no peers.
                 guard isSaid || !peers.isEmpty else { continue }
                 guard
                     let value = ChannelWriter.frame(

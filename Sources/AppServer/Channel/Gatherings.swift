@@ -14,10 +14,10 @@ package final class Gatherings: Sendable {
     private let kinds: GatheringKinds
     private let most: Int
     private let log: Logger
-    /// Takes a member's voice out of its room's talk, or back in.
+    /// Mutes or unmutes a member in its room's talk.
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: GatheringRunner.Observer?
-    /// Rooms of classes that have ended, which are just being closed.
+    /// Rooms of ended classes that are being closed.
     private let endings = Mutex<[RoomID: Task<Void, Never>]>([:])
     private let running = Mutex<[String: GatheringRunner]>([:])
     private struct Follower {
@@ -29,7 +29,7 @@ package final class Gatherings: Sendable {
     /// How late a deadline may be noticed.
     private static let tick = Duration.milliseconds(40)
 
-    /// `observe` hears of all changes.
+    /// `observe` is called for all changes.
     init(
         _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger,
         mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: GatheringRunner.Observer? = nil
@@ -42,13 +42,13 @@ package final class Gatherings: Sendable {
         self.log = log
     }
 
-    /// Classes and machines have rooms of their own, whose ids say the kind.
+    /// Classes and machines have rooms of their own, whose ids contain the kind.
     package static func id(kind: String, room: String) -> String {
         GatheringKinds.ownsRoom(kind) ? room : "\(kind)-\(room)"
     }
 
-    /// Takes up what the store has. Everybody in it is away, those who were here since the time that this returns, in milliseconds since
-    /// 1970. Call before the ports open.
+    /// Restores the gatherings from the store, with all members away. Returns the time, in milliseconds since 1970, from which those who were
+    /// connected count as away. Call before the ports open.
     func start() async throws -> Int64 {
         let nowMs = self.rooms.now
         for stored in try await self.rooms.gatherings() {
@@ -73,17 +73,16 @@ package final class Gatherings: Sendable {
             whenChanged: { [weak self] changed in self?.follower.withLock { $0.body }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()
-                // First: whoever finds it gone waits for this.
+                // First, because whoever finds the gathering gone waits for this.
                 self?.release(over)
                 self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
             })
     }
 
-    /// Sets who follows the gatherings' stored changes, their ends included. Called in a gathering's turn; must not block.
+    /// Sets the follower of the gatherings' stored changes, ends included. Called in a gathering's turn; must not block.
     func whenChanged(_ body: @escaping @Sendable (GatheringRunner) -> Void) { self.follower.withLock { $0.body = body } }
 
-    /// The room's gathering of this kind, or the one that `make` makes if there is none or only `over`; nil when there are too many, or nothing
-    /// was made.
+    /// The room's gathering of this kind. If there is none, or only `over`, the result of `make`. Nil when there are too many, or `make` returns nil.
     func open(
         _ kind: String, _ room: RoomID, after over: GatheringRunner? = nil, _ make: () -> (any GatheringDialect)?
     ) -> GatheringRunner? {
@@ -97,10 +96,10 @@ package final class Gatherings: Sendable {
         }
     }
 
-    /// Whether another gathering would be one too many. What needs a room first asks this, so that a refusal leaves no room behind.
+    /// Whether the limit of gatherings is reached. Callers that must first make a room check this, so that a refusal leaves no room behind.
     var isFull: Bool { self.running.withLock { $0.count >= self.most } }
 
-    /// For a member who connects: only a plain gathering begins by that.
+    /// For a connecting member, who can open only a plain gathering.
     func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {
         self.open(kind, room, after: over) { kind == GatheringKinds.plain ? Gathering(limits: self.kinds.limits) : nil }
     }
@@ -113,13 +112,13 @@ package final class Gatherings: Sendable {
 
     func find(_ id: String) -> GatheringRunner? { self.running.withLock { $0[id] } }
 
-    /// A class's room is there for the class alone. It ends by itself as well, should the server not come to this.
+    /// Closes the room of a class that has ended. If the server does not get to this, the room ends by itself.
     private func release(_ over: GatheringRunner) {
         guard over.kind == GatheringKinds.classroom, over.gathering.hasEnded else { return }
         let room = over.room
         self.endings.withLock { endings in
             endings[room] = Task { [weak self] in
-                // Another class may have begun in the room meanwhile.
+                // Another class may have begun in the room in the meantime.
                 guard let self else { return }
                 if self.find(over.id).map({ $0 === over }) ?? true {
                     _ = try? await self.rooms.apply(.expire, to: room.rawValue, action: "expire", by: Actor("classes"))
@@ -129,7 +128,7 @@ package final class Gatherings: Sendable {
         }
     }
 
-    /// Returns when the room of a class that has just ended is over as well.
+    /// Returns when the room of a class that has just ended is closed as well.
     func roomHasEnded(_ room: RoomID) async { await self.endings.withLock { $0[room] }?.value }
 
     // MARK: - For the API
@@ -139,7 +138,7 @@ package final class Gatherings: Sendable {
         package let id: String
         package let kind: String
         package let room: String
-        /// Milliseconds since 1970; nil for those in memory only.
+        /// Milliseconds since 1970; nil for gatherings kept in memory only.
         package let createdAtMs: Int64?
         package let gathering: Gathering
 
@@ -152,7 +151,7 @@ package final class Gatherings: Sendable {
         }
     }
 
-    /// By kind; those in memory only are not among them.
+    /// By kind, without those kept in memory only.
     package var counts: [String: Int] { self.running.withLock { $0.values.reduce(into: [:]) { $0[$1.kind, default: 0] += 1 } } }
 
     package var count: Int { self.running.withLock { $0.count } }
@@ -179,19 +178,19 @@ package final class Gatherings: Sendable {
         }
     }
 
-    // MARK: - What rooms decide
+    // MARK: - Decisions of rooms
 
-    /// A user was thrown out of a room.
+    /// Removes a user that was kicked out of a room.
     package func kick(_ user: String, from room: RoomID) {
         for runner in self.of(room) { runner.submit(.init(input: .kick(id: user)), isUrgent: true) }
     }
 
-    /// A room's end ends its gatherings.
+    /// Ends the gatherings of a room that has ended.
     package func handle(_ events: [RoomEvent]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID else { continue }
             for runner in self.of(room) where event.kind != .roomExpired || runner.kind != GatheringKinds.machine {
-                // A machine that has not pushed for a day is still there: its next push opens the room again.
+                // A machine that has not pushed for a day still exists: its next push opens the room again.
                 runner.submit(.init(input: .end(reason: event.kind.rawValue)), isUrgent: true)
             }
         }

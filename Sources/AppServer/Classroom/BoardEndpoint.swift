@@ -14,8 +14,8 @@ import Support
 /// | query | |
 /// |---|---|
 /// | `authorization` | the class's token, as clients of the class append it to the board's address |
-/// | `ticket` | instead of it, of ``AppTicketRoute`` |
-/// | `roomId` | the class; when it is there, it must be the token's |
+/// | `ticket` | a ticket of ``AppTicketRoute``, instead of it |
+/// | `roomId` | the class; if present, it must be the token's |
 package struct BoardEndpoint: AppEndpoint {
     package static let what = "A whiteboard's connection"
     package let services: AppServices

@@ -5,7 +5,7 @@ import Rooms
 import Support
 import Synchronization
 
-/// Drawing: one command after another, stored before it is told.
+/// Drawing: commands run one after another; each is stored before viewers get it.
 extension BoardRunner {
     /// Queues a command. False when the runner is over.
     @discardableResult
@@ -45,7 +45,7 @@ extension BoardRunner {
         command.peer?.send(WebSocketWriter.text(value.text))
     }
 
-    /// Asked at each stroke: roles change.
+    /// Checked at each stroke, because roles change.
     private func checkRole(_ user: String) throws(GatheringRefusal) {
         guard let (room, _) = self.here else { throw .dialect(code: "no_such_board", message: "The class has no such board any more.") }
         guard let role = room.role(of: user) else { throw .notMember }
@@ -73,7 +73,7 @@ extension BoardRunner {
             let frame = WebSocketWriter.text(BoardWriter.draw(from: command.user, page: page, stroke: text))
             for (connection, viewer) in state.viewers where viewer.isLive && viewer.last < number {
                 state.viewers[connection]?.last = number
-                // Its author gets the answer instead.
+                // The stroke's author gets the answer instead.
                 if connection != command.peer?.id { viewer.peer.send(frame) }
             }
         }

@@ -5,10 +5,11 @@ import Rooms
 import Support
 import Synchronization
 
-/// One whiteboard at work: takes what is drawn one after another, stores it, then tells. Lives while somebody looks at it. Any thread.
+/// Runs one whiteboard: takes drawing commands one after another, stores each, then sends it to the viewers. Lives while there are viewers. Any
+/// thread.
 ///
-/// A newcomer reads the strokes from the store, piece by piece, each when the one before has left: however much is drawn and however slowly
-/// it reads, one piece waits in memory. Once it has all, it hears of new ones as they are drawn.
+/// A newcomer reads the strokes from the store in pieces, each after the one before has been sent. However much is drawn and however slowly it reads,
+/// only one piece waits in memory. Once it has all strokes, it gets new ones as they are drawn.
 final class BoardRunner: Sendable {
     let board: String
     let gathering: GatheringRunner
@@ -17,7 +18,7 @@ final class BoardRunner: Sendable {
         enum Action: Sendable {
             case draw(page: Int64, BoardStroke)
             case clear(page: Int64)
-            /// Forgets what was stored while the board was deleted.
+            /// Deletes strokes that were stored while the board was deleted.
             case forget
         }
 
@@ -33,7 +34,7 @@ final class BoardRunner: Sendable {
         let user: String
         var role: ClassroomRole
         var isGreeted = false
-        /// Whether it has all strokes, and hears of new ones.
+        /// Whether it has all strokes and gets new ones as they are drawn.
         var isLive = false
         /// The number of its newest stroke.
         var last: Int64 = 0
@@ -45,13 +46,13 @@ final class BoardRunner: Sendable {
         var sheet: BoardSheet?
         /// The page that the class sees.
         var page: Int64 = 0
-        /// The newest stroke that was told since the runner began.
+        /// The newest stroke sent to viewers since the runner began.
         var told: Int64 = 0
-        /// Pages cleared since then.
+        /// Pages cleared since the runner began.
         var clears = 0
         /// Commands that are queued or under way.
         var pending = 0
-        /// Takes nobody any more.
+        /// Accepts nobody any more.
         var isOver = false
     }
 
@@ -61,9 +62,9 @@ final class BoardRunner: Sendable {
     let commands: AsyncStream<Command>.Continuation
     private let whenOver: @Sendable (BoardRunner) -> Void
 
-    /// Commands that wait; reached only when the store stands still.
+    /// Pending commands; reached only when the store hangs.
     private static let mostCommands = 500
-    /// Connections of one member: frames and windows of its client, and those that are lost but not yet noticed.
+    /// Connections of one member: frames and windows of its client, and lost connections that are not noticed yet.
     private static let connectionsPerMember = 4
 
     init(_ board: String, _ gathering: GatheringRunner, _ rooms: RoomRegistry, whenOver: @escaping @Sendable (BoardRunner) -> Void) {
@@ -83,9 +84,9 @@ final class BoardRunner: Sendable {
         }
     }
 
-    // MARK: - Who looks at it
+    // MARK: - Viewers
 
-    /// False when the runner is over, or the member may not look at the board.
+    /// False when the runner is over, or the member may not see the board.
     func add(_ peer: AppPeer, user: String) -> Bool {
         let (isAdded, former) = self.state.withLock { state in
             guard !state.isOver, let (room, _) = self.here, let role = room.role(of: user) else { return (false, AppPeer?.none) }
@@ -100,7 +101,7 @@ final class BoardRunner: Sendable {
             self.rest()
             return false
         }
-        // Catches up with changes that came meanwhile.
+        // Catches up with changes made in the meantime.
         self.follow()
         self.catchUp(peer.id)
         return true
@@ -111,7 +112,7 @@ final class BoardRunner: Sendable {
         self.rest()
     }
 
-    /// The class and the board in it. Nil when one of them has ended.
+    /// The class and its board. Nil when one of them has ended.
     var here: (Classroom, Classroom.Board)? {
         guard let room = self.gathering.dialect as? Classroom, !room.gathering.hasEnded, let board = room.board(key: self.board) else {
             return Optional.none
@@ -119,10 +120,10 @@ final class BoardRunner: Sendable {
         return (room, board)
     }
 
-    /// Tells of the class's page and the members' roles, and closes who may no longer look.
+    /// Sends the class's page and the members' roles, and closes viewers that may no longer see the board.
     func follow() {
         let isGone = self.state.withLock { state in
-            // Read here, so that of two calls at a time the later one sees the newer class.
+            // Read here, so that of two concurrent calls the later one sees the newer class.
             guard let (room, board) = self.here else {
                 let reason = self.gathering.gathering.hasEnded ? "ended" : "deleted"
                 for viewer in state.viewers.values { Self.close(viewer.peer, 4004, reason) }
@@ -147,7 +148,7 @@ final class BoardRunner: Sendable {
             }
             return false
         }
-        // A stroke on its way to the store may come after the board's deletion.
+        // A stroke on its way to the store may be stored after the board's deletion.
         if isGone { self.submit(Command(action: .forget, user: "")) }
         self.rest()
     }
@@ -163,7 +164,7 @@ final class BoardRunner: Sendable {
         for viewer in state.viewers.values where viewer.isGreeted { viewer.peer.send(frame) }
     }
 
-    /// Ends the runner when nobody looks at the board and nothing waits.
+    /// Ends the runner when it has no viewers and no pending commands.
     private func rest() {
         let isOver = self.state.withLock { state in
             guard !state.isOver, state.viewers.isEmpty, state.pending == 0 else { return false }
@@ -175,9 +176,9 @@ final class BoardRunner: Sendable {
         self.whenOver(self)
     }
 
-    // MARK: - What was drawn before
+    // MARK: - Earlier strokes
 
-    /// Reads the next piece for a viewer and sends it; goes on when it has left.
+    /// Reads the next piece for a viewer and sends it; continues once it has been written.
     private func catchUp(_ connection: ConnectionID) {
         let now = self.state.withLock { state in state.viewers[connection].map { ($0, state.told, state.clears) } }
         guard let (viewer, told, clears) = now else { return }
@@ -192,11 +193,11 @@ final class BoardRunner: Sendable {
         }
     }
 
-    /// `told`, `clears`: as they were before the strokes were read.
+    /// `told`, `clears`: their values before the strokes were read.
     private func send(_ list: [StoredStroke], isAll: Bool, _ told: Int64, _ clears: Int, to connection: ConnectionID) {
         let isCurrent = self.state.withLock { state in
             guard var viewer = state.viewers[connection] else { return true }
-            // A page was cleared meanwhile: its strokes may be among these.
+            // A page was cleared in the meantime, and its strokes may be among these.
             guard clears == state.clears else { return false }
             viewer.last = max(list.last?.number ?? viewer.last, isAll ? told : 0)
             viewer.isLive = isAll && state.told <= viewer.last

@@ -3,20 +3,20 @@ import RoomStore
 import Rooms
 import Synchronization
 
-/// The whiteboards that somebody looks at, by class and key. Any thread.
+/// The whiteboards with viewers, by class and key. Any thread.
 package final class Boards: Sendable {
     private let rooms: RoomRegistry
     private let open = Mutex<[RoomID: [String: BoardRunner]]>([:])
 
-    /// A runner that just ends takes nobody; the next is new.
+    /// A runner that is ending accepts nobody; the next one is new.
     private static let tries = 3
 
     init(_ rooms: RoomRegistry) { self.rooms = rooms }
 
-    /// Boards that somebody looks at now.
+    /// Boards with at least one viewer.
     package var count: Int { self.open.withLock { open in open.values.reduce(0) { $0 + $1.count } } }
 
-    /// Lets a member's connection look at a board. Nil when the class or the board has just ended.
+    /// Adds a member's connection to a board's viewers. Nil when the class or the board has just ended.
     func join(_ peer: AppPeer, user: String, board: String, _ gathering: GatheringRunner) -> BoardRunner? {
         var over: BoardRunner?
         for _ in 0..<Self.tries {
@@ -45,7 +45,7 @@ package final class Boards: Sendable {
         }
     }
 
-    /// A gathering has changed: who looks at its boards hears of pages, roles and ends.
+    /// Passes a gathering's change on to its boards: their viewers get pages, roles and ends.
     func follow(_ gathering: GatheringRunner) {
         guard gathering.kind == GatheringKinds.classroom else { return }
         let runners = self.open.withLock { open in open[gathering.room].map { Array($0.values) } ?? [] }

@@ -1,7 +1,7 @@
 import Apps
 import RoomStore
 
-/// Making and deleting whiteboards, which this server keeps or another one (``ExternalBoards``).
+/// Creates and deletes whiteboards, which this server keeps or another one (``ExternalBoards``).
 extension Classes {
     /// The new board's id. `here`: this server's public address.
     func createBoard(by user: String, here: String, _ runner: GatheringRunner, _ room: Classroom) async throws -> String {
@@ -10,7 +10,7 @@ extension Classes {
             _ = try await self.apply(.boardCreate(by: user, boardID: own), runner)
             return own
         }
-        // A request that the class refuses makes no board elsewhere.
+        // Checked first, so that a request that the class refuses creates no board on the other server.
         try self.check(.boardCreate(by: user, boardID: own), room)
         let (url, service) = try await external.create()
         do {
@@ -28,7 +28,7 @@ extension Classes {
         _ = try await self.apply(.boardDelete(by: user, boardID: id), runner)
     }
 
-    /// Throws what the class would refuse.
+    /// Throws if the class would refuse the input.
     private func check(_ input: Classroom.Input, _ room: Classroom) throws(GatheringRefusal) {
         var trial = room
         _ = try trial.apply(input, nowMs: self.services.rooms.now)

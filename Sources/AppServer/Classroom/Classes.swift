@@ -25,7 +25,7 @@ struct Classes: Sendable {
         return (runner, classroom)
     }
 
-    /// Good for as long as the class may last.
+    /// A token that is valid for as long as the class may last.
     func token(_ user: String, _ name: String, _ room: String, _ classroom: Classroom) throws -> String {
         let left = classroom.createdAtMs + classroom.limits.lifetimeMs - self.services.rooms.now
         return try ChannelToken(
@@ -34,7 +34,7 @@ struct Classes: Sendable {
         ).signed(with: self.services.keys)
     }
 
-    /// `connects`: a member that is here from now on, by a connection that another server holds.
+    /// `connects`: a member that connects with this input through another server.
     func apply(
         _ input: Classroom.Input, _ runner: GatheringRunner, connects: (user: String, ConnectionID)? = nil,
         receipt: FollowUpReceipt? = nil
@@ -51,7 +51,7 @@ struct Classes: Sendable {
         return room
     }
 
-    /// Applies what a member does, and waits for RongCloud as well, if that carries the class.
+    /// Applies a member's input, and waits for RongCloud if that carries the class.
     func carryOut(_ input: Classroom.Input, _ runner: GatheringRunner) async throws {
         guard let cloud = self.services.rongCloud else {
             _ = try await self.apply(input, runner)
@@ -62,7 +62,7 @@ struct Classes: Sendable {
         try await cloud.followed(receipt)
     }
 
-    /// Joins a class, the first one by opening it.
+    /// Joins a class. The first member opens it.
     func join(
         _ id: String, name: String, isAudience: Bool, disableCamera: Bool, token: ChannelToken?
     ) async throws -> JSONValue {
@@ -72,12 +72,12 @@ struct Classes: Sendable {
         let input = Classroom.Input.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera)
         var imToken: String?
         if let cloud = self.services.rongCloud {
-            // A join that would be refused costs no call.
+            // Checked first, so that a refused join costs no call.
             if var trial = try? self.find(room).classroom { _ = try trial.apply(input, nowMs: self.services.rooms.now) }
             imToken = try await cloud.token(user, name: name)
         }
         var over: GatheringRunner?
-        // One that is just ending takes nobody; the next is new.
+        // A gathering that is ending accepts nobody; the next one is new.
         for _ in 0..<Self.tries {
             let runner = try await self.runner(room, after: over)
             let classroom: Classroom
@@ -97,7 +97,7 @@ struct Classes: Sendable {
         throw ClassroomCode.joinRoom.refusal("The class is just ending. Try again.")
     }
 
-    /// Lets a member in, and into RongCloud's group if that carries the class: without the group it is out again.
+    /// Lets a member in, and into RongCloud's group if that carries the class. If the group cannot be joined, the member is removed again.
     private func enter(_ input: Classroom.Input, _ user: String, _ runner: GatheringRunner) async throws -> Classroom {
         guard let cloud = self.services.rongCloud else { return try await self.apply(input, runner) }
         let receipt = FollowUpReceipt()
@@ -130,7 +130,7 @@ struct Classes: Sendable {
         return runner
     }
 
-    /// The class's room: lives for as long as a class may, with or without media, and is forgotten at its end.
+    /// Opens the class's room. It lives as long as a class may, with or without media, and is deleted at its end.
     private func open(_ room: String) async throws(RegistryError) -> RoomID {
         var new = NewRoom(policy: self.services.config.rooms.policy)
         new.id = RoomID(stored: room)
@@ -152,10 +152,11 @@ struct Classes: Sendable {
                 if !state.isTerminal {
                     let present = try await self.services.rooms.room(room)
                     if self.isClass(present) { return id }
-                    // Made by a push or a call before the class: it has other streams and ends, so it cannot carry one. The push comes again.
+                    // A push or a call made this room before the class did. Its streams and ends differ, so it cannot carry a class. The push will
+                    // come again.
                     _ = try await self.services.rooms.apply(.close, to: room, action: "close", by: Actor("classes"))
                 }
-                // Else the last class of this name, whose retention is just over.
+                // Otherwise it is the last class of this name, whose retention has just ended.
                 try? await self.services.rooms.delete(room, by: Actor("classes"))
             }
         }

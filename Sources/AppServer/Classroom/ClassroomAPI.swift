@@ -10,11 +10,11 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// The classes' REST API at `/classroom/api/v1` (``ClassroomCall``): SealClass's, with its envelope and status 200. Any thread.
+/// The classes' REST API at `/classroom/api/v1` (``ClassroomCall``), in SealClass's form: its envelope, and status 200. Any thread.
 ///
-/// With `apps.classroom.rongcloud` set, `imToken` is RongCloud's (``RongCloudBridge``); else it is the same as `authorization`.
+/// With `apps.classroom.rongcloud` set, `imToken` is RongCloud's (``RongCloudBridge``); otherwise it equals `authorization`.
 ///
-/// `Authorization` is a ``ChannelToken`` of the kind `class`, with or without `Bearer`; joining needs none. It opens the class's channel as well.
+/// `Authorization` is a ``ChannelToken`` of the kind `class`, with or without `Bearer`; joining needs none. The token also opens the class's channel.
 final class ClassroomAPI: Sendable {
     private let services: AppServices
     private let call: DialectCall
@@ -95,7 +95,7 @@ final class ClassroomAPI: Sendable {
         }
     }
 
-    /// The caller's token, checked.
+    /// The caller's verified token.
     private func token(_ request: Request) -> Result<ChannelToken, GatheringRefusal> {
         var text = request.headers[.authorization] ?? ""
         if text.lowercased().hasPrefix("bearer ") { text = String(text.dropFirst(7)) }

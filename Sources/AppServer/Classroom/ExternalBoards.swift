@@ -6,8 +6,8 @@ import Support
 
 /// Whiteboards that another server keeps (`apps.classroom.whiteboard`). Made only when one is configured. Any thread.
 ///
-/// A board is made there before the class gets it, and destroyed there before the class loses it: without that server's word the class stays as
-/// it is. What a class leaves at its end is destroyed afterwards.
+/// A board is created there before the class gets it, and destroyed there before the class loses it. Without that server's confirmation the class
+/// stays unchanged. Boards that a class still has at its end are destroyed afterwards.
 final class ExternalBoards: Sendable {
     private let host: String
     private let appID: String
@@ -16,7 +16,7 @@ final class ExternalBoards: Sendable {
     private let floods = LogRateLimiters(perMs: 10_000)
 
     private static let timeout = Duration.seconds(5)
-    /// Before the second and the third try at the end of a class.
+    /// Pauses before the second and the third attempt at the end of a class.
     private static let pauses = [Duration.seconds(1), .seconds(10)]
 
     /// Nil when no other server is configured.
@@ -29,7 +29,7 @@ final class ExternalBoards: Sendable {
         self.log = log
     }
 
-    /// A new board's URL, and its name at that server. Throws code 25.
+    /// Creates a board: its URL, and its name on that server. Throws code 25.
     func create() async throws(GatheringRefusal) -> (url: String, service: String) {
         let call = ExternalBoardCall(.create, appID: self.appID, room: Classes.newID())
         guard let url = try await self.carryOut(call) else {
@@ -38,12 +38,12 @@ final class ExternalBoards: Sendable {
         return (url, call.room)
     }
 
-    /// Throws code 27.
+    /// Destroys a board. Throws code 27.
     func destroy(_ service: String) async throws(GatheringRefusal) {
         _ = try await self.carryOut(ExternalBoardCall(.destroy, appID: self.appID, room: service))
     }
 
-    /// Hears of the gatherings' changes: destroys what an ended class leaves.
+    /// Destroys the boards of a class that has ended. Called for all changes of gatherings.
     func performed(_ change: GatheringRunner.Performed) {
         guard let room = change.former as? Classroom else { return }
         let ends = change.effects.contains { if case .ended = $0 { true } else { false } }
@@ -51,7 +51,7 @@ final class ExternalBoards: Sendable {
         self.discard(room.boards.compactMap(\.service))
     }
 
-    /// Destroys boards that no class has any more, in the background.
+    /// Destroys boards that belong to no class any more, in the background.
     func discard(_ services: [String]) {
         guard !services.isEmpty else { return }
         Task {
@@ -71,7 +71,7 @@ final class ExternalBoards: Sendable {
                 "\(self.host)\(call.path)", [("Content-Type", ExternalBoardCall.contentType)], Array(call.body.utf8), Self.timeout)
         } catch {
             self.note(call, "\(error)")
-            // Clients need not know where that server is.
+            // Clients need not know that server's address.
             throw call.refusal("The whiteboard server cannot be reached.")
         }
         do throws(GatheringRefusal) {

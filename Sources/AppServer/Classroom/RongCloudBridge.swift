@@ -5,48 +5,48 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// Sends one of the server's own requests, under the rules for their addresses. Throws an error whose text may be logged.
+/// Sends one of the server's own requests, under the address rules for these. Throws an error whose text may be logged.
 package typealias OutboundPost =
     @Sendable (
         _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration
     ) async throws -> (status: Int, body: [UInt8])
 
-/// Carries classes to native apps by RongCloud's server API (``RongCloudCall``). Made only when it is configured. Any thread.
+/// Connects classes with native apps through RongCloud's server API (``RongCloudCall``). Made only when configured. Any thread.
 ///
-/// Tokens are asked for before a member joins. All other calls follow from changes that are stored already: they wait in one queue for each
-/// class, and are made in the order of the changes, so a member is in the group before it is told anything, and hears nothing afterwards.
+/// Tokens are requested before a member joins. All other calls follow from stored changes. They wait in one queue per class and are sent in the order
+/// of the changes, so a member is in the group before it gets any message, and gets none after it leaves.
 final class RongCloudBridge: Sendable {
     private struct Job {
         let call: RongCloudCall
         let receipt: FollowUpReceipt?
-        /// Whether the receipt hears of its success, too.
+        /// Whether a success of this call resolves the receipt, too.
         let isLast: Bool
         let since: ContinuousClock.Instant
     }
 
-    /// There as long as its work goes on.
+    /// Exists only while its calls are being sent.
     private struct Queue {
         var jobs: [Job] = []
-        /// Calls given up since the last line about it.
+        /// Dropped calls since the last log line about them.
         var dropped = 0
         var told = ContinuousClock.now
     }
 
     private struct State {
         var queues: [String: Queue] = [:]
-        /// Of all bodies in queues.
+        /// Bytes of all bodies in queues.
         var bytes = 0
         /// The classes' ids by their members' ids.
         var classes: [String: String] = [:]
         var connections: UInt64 = 0
-        /// Calls for tokens under way.
+        /// Requests for tokens that are under way.
         var tokens = 0
     }
 
     private let host: String
     private let appKey: String
     let secret: String
-    /// How long somebody who changes a class waits for RongCloud. The class has changed in any case.
+    /// How long the caller that changes a class waits for RongCloud. The class changes in any case.
     private let callWait: Duration
     private let post: OutboundPost
     private let counters: AppCounters
@@ -55,15 +55,15 @@ final class RongCloudBridge: Sendable {
     private let state = Mutex(State())
 
     private static let timeout = Duration.seconds(5)
-    /// Before the second and the third try.
+    /// Pauses before the second and the third attempt.
     private static let pauses = [Duration.milliseconds(200), .seconds(1)]
-    /// How long somebody who joins waits for the group.
+    /// How long a joining member waits for the group.
     private static let joinWait = Duration.seconds(10)
     private static let mostMessages = 1_000
-    /// Waiting calls of a class that change its group: a lost one would let somebody listen who has left.
+    /// Pending calls of a class that change its group. A lost one could leave a departed member listening.
     private static let mostCalls = 4_000
     private static let mostBytes = 32 << 20
-    /// A message that waits longer is of no use any more.
+    /// A message that waits longer is useless.
     private static let longestWait = Duration.seconds(60)
     private static let mostTokens = 256
     private static let linesApart = Duration.seconds(10)
@@ -81,7 +81,7 @@ final class RongCloudBridge: Sendable {
         self.log = log
     }
 
-    // MARK: - For who waits
+    // MARK: - Waiting callers
 
     /// The token with which a client connects to RongCloud. Throws code 10.
     func token(_ user: String, name: String) async throws(GatheringRefusal) -> String {
@@ -97,8 +97,8 @@ final class RongCloudBridge: Sendable {
         return token
     }
 
-    /// Waits until a member that has joined is in the group. `receipt`: of the command that let it in; one that was in already joins the
-    /// group again. Throws code 11.
+    /// Waits until a member that has joined is in the group. `receipt`: the joining command's. A member that was already in the class joins the group
+    /// again. Throws code 11.
     func joined(_ user: String, _ id: String, _ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
         if !receipt.isExpected {
             let group = Self.group(id)
@@ -110,7 +110,8 @@ final class RongCloudBridge: Sendable {
         try outcome.get()
     }
 
-    /// Waits for the messages and the group's change that follow a call, but not for long: they go on without who waits. Throws codes 13 and 22.
+    /// Waits for the messages and the group's change that follow a call, but not for long: on timeout they continue without the caller. Throws codes
+    /// 13 and 22.
     func followed(_ receipt: FollowUpReceipt) async throws(GatheringRefusal) {
         guard case .failure(let refusal)? = await receipt.outcome(within: self.callWait) else { return }
         throw ClassroomCode(refusal).refusal("It is done here, but not in RongCloud: \(refusal.description)")
@@ -118,7 +119,7 @@ final class RongCloudBridge: Sendable {
 
     // MARK: - Presence
 
-    /// A webhook without a good signature.
+    /// Logs a webhook without a valid signature.
     func noteWebhook(from address: String?) {
         guard let held = self.floods.pass("webhook", nowMs: LoopSweeper.nowMs) else { return }
         var metadata: Logger.Metadata = ["remote": "\(address ?? "unknown")"]
@@ -129,7 +130,7 @@ final class RongCloudBridge: Sendable {
     /// The class of a member.
     func classID(of user: String) -> String? { self.state.withLock { $0.classes[user] } }
 
-    /// A connection for a member whom RongCloud connects.
+    /// A new connection for a member connected by RongCloud.
     func connection() -> ConnectionID {
         .remote(
             self.state.withLock { state in
@@ -138,8 +139,8 @@ final class RongCloudBridge: Sendable {
             })
     }
 
-    /// Takes up a class that the store had. `sinceMs`: the members away since then were here when it was stored; RongCloud's connections
-    /// outlive this server.
+    /// Resumes a class from the store. `sinceMs`: members away since then were connected when it was stored. Their connections to RongCloud outlive
+    /// this server.
     func resume(_ runner: GatheringRunner, sinceMs: Int64) {
         let members = runner.gathering.members
         self.state.withLock { state in
@@ -150,7 +151,7 @@ final class RongCloudBridge: Sendable {
 
     // MARK: - Calls that follow changes
 
-    /// Hears of the gatherings' changes.
+    /// Queues the calls that follow from a gathering's change.
     func performed(_ change: GatheringRunner.Performed) {
         guard change.kind == GatheringKinds.classroom else { return }
         self.state.withLock { state in
@@ -169,7 +170,7 @@ final class RongCloudBridge: Sendable {
     /// A class's id as its members know it.
     private static func group(_ id: String) -> String { String(id.dropFirst(Classes.prefix.count)) }
 
-    /// `receipt` hears of all calls, or of the first that is no message.
+    /// `receipt` waits for all calls, or for the first that is no message.
     private func enqueue(_ calls: [RongCloudCall], _ id: String, _ receipt: FollowUpReceipt?) {
         var refused: RongCloudCall?
         let (begins, dropped) = self.state.withLock { state in
@@ -214,7 +215,7 @@ final class RongCloudBridge: Sendable {
         }
     }
 
-    /// Nil ends the class's queue.
+    /// Takes the next job; nil ends the class's queue.
     private func next(_ id: String) -> Job? {
         let now = ContinuousClock.now
         let (job, old, dropped): (Job?, Int, Int) = self.state.withLock { state in
@@ -225,7 +226,7 @@ final class RongCloudBridge: Sendable {
             state.bytes -= queue.jobs.prefix(taken).reduce(0) { $0 + $1.call.body.utf8.count }
             queue.jobs.removeFirst(taken)
             queue.dropped += old
-            // One line for all that was given up lately.
+            // One line for all recently dropped calls.
             let told = job == nil || now - queue.told > Self.linesApart ? queue.dropped : 0
             if told > 0 { (queue.dropped, queue.told) = (0, now) }
             if job != nil { state.queues[id] = queue }
@@ -262,7 +263,7 @@ final class RongCloudBridge: Sendable {
             answer = try await self.post("\(self.host)\(call.path)", headers, Array(call.body.utf8), Self.timeout)
         } catch {
             self.note(call, "\(error)")
-            // Clients need not know where the cloud is.
+            // Clients need not know the cloud's address.
             throw call.failure.refusal("RongCloud cannot be reached.")
         }
         do throws(GatheringRefusal) {

@@ -4,19 +4,19 @@ import HTTPTypes
 import Hummingbird
 import Support
 
-/// Members whom RongCloud connects: here from their join on, until its webhook says that they are offline.
+/// Members connected by RongCloud: present from their join until its webhook reports them offline.
 extension GatheringRunner.Command {
-    /// Nothing for a member that is here already, perhaps by a socket of this server.
+    /// Has no effect if the member is already connected, perhaps by a socket of this server.
     static func connecting(_ user: String, _ connection: ConnectionID) -> Self {
         var command = Self({ (gathering, nowMs) throws(GatheringRefusal) in
             try Self.connect(user, connection, &gathering, nowMs)
         })
-        // So that a restart knows who was here.
+        // Stored, so that a restart knows who was connected.
         command.isKept = true
         return command
     }
 
-    /// Nothing for a member that is here by a socket of this server.
+    /// Has no effect if the member is connected by a socket of this server.
     static func disconnecting(_ user: String) -> Self {
         var command = Self({ (gathering, nowMs) throws(GatheringRefusal) in
             guard let connection = gathering.gathering.member(user)?.connection, connection.isRemote else { return [] }
@@ -34,8 +34,8 @@ extension GatheringRunner.Command {
     }
 }
 
-/// `POST /classroom/api/v1/room/members/online-status`: RongCloud's webhook (``RongCloudWebhook``). Its signature stands for all other
-/// rules about who may call; without a good one the status is 403. Any thread.
+/// `POST /classroom/api/v1/room/members/online-status`: RongCloud's webhook (``RongCloudWebhook``). Its signature replaces all other access rules;
+/// without a valid one the status is 403. Any thread.
 struct RongCloudWebhookRoute: Sendable {
     let services: AppServices
     let call: DialectCall
@@ -46,7 +46,7 @@ struct RongCloudWebhookRoute: Sendable {
         guard let bridge = self.services.rongCloud,
             RongCloudWebhook.Signature(query).isGood(secret: bridge.secret, nowMs: WallClock.ms)
         else {
-            // Anybody can send these: one line in ten seconds, and none where no webhook is expected.
+            // Anybody can send these: one line in ten seconds, and none if RongCloud is not configured.
             if let bridge = self.services.rongCloud { bridge.noteWebhook(from: self.call.client(request, context)?.ipAddress) }
             return DialectCall.answer(
                 ClassroomAnswer.refusal(ClassroomCode.authorization.refusal("The signature is wrong or old.")), [:], to: request,
@@ -63,7 +63,7 @@ struct RongCloudWebhookRoute: Sendable {
         return DialectCall.answer(value, [:], to: request)
     }
 
-    /// Users of other apps of the same account are none of ours.
+    /// Ignores users of other apps of the same account.
     private func apply(_ change: RongCloudWebhook.Change, _ bridge: RongCloudBridge) {
         guard let id = bridge.classID(of: change.userID), let runner = self.services.gatherings.find(id) else { return }
         runner.submit(change.isOnline ? .connecting(change.userID, bridge.connection()) : .disconnecting(change.userID))

@@ -11,23 +11,23 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// The common part of the HTTP APIs of classes and machines: who may call, pages of other origins, bodies, and the pace of an address. Their
-/// answers have status 200, refusals too. Any thread.
+/// The part that the HTTP APIs of classes and machines share: client addresses, pages of other origins, bodies, and each address's rate. Answers have
+/// status 200, refusals too. Any thread.
 final class DialectCall: Sendable {
     private let services: AppServices
     private let paces: Mutex<PaceTable>
     private let longestBody: Int
 
-    /// `perTenSeconds`: requests of an address.
+    /// `perTenSeconds`: requests from one address.
     init(_ services: AppServices, perTenSeconds: Int, longestBody: Int) {
         self.services = services
         self.longestBody = longestBody
         self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
     }
 
-    /// Headers that let the page behind a request read the answer. Throws for pages that may not call at all: those of other origins than this
-    /// server's own or the one that `http.allowOrigin` names. Its `*` counts only with a credential: without one, any page that somebody with
-    /// an allowed address looks at could call; and a call by a name that the server does not know may come from such a page.
+    /// Headers that let the page behind a request read the answer. Throws for pages that may not call at all: only this server's own origin and the
+    /// one in `http.allowOrigin` may. Its `*` applies only to requests with a credential: otherwise any page that a user at an allowed address opens
+    /// could call. A call by a name that the server does not know may come from such a page, too.
     func crossOrigin(_ request: Request, _ context: APIContext, showsCredential: Bool) throws(APIError) -> HTTPFields {
         let page = PageRequest(request, context.channel)
         if !showsCredential {
@@ -41,7 +41,7 @@ final class DialectCall: Sendable {
         return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
     }
 
-    /// The answer to a preflight; nil when the request is none.
+    /// The answer to a preflight; nil for other requests.
     func preflight(_ request: Request, _ context: APIContext) -> Response? {
         guard request.method == .options else { return nil }
         guard var headers = try? self.crossOrigin(request, context, showsCredential: true) else { return Response(status: .forbidden) }
@@ -67,13 +67,13 @@ final class DialectCall: Sendable {
         return String(buffer: bytes)
     }
 
-    /// Throws unless the name in the request's Host header is the server's, so that it may stand in an address that others open.
+    /// Throws unless the request's Host header has the server's name. Only then may it be part of an address that others open.
     func checkName(_ request: Request, _ context: APIContext) throws(APIError) {
         guard self.services.config.urls.http == nil else { return }
         try self.services.pages.checkHost(PageRequest(request, context.channel))
     }
 
-    /// The server's addresses as this client calls them. Nil while the server starts.
+    /// The server's addresses from this client's view. Nil while the server starts.
     func publicAddress(_ request: Request) -> PublicAddress? {
         self.services.connections.addresses.map {
             PublicAddress(config: self.services.config.current, addresses: $0, requestHost: request.head.authority)

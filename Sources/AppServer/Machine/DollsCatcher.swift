@@ -10,7 +10,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// `POST /dollsCatcher/…`: guests' accounts, the list of claw machines, and what their hosts do (``DollsCatcherCall``). Any thread.
+/// `POST /dollsCatcher/…`: guests' accounts, the list of claw machines, and their hosts' calls (``DollsCatcherCall``). Any thread.
 ///
 /// Guests come from `apps.machine.from`, hosts from `apps.machine.hostFrom`. Answers have status 200 and a code.
 final class DollsCatcher: Sendable {
@@ -21,7 +21,7 @@ final class DollsCatcher: Sendable {
 
     private static let longestBody = 64 << 10
     private static let requestsInTenSeconds = 2_000
-    /// How long a host's token and a guest's addresses are good, in seconds.
+    /// Validity of a host's token and of a guest's addresses, in seconds.
     private static let hostSeconds: Int64 = 30 * 86_400
     private static let guestSeconds = TouristAccounts.lifetimeMs / 1_000
 
@@ -48,7 +48,7 @@ final class DollsCatcher: Sendable {
         return DialectCall.answer(value, headers, to: request)
     }
 
-    /// Anything that is not a refusal of the API's own.
+    /// The API's code for other errors.
     private static func failure(_ error: any Error) -> DollsCatcherError {
         switch error {
         case let error as APIError:
@@ -117,7 +117,7 @@ final class DollsCatcher: Sendable {
         }
     }
 
-    /// Nil when the room was deleted just now.
+    /// Nil when the room has just been deleted.
     private func entry(_ entry: MachineRooms.Entry, _ urls: StreamURLs) async throws -> JSONValue? {
         guard let room = try await self.room(entry) else { return nil }
         let signing = StreamURLs.Signing(scheme: .txSecret, lifetimeSeconds: Self.guestSeconds)

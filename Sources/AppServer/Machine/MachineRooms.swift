@@ -7,20 +7,20 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// Claw machines and their rooms, `m-<number>`: two streams, one for each camera, and the gathering of who queues and plays.
+/// Claw machines and their rooms, `m-<number>`: two streams, one for each camera, and the gathering of the players and the device.
 actor MachineRooms {
-    /// Numbers are drawn, so that one does not tell another.
+    /// Numbers are random, so that one does not reveal another.
     private static let numbers: ClosedRange<Int64> = 10_000_000...99_999_999
     private static let tries = 10
     private static let slots = 2
 
     private let services: AppServices
-    /// Hosts' accounts whose machines are being made.
+    /// Hosts' accounts whose machines are being created.
     private var making: Set<String> = []
 
     init(_ services: AppServices) { self.services = services }
 
-    /// A machine as lists need it. A value.
+    /// A machine for lists. A value.
     struct Entry: Sendable {
         let number: Int64
         let runner: GatheringRunner
@@ -29,7 +29,7 @@ actor MachineRooms {
         var room: DollsCatcherAnswer.Room {
             .init(id: self.number, name: self.machine.info.name, creator: self.machine.info.accid, isOpen: self.machine.info.isOpen)
         }
-        /// Members but the device.
+        /// Members except the device.
         var online: Int { self.machine.gathering.members.count - (self.machine.device == nil ? 0 : 1) }
     }
 
@@ -53,7 +53,7 @@ actor MachineRooms {
 
     // MARK: - Changes
 
-    /// Makes a machine with its room; the number.
+    /// Creates a machine with its room and returns its number.
     func create(accid: String, nickname: String, name: String, mode: Machine.Mode) async throws -> Int64 {
         guard !self.making.contains(accid), !self.all.contains(where: { $0.machine.info.accid == accid }) else {
             throw DollsCatcherError.accidTaken
@@ -84,7 +84,7 @@ actor MachineRooms {
         new.slots = Self.slots
         new.title = name
         new.isPublic = false
-        // A machine is there for as long as its room may be, and a push after that opens the room again.
+        // A machine exists for as long as its room may; a later push opens the room again.
         for (field, value) in [
             ("neverStarted", Int64.max), ("grace", .max), ("cleanStop", .max), ("idleGrace", .max), ("pauseGrace", .max),
             ("ownerOffline", .max), ("maxDuration", .max), ("retention", .max), ("urlLifetime", .max),
@@ -104,7 +104,7 @@ actor MachineRooms {
         throw .tooMany(what: "machines", limit: Self.numbers.count)
     }
 
-    /// Opens or closes a machine, lists it or not. Nil: as before.
+    /// Opens or closes a machine, and lists or unlists it; nil changes nothing.
     nonisolated func manage(_ number: Int64, isOpen: Bool?, isPublic: Bool?) async throws {
         guard let entry = self.entry(number) else { throw DollsCatcherError.noSuchRoom }
         var command = GatheringRunner.Command { (gathering, nowMs) throws(GatheringRefusal) in

@@ -2,18 +2,19 @@ import Apps
 import Support
 import Synchronization
 
-/// Guests' accounts: kept for six hours after their last use, in memory. A guest whose account is gone gets another one. Any thread.
+/// Guests' accounts, in memory, kept for six hours after their last use. A guest whose account has expired gets another one. Any thread.
 final class TouristAccounts: Sendable {
     private struct Entry {
         let account: DollsCatcherAccount
-        /// Everybody in a room sees accounts. So the name alone renews one only from where it was made: it brings the token that plays.
+        /// Everybody in a room sees account names, and an account brings the token that plays. So a name renews its account only from the address
+        /// that made it.
         let host: String
         var expiresMs: Int64
     }
 
     private struct State {
         var accounts: [String: Entry] = [:]
-        /// New accounts of each address, since the day began.
+        /// New accounts per address since the day began.
         var made: [String: Int] = [:]
         var day: Int64 = 0
     }
@@ -27,7 +28,7 @@ final class TouristAccounts: Sendable {
 
     init() {}
 
-    /// The account again if it is still good here, otherwise a new one. `host`: where the guest is (``HostKey``).
+    /// The account if it is still valid at this address, otherwise a new one. `host`: the guest's address (``HostKey``).
     func account(_ sid: String?, from host: String, nowMs: Int64) throws(DollsCatcherError) -> DollsCatcherAccount {
         try self.state.withLock { (state) throws(DollsCatcherError) in
             if let sid, let known = state.accounts[sid], known.expiresMs > nowMs, known.host == host {

@@ -16,15 +16,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `GET /mesh`, `/mesh/`, `/mesh/…` as a WebSocket: rooms in which browsers find each other, in the wire of SkyRTC (``MeshFrame``).
+/// `GET /mesh`, `/mesh/`, `/mesh/…` as a WebSocket: rooms in which browsers find each other, in SkyRTC's protocol (``MeshFrame``).
 ///
 /// | query | |
 /// |---|---|
 /// | `token` | a ``ChannelToken`` for the only room that the connection may join |
-/// | `ticket` | the same, of ``AppTicketRoute`` |
+/// | `ticket` | a ticket of ``AppTicketRoute``, instead of the token |
 /// | `names=double` | names that begin with two underscores |
 ///
-/// Without a token the address must be in `apps.mesh.from`, and a browser's page this server's own or of `http.allowOrigin`.
+/// Without a token, the client's address must be in `apps.mesh.from`, and a browser's page of this server's origin or of `http.allowOrigin`.
 package struct MeshEndpoint: AppEndpoint {
     package static let what = "A mesh connection"
     package let services: AppServices
@@ -45,11 +45,11 @@ package struct MeshEndpoint: AppEndpoint {
         }
         let token = try self.token(query, request)
         let writer = MeshWriter(isDouble: names == ["double"])
-        // One person may have several tabs: each is a member of its own.
+        // Each tab is a member of its own.
         return { [mesh = self.services.mesh] in MeshSession(mesh, writer, id: UUID().uuidString.lowercased(), token: token) }
     }
 
-    /// Nil for an address that needs none.
+    /// Nil for an address that needs no token.
     private func token(_ query: QueryParameters, _ request: HTTPTakeoverRequest) throws(APIError) -> ChannelToken? {
         let page = PageRequest(request)
         if let token = try self.services.credential(query) {

@@ -11,9 +11,9 @@ import Synchronization
 package final class MeshService: Sendable {
     private struct Person {
         let id: String
-        /// Whom the token names; nil without one.
+        /// The token's user; nil without a token.
         let user: String?
-        /// The same as ``id`` without a token.
+        /// Equals ``id`` without a token.
         let name: String
         let peer: AppPeer
         let writer: MeshWriter
@@ -23,7 +23,7 @@ package final class MeshService: Sendable {
     private struct State {
         var rooms: [String: Gathering] = [:]
         var people: [ConnectionID: Person] = [:]
-        /// Until when kicked users are kept out of their room.
+        /// When a kicked user may enter its room again.
         var keptOut: [KeptOut: Int64] = [:]
     }
 
@@ -32,7 +32,7 @@ package final class MeshService: Sendable {
         let user: String
     }
 
-    /// How long a user who was kicked is kept out. Who comes without a token is nobody in particular and may come again.
+    /// How long a kicked user is kept out. Users without a token cannot be recognized and may come again.
     private static let keptOutMs: Int64 = 300_000
     private static let mostKeptOut = 10_000
 
@@ -42,7 +42,7 @@ package final class MeshService: Sendable {
     private let state = Mutex(State())
 
     package init(members: Int, rooms: Int, counters: AppCounters) {
-        // A connection that ends leaves at once: its media has ended too.
+        // A lost connection means an immediate leave, because its media has ended too.
         self.limits = GatheringLimits(members: members, offlineMs: 0)
         self.roomLimit = rooms
         self.counters = counters
@@ -51,7 +51,7 @@ package final class MeshService: Sendable {
     /// Rooms and people now.
     package var size: (rooms: Int, people: Int) { self.state.withLock { ($0.rooms.count, $0.people.count) } }
 
-    /// The kind of these gatherings.
+    /// The kind of all of these gatherings.
     package static let kind = "mesh"
 
     package var snapshots: [Gatherings.Snapshot] { self.state.withLock { state in state.rooms.map { Self.snapshot($0.key, $0.value) } } }
@@ -70,7 +70,7 @@ package final class MeshService: Sendable {
     /// Closes the connections of everybody in the room.
     package func end(room: String) { self.close(4004, "ended") { $0.room == room } }
 
-    /// Closes a member's connection, or those of the user that tokens name, and keeps that user out for a while. False if there is none.
+    /// Closes a member's connection, or all connections of a token's user, and keeps that user out for a while. False if there is none.
     package func kick(_ id: String, from room: String) -> Bool {
         self.state.withLock { state in
             let users = Set(state.people.values.filter { $0.room == room && ($0.id == id || $0.user == id) }.compactMap(\.user))
@@ -83,7 +83,7 @@ package final class MeshService: Sendable {
         return self.close(4002, "kicked") { $0.room == room && ($0.id == id || $0.user == id) }
     }
 
-    /// A room's end closes the connections that came by its tokens. Others have nothing of it but its name.
+    /// Closes the connections with a token for a room that has ended. Other connections only share the room's name.
     package func handle(_ events: [RoomEvent]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID?.rawValue else { continue }
@@ -111,7 +111,7 @@ package final class MeshService: Sendable {
         }
     }
 
-    /// Joins a room, and leaves the one before.
+    /// Joins a room, and leaves the former one.
     package func join(_ connection: ConnectionID, room: String) throws(GatheringRefusal) {
         try self.state.withLock { (state) throws(GatheringRefusal) in
             guard let person = state.people[connection] else { throw .notMember }
@@ -133,7 +133,7 @@ package final class MeshService: Sendable {
         }
     }
 
-    /// Hands a frame to one member of the sender's room. One for anybody else is dropped and counted.
+    /// Sends a frame to one member of the sender's room. Frames for others are dropped and counted.
     package func direct(_ connection: ConnectionID, to: String, name: String, data: [JSONValue.Member]) throws(GatheringRefusal) {
         try self.state.withLock { (state) throws(GatheringRefusal) in
             guard let person = state.people[connection], let room = person.room else {
@@ -160,7 +160,7 @@ package final class MeshService: Sendable {
         let effects = try state.rooms[room, default: Gathering(limits: self.limits)].apply(input, nowMs: WallClock.ms)
         for effect in effects {
             guard case .send(let signal, let receivers) = effect else { continue }
-            // Encoded once for each form in use. To hand over a frame only puts it into the loop's queue.
+            // Encoded once for each form in use. Sending only queues the frame on the connection's loop.
             var frames: [Bool: ByteBuffer] = [:]
             for receiver in receivers {
                 guard let person = state.people[receiver] else { continue }
@@ -178,7 +178,7 @@ package final class MeshService: Sendable {
 final class MeshSession: AppSession {
     private let service: MeshService
     private let writer: MeshWriter
-    /// Opens one room only; nil: any.
+    /// Restricts the session to one room; nil allows any.
     private let token: ChannelToken?
     private let id: String
     private var peer: AppPeer?

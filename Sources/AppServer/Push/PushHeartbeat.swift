@@ -13,8 +13,7 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// `POST /push/{app}/{name}/heartbeat?<the push URL's query>`: a broadcaster reports how it does, by the credential that it pushes with. Any
-/// thread.
+/// `POST /push/{app}/{name}/heartbeat?<the push URL's query>`: a broadcaster reports its status with the credential that it pushes with. Any thread.
 ///
 /// | body | |
 /// |---|---|
@@ -22,14 +21,14 @@ import Synchronization
 /// | `"paused"` | media will pause; the room waits longer |
 /// | `"finished"` | the push ends, as if the client had stopped it |
 ///
-/// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` tells the broadcaster to stop, for `reason`. A URL that has
-/// expired is good here for as long as the push that it began runs.
+/// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` asks the broadcaster to stop, for `reason`. An expired URL is accepted
+/// here while the push that it began still runs.
 final class PushHeartbeat: Sendable {
     private let services: AppServices
-    /// Reports of a stream: one a second, a few at once.
+    /// Reports per stream: one a second, a few at once.
     private let paces = Mutex(PaceTable(rate: 1, burst: 3))
 
-    /// Of an address, behind which there may be many.
+    /// Calls per address, which may be shared by many broadcasters.
     private let calls = Mutex(PaceTable(rate: 200, burst: 400))
 
     private static let bodyBytes = 4 << 10
@@ -67,7 +66,7 @@ final class PushHeartbeat: Sendable {
         let address = try self.address(stream, request)
         let client = self.services.connections.clients.client(
             peer: self.services.connections.clients.peer(of: context.channel), request.headers)
-        // Before the hook of the back end is asked.
+        // Checked before the back end's hook is asked.
         if let client, !self.calls.withLock({ $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
             throw APIError(.tooManyRequests, .rateLimited, "There are too many heartbeats from this address.")
         }
@@ -107,7 +106,7 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    /// By the credential alone, or the address, or the hook that decides about pushes.
+    /// Admits by the credential alone, by the address, or by the hook that decides about pushes.
     private func pass(_ request: AdmissionRequest) async throws(APIError) -> AdmissionPass {
         let checked = self.services.rules.check(request, nowSeconds: WallClock.seconds)
         var outcome = checked
@@ -136,7 +135,7 @@ final class PushHeartbeat: Sendable {
     /// The pass of a credential that has expired, if the push that it began is still running; nil for any other push of the stream.
     private func pass(ofRunningPush late: AdmissionPass, _ request: AdmissionRequest) async -> AdmissionPass? {
         if await self.isRunning(late, request.address.path) { return late }
-        // A hook that decides about pushes may have named who pushes.
+        // A hook that decides about pushes may have set the publisher's user.
         guard self.services.rules.hasHook(.publish), case .success(let pass) = await self.services.rules.ask(request, pass: late),
             await self.isRunning(pass, request.address.path)
         else { return nil }
@@ -166,7 +165,7 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    /// The room after the report. A report that its state does not allow changes nothing: the answer tells the broadcaster to stop.
+    /// The room after the report. A report that the room's state does not allow changes nothing; the answer then asks the broadcaster to stop.
     private func take(_ status: Status, _ room: Room, _ slot: Room.Slot?, _ pass: AdmissionPass) async throws(RegistryError) -> Room {
         do throws(RegistryError) {
             return try await self.carryOut(status, room, slot, Actor(pass.user ?? "publisher"), sender: pass.user)

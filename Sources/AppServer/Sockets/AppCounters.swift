@@ -8,7 +8,7 @@ package final class AppCounters: Sendable {
         case tooMany = "too_many_messages"
         case badMessages = "bad_messages"
         case protocolError = "protocol_error"
-        /// No answer to pings: the peer is gone without a word.
+        /// The peer does not answer pings.
         case silent
     }
 
@@ -17,15 +17,15 @@ package final class AppCounters: Sendable {
         package var connections = 0
         package var messages: UInt64 = 0
         package var badMessages: UInt64 = 0
-        /// Frames for somebody who is not in the sender's room.
+        /// Frames for a receiver that is not in the sender's room.
         package var undelivered: UInt64 = 0
         package var cut: [Cut: UInt64] = [:]
-        /// Calls of the cloud's API, by the error's code; "" for those that succeeded.
+        /// Calls of the cloud's API by error code; "" for successes.
         package var tencentCalls: [String: UInt64] = [:]
         package var heartbeats: UInt64 = 0
-        /// Calls of RongCloud's API without a good answer, each try counted.
+        /// Failed attempts at calls of RongCloud's API, each counted.
         package var rongCloudFailed: UInt64 = 0
-        /// Calls given up because too many waited, or waited too long.
+        /// Calls dropped because too many waited, or because they waited too long.
         package var rongCloudDropped: UInt64 = 0
     }
 

@@ -7,17 +7,17 @@ import NIOCore
 import NIOHTTP1
 import Playback
 
-/// A path at which an app's WebSockets open. What cannot be let in gets an ordinary HTTP answer, and a line in the log.
+/// A path for an app's WebSockets. A refused request gets an ordinary HTTP answer and a log line.
 package protocol AppEndpoint: HTTPTakeover {
     var services: AppServices { get }
-    /// The refused thing, in that line: "A channel connection".
+    /// The subject of that line: "A channel connection".
     static var what: String { get }
-    /// Whose connection it is to be; made on the connection's loop. The handshake has been checked.
+    /// Checks the request and returns the session's constructor, which runs on the connection's loop. The handshake has been checked.
     func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession
 }
 
 extension AppEndpoint {
-    /// Throws for pages of other origins than those that may use this server with a credential.
+    /// Throws for pages of origins that may not use this server with a credential.
     func checkOrigin(_ request: HTTPTakeoverRequest) throws(APIError) {
         guard !self.services.pages.letsSocket(PageRequest(request)) else { return }
         throw APIError(

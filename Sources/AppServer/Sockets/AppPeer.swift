@@ -1,7 +1,7 @@
 package import Apps
 package import NIOCore
 
-/// The server's end of an app's WebSocket. Any thread; frames leave in the order in which they were given.
+/// The server's end of an app's WebSocket. Any thread; frames leave in the order of the calls.
 package final class AppPeer: Sendable {
     package let id: ConnectionID
     private let socket: NIOLoopBound<AppSocket>
@@ -11,18 +11,18 @@ package final class AppPeer: Sendable {
         self.socket = socket
     }
 
-    /// Sends a whole frame. Cuts the connection when too much waits for it already.
+    /// Sends a whole frame. Cuts the connection when its backlog is too large.
     package func send(_ frame: ByteBuffer) {
         self.socket.eventLoop.execute { self.socket.value.send(frame) }
     }
 
-    /// Sends a whole frame and calls `written` on the connection's loop: true when the socket has taken it, false when the connection ended
-    /// before. Whoever waits for it keeps no more than one frame in memory, however slowly the peer reads.
+    /// Sends a whole frame and calls `written` on the connection's loop: true when the socket has taken it, false when the connection ended before. A
+    /// sender that waits for it keeps only one frame in memory, however slowly the peer reads.
     package func send(_ frame: ByteBuffer, written: @escaping @Sendable (Bool) -> Void) {
         self.socket.eventLoop.execute { self.socket.value.send(frame, written: written) }
     }
 
-    /// Sends a close frame after what was sent before.
+    /// Sends a close frame after all earlier frames.
     package func close(_ code: UInt16, _ reason: String) {
         self.socket.eventLoop.execute { self.socket.value.close(code, reason) }
     }
@@ -31,7 +31,7 @@ package final class AppPeer: Sendable {
 /// An app's side of a connection. Called on its loop.
 package protocol AppSession: AnyObject {
     func opened(_ peer: AppPeer)
-    /// A whole text message within the limits. False: it was not one that this app takes.
+    /// A whole text message within the limits. False if this app does not accept it.
     func received(_ text: String) -> Bool
     /// Called once, when the connection has ended or is about to.
     func closed()
@@ -40,11 +40,11 @@ package protocol AppSession: AnyObject {
 /// The bounds of a connection. A value.
 package struct AppSocketLimits: Sendable {
     package var messageBytes = 64 << 10
-    /// Messages a second; the burst is four times that.
+    /// Messages per second; the burst is four times that.
     package var messageRate = 50
     package var backlogBytes = 256 << 10
 
-    /// Messages that an app does not take, within ten seconds.
+    /// Messages rejected by the app, within ten seconds.
     static let badMessages = 20.0
     /// Pings, pongs and fragments are frames too.
     static let framesPerMessage = 4.0

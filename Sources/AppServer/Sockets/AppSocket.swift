@@ -4,12 +4,12 @@ package import NIOCore
 package import Support
 import Synchronization
 
-/// An app's WebSocket: reads whole messages within limits, pings, and cuts who reads too slowly. Loop-bound.
+/// An app's WebSocket: reads whole messages within limits, pings, and cuts slow readers. Loop-bound.
 package final class AppSocket: ChannelInboundHandler, Sweepable {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// Nil once it has heard of the end: it holds this connection.
+    /// Nil once `closed` has been called, because the session holds this connection.
     private var session: (any AppSession)?
     private let limits: AppSocketLimits
     private let sweepers: LoopSweepers
@@ -22,17 +22,17 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private var reader: WebSocketReader
     private var isOver = false
     private var isFlushDue = false
-    /// Cut on this turn of the loop: nothing more is taken, and the close frame follows what was given to send before it.
+    /// Cut in this turn of the loop: nothing more is read, and the close frame follows the frames sent before.
     private var isCut = false
     private var messages: TokenBucket
     private var frames: TokenBucket
-    /// Bytes of the largest frame since everything was sent: allowed beside the backlog, because a state that was asked for may be larger than that.
+    /// Bytes of the largest frame since all was sent. Allowed on top of the backlog's limit, because a requested state may be larger than that.
     private var granted = 0
     private var bad: TokenBucket
 
     private static let next = Atomic<UInt64>(1)
 
-    /// `note` hears why the server ends the connection.
+    /// `note` gets the reason when the server cuts the connection.
     package init(
         _ session: any AppSession, limits: AppSocketLimits, sweepers: LoopSweepers, counters: AppCounters,
         note: @escaping (AppCounters.Cut, String) -> Void = { _, _ in }
@@ -108,7 +108,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
     }
 
-    // MARK: - Out
+    // MARK: - Sending
 
     func send(_ frame: ByteBuffer, written: (@Sendable (Bool) -> Void)? = nil) {
         guard self.life.isOpen, let context = self.context else {
@@ -148,14 +148,14 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
     }
 
-    /// Sends code and reason, then waits a moment for the peer's close frame.
+    /// Sends code and reason, then waits briefly for the peer's close frame.
     func close(_ code: UInt16, _ reason: String, listens: Bool = true) {
         guard let context = self.context, self.life.beginClose(nowMs: self.nowMs, listens: listens) else { return }
         self.write(WebSocketWriter.close(code, reason), context)
         self.end()
     }
 
-    // MARK: - In
+    // MARK: - Receiving
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
@@ -199,14 +199,14 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
     }
 
-    /// Twenty within ten seconds end the connection.
+    /// Ends the connection after twenty bad messages within ten seconds.
     private func noteBad() {
         self.counters.update { $0.badMessages += 1 }
         guard !self.bad.take(nowNs: NIODeadline.now().uptimeNanoseconds).isAllowed else { return }
         self.cut(.badMessages, 1008, "too many messages that cannot be taken")
     }
 
-    /// Ends the connection for what the peer did or did not do, counted and noted.
+    /// Cuts the connection because of the peer's behaviour; counts and reports it.
     private func cut(_ why: AppCounters.Cut, _ code: UInt16, _ reason: String, listens: Bool = false) {
         guard self.life.isOpen, !self.isCut, let context = self.context else { return }
         self.isCut = true

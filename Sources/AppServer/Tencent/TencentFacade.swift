@@ -14,8 +14,8 @@ import Synchronization
 
 /// The cloud's live API (3.0, `live`, version 2018-08-01) at `/`: an existing back end changes its endpoint and its key. Any thread.
 ///
-/// Requests are told from the console's by the header `X-TC-Action` or the parameter `Action`. Answers have status 200 and the vendor's
-/// envelope, refusals too. ``TencentSignature`` checks who calls, ``TencentAction`` reads what is wanted.
+/// The header `X-TC-Action` or the parameter `Action` distinguishes requests from the console's. Answers have status 200 and the vendor's envelope,
+/// refusals too. ``TencentSignature`` checks the caller, ``TencentAction`` reads the action.
 final class TencentFacade: Sendable {
     private let services: AppServices
     private let limits: Mutex<Limits>
@@ -23,7 +23,7 @@ final class TencentFacade: Sendable {
     private struct Limits {
         var calls: PaceTable
         var failures = FailureBuckets()
-        /// Ids of keys that signed rightly once.
+        /// Ids of keys with at least one correct signature.
         var proven: Set<String> = []
     }
 
@@ -99,7 +99,7 @@ final class TencentFacade: Sendable {
         return try await self.audited(action, signature.action, key, client, context.id)
     }
 
-    // MARK: - Who calls
+    // MARK: - Callers
 
     private func received(_ request: Request, _ context: APIContext) async throws(TencentError) -> TencentRequest {
         guard let method = TencentRequest.Method(rawValue: request.method.rawValue) else {
@@ -118,8 +118,8 @@ final class TencentFacade: Sendable {
             headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: Array(body.readableBytesView))
     }
 
-    /// Wrong keys and signatures of one address are slowed down, as wrong tokens are. A key that has signed rightly before is looked at all the
-    /// same: others behind its address must not shut it out.
+    /// Throttles an address after wrong keys and signatures, as after wrong tokens. A key that has signed correctly before is still checked, so that
+    /// others behind the same address cannot shut it out.
     private func caller(_ request: TencentRequest, _ source: String) async throws(TencentError) -> (TencentSignature, AccessKey) {
         let nowNs = NIODeadline.now().uptimeNanoseconds
         let signature = try TencentSignature(request)
@@ -137,7 +137,7 @@ final class TencentFacade: Sendable {
             self.limits.withLock { _ = $0.proven.insert(signature.keyID) }
             return (signature, key)
         } catch {
-            // A clock that is wrong guesses nothing.
+            // Only these two count as guesses, unlike a wrong clock.
             guard [.secretIDNotFound, .signatureWrong].contains(error.code) else { throw error }
             if let tooMany { throw tooMany }
             self.limits.withLock { $0.failures.failed(source, nowNs: nowNs) }
@@ -165,9 +165,9 @@ final class TencentFacade: Sendable {
         return error
     }
 
-    // MARK: - What is wanted
+    // MARK: - Actions
 
-    /// A change has its line in the audit trail.
+    /// Writes a change to the audit trail.
     private func audited(
         _ action: TencentAction, _ name: String, _ key: AccessKey, _ client: SocketAddress, _ requestID: String
     ) async throws(TencentError) -> [JSONValue.Member] {
@@ -245,7 +245,7 @@ final class TencentFacade: Sendable {
             do throws(RegistryError) {
                 _ = try await self.services.rooms.resume(path, by: actor)
             } catch {
-                // As with the vendor: what is wanted is so already.
+                // As with the vendor: the stream is already allowed.
                 guard case .notForbidden = error else { throw error }
             }
             return []

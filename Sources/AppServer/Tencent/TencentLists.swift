@@ -8,7 +8,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// The lists of the cloud's API, from what runs and from the store. Any thread.
+/// The lists of the cloud's API, from running streams and from the store. Any thread.
 struct TencentLists {
     private let services: AppServices
 
@@ -28,14 +28,14 @@ struct TencentLists {
         guard !pushes.isEmpty else { return [] }
         let live = try await self.services.streams.collect { $0.relay.streamSnapshots() }.filter(\.hasPublisher)
         let streams = Dictionary(live.map { ($0.path, $0) }) { first, _ in first }
-        // A ghost and the push that takes over from it are both there for a moment: the newer one counts.
+        // During a takeover, a ghost and the new push both exist for a moment: the newer one counts.
         let newest = Dictionary(pushes.map { ($0.path, $0) }) { $0.sequence > $1.sequence ? $0 : $1 }
         return newest.values.sorted { $0.sequence < $1.sequence }.compactMap { push in
             streams[push.path.description].map { Running(push: push, stream: $0) }
         }
     }
 
-    /// A figure of the publisher's own, which may be any; 0 when it gave none.
+    /// A figure that the publisher reports, which may have any value; 0 when it reports none.
     private static func whole(_ figure: Double?) -> JSONValue {
         guard let figure, figure > 0, figure < 1e12 else { return 0 }
         return .integer(Int64(figure.rounded()))
@@ -60,7 +60,7 @@ struct TencentLists {
 
     func state(of path: StreamPath) async throws -> State {
         if try await self.services.rooms.ban(of: path) != nil { return .forbid }
-        // By what the history will say of the push: one that ends before its media was noted was never active.
+        // Consistent with the push's later history: a push that ends before media was noted was never active.
         return try await self.services.rooms.runningPushes(of: path).contains { $0.mediaAt != nil } ? .active : .inactive
     }
 
@@ -137,7 +137,7 @@ struct TencentLists {
         return Int64(rate + 512) / 1_024
     }
 
-    /// "H264" and "AAC", as the cloud writes them.
+    /// "H264" and "AAC", in the cloud's spelling.
     private static func word(_ codec: String) -> String { codec.uppercased() }
 
     private static func resolution(_ width: Int?, _ height: Int?) -> String {

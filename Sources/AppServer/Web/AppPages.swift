@@ -6,7 +6,7 @@ import NIOCore
 import ServerConfiguration
 import Support
 
-/// The apps' pages and the scripts for their clients: plain files that are part of the program; no request to anywhere else. Any thread.
+/// The apps' pages and the scripts for their clients: files embedded in the program, without requests to other servers. Any thread.
 ///
 /// | path | |
 /// |---|---|
@@ -23,13 +23,13 @@ final class AppPages: Sendable {
     }
 
     private let config: ServerConfig.Apps
-    /// The other origin whose pages may show whiteboards in a frame; empty: none.
+    /// The other origin whose pages may embed whiteboards; empty for none.
     private let framingOrigin: String
 
     init(_ services: AppServices) {
         self.config = services.config.apps
         let origin = services.config.http.allowOrigin
-        // Every origin would be too many.
+        // `*` would allow every origin.
         self.framingOrigin = origin == "*" ? "" : origin
     }
 
@@ -47,7 +47,7 @@ final class AppPages: Sendable {
         return files
     }()
 
-    /// The file at a path, and whose it is. Each group has files of its own, but for those that all pages use.
+    /// The file at a path, and its group. Each group has its own files, except for those that all pages share.
     private static func file(_ path: String) -> (group: Group, file: File)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
         guard let folder = parts.first, parts.count <= 2 else { return nil }
@@ -73,17 +73,17 @@ final class AppPages: Sendable {
         }
     }
 
-    /// Whether a GET of this path under `/mesh` is the page's.
+    /// Whether a GET of this path under `/mesh` is for the page.
     static func hasMeshFile(_ path: some StringProtocol) -> Bool { self.file(String(path))?.group == .mesh }
 
-    /// Nil when the path is none of the pages', or they are switched off.
+    /// Nil when the path belongs to no page, or to one that is switched off.
     func respond(to request: Request) -> Response? {
         guard request.method == .get || request.method == .head, let (group, file) = Self.file(request.uri.path) else { return nil }
         guard group != .mesh || self.config.meshPage, group != .demo || self.config.demo else { return nil }
         var headers: HTTPFields = [.contentType: file.type, .contentSecurityPolicy: self.policy(group)]
         for (name, value) in [
             ("Referrer-Policy", "no-referrer"), ("Permissions-Policy", "camera=(self), microphone=(self)"),
-            // Whoever may call this server may load its scripts.
+            // All pages that may call this server may load its scripts.
             ("Cross-Origin-Resource-Policy", group == .sdk || group == .board ? "cross-origin" : "same-origin"),
         ] {
             if let name = HTTPField.Name(name) { headers[name] = value }
@@ -91,7 +91,7 @@ final class AppPages: Sendable {
         return Response(status: .ok, headers: headers, body: .init(byteBuffer: request.method == .head ? ByteBuffer() : file.bytes))
     }
 
-    /// Class pages show whiteboards in a frame, here or at the origin that may use this server; nobody shows another of these in a frame.
+    /// Class pages embed whiteboards, here or at the origin in `http.allowOrigin`. No other page may be embedded.
     private func policy(_ group: Group) -> String {
         let frames = group == .board ? "frame-ancestors 'self' \(self.framingOrigin)" : "frame-ancestors 'none'"
         return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self';"

@@ -5,15 +5,15 @@ package import Support
 /// `ref` is the client's own: the answer to the frame (`ack` or `error`) repeats it.
 package struct ChannelFrame: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
-        /// For all others, or for one.
+        /// To one member, or to all others if `to` is nil.
         case send(to: String?, object: String, content: JSONValue)
-        /// Like `send`, and not among the messages that who comes later gets.
+        /// Like `send`, but not among the messages that later joiners get.
         case command(to: String?, content: JSONValue)
         case queueOffer(value: String)
-        /// Nil: one's own place; for a host, the first one.
+        /// A nil `key` stands for the sender's own place; for a host, for the first place.
         case queuePoll(key: String?)
         case queueList
-        /// Asks somebody for something: a one-shot permission.
+        /// Asks a member for a one-shot permission.
         case ticketOpen(to: String, kind: String, payload: JSONValue)
         case ticketAnswer(id: String, isApproved: Bool)
         case ping
@@ -22,7 +22,7 @@ package struct ChannelFrame: Sendable, Equatable {
     package let ref: JSONValue?
     package let body: Body
 
-    /// A frame that cannot be taken, with the ref that it named.
+    /// Why a frame is rejected, with the frame's `ref`.
     package struct Problem: Error, Sendable, Equatable {
         package let ref: JSONValue?
         package let error: FieldError
@@ -42,7 +42,7 @@ package struct ChannelFrame: Sendable, Equatable {
         }
     }
 
-    /// A frame's object, and its ref.
+    /// Parses a frame into its object and its `ref`.
     static func open(_ text: String) throws(Problem) -> (value: JSONValue, ref: JSONValue?) {
         let value: JSONValue
         do {
@@ -102,7 +102,7 @@ package struct ChannelFrame: Sendable, Equatable {
         }
     }
 
-    /// Others show these words, and their logs.
+    /// Control characters are rejected because other clients show and log these texts.
     private static func hasControls(_ text: String) -> Bool {
         text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0.properties.generalCategory == .format }
     }
@@ -127,7 +127,7 @@ package struct ChannelFrame: Sendable, Equatable {
 /// | `closed` | `reason` |
 /// | `ack`, `error`, `pong` | `ref`; `data` of an ack, `code` and `message` of an error |
 package enum ChannelWriter {
-    /// `messages`: the last ones, oldest first, as they were sent.
+    /// `messages`: the most recent ones as they were sent, oldest first.
     package static func frame(
         _ signal: Gathering.Signal, kind: String, room: String, isPaused: Bool, messages: [JSONValue],
         greeting: (Gathering.Member) -> [JSONValue.Member] = { _ in [] }

@@ -30,7 +30,7 @@ package struct BoardStroke: Sendable, Equatable {
     package let color: String
     package let width: Int64
 
-    /// Throws the field that is missing or outside of ``BoardLimits``.
+    /// Throws an error that names the field that is missing or outside ``BoardLimits``.
     package init(_ value: JSONValue) throws(FieldError) {
         guard case .object = value else { throw FieldError("stroke", "", "expected an object, not \(value.kind)") }
         guard case .array(let points)? = value["points"], BoardLimits.points.contains(points.count) else {
@@ -99,10 +99,10 @@ package struct BoardSheet: Sendable, Equatable {
     /// Bytes of all strokes.
     package var bytes: Int { self.pages.values.reduce(0, +) }
 
-    /// The code of a refusal because the board holds as much as it may.
+    /// The refusal's code when the board's bytes are used up.
     package static let full = "board_full"
 
-    /// Adds a stroke of so many bytes and returns its number. Throws ``full`` when it would not fit.
+    /// Adds a stroke of this size and returns its number. Throws ``full`` when it does not fit.
     package mutating func draw(_ page: Int64, bytes: Int) throws(GatheringRefusal) -> Int64 {
         guard self.bytes + bytes <= self.limits.bytes else {
             throw .dialect(
@@ -138,7 +138,7 @@ extension Classroom.Board {
 }
 
 extension Classroom {
-    /// One that this server keeps.
+    /// The board with this key; nil for boards that another server keeps.
     package func board(key: String) -> Board? { self.boards.first { $0.key == key && $0.service == nil } }
 }
 

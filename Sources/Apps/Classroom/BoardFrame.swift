@@ -49,7 +49,7 @@ package struct BoardFrame: Sendable, Equatable {
 /// | type | members |
 /// |---|---|
 /// | `hello` | `you`: `id`, `role`, `mayDraw`; `page`: the one that the class sees; `strokes`: `[{page, stroke}]`, `more` |
-/// | `strokes` | `strokes`, `more`: whether others of before follow |
+/// | `strokes` | `strokes`, `more`: whether further earlier strokes follow |
 /// | `draw` | `from`, `page`, `stroke` |
 /// | `clear` | `from`, `page` |
 /// | `page` | `page`: the class has turned to it |

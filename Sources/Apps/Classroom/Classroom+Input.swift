@@ -1,11 +1,11 @@
 extension Classroom {
-    /// A call of a member. `by`: the member that its token names. New ids are 128 random bits in hex.
+    /// A member's call. `by`: the member that the call's token names. New ids are 128 random bits in hex.
     package enum Input: Sendable, Equatable {
-        /// `id`: a new one, or the token's when the token is of the same name and class.
+        /// `id`: a new id, or the token's if the token has the same name and class.
         case join(id: String, name: String, isAudience: Bool, disableCamera: Bool)
         case leave(by: String)
         case kick(by: String, userID: String)
-        /// Only changes to audience count.
+        /// Only changes to the role audience are applied; others are ignored.
         case downgrade(by: String, users: [RoleChange])
         case changeRole(by: String, userID: String, role: ClassroomRole)
         case transfer(by: String, userID: String)
@@ -15,21 +15,21 @@ extension Classroom {
         case upgradeInvite(by: String, userID: String, role: ClassroomRole, newID: String)
         case upgradeApprove(by: String, ticket: String)
         case upgradeReject(by: String, ticket: String)
-        /// On asks the member, off is done at once.
+        /// Switching on asks the member first; switching off takes effect at once.
         case deviceControl(by: String, userID: String, device: ClassroomDevice, isOn: Bool, newID: String)
         case deviceApprove(by: String, ticket: String)
         case deviceReject(by: String, ticket: String)
         case deviceSync(by: String, device: ClassroomDevice, isOn: Bool)
-        /// `kind`: nil shows nothing.
+        /// A nil `kind` clears the display.
         case display(by: String, kind: ClassroomDisplay.Kind?, userID: String?, uri: String?)
-        /// `boardID`: the URL that clients open. `service`: its name at the other server that keeps it; nil for boards of this one.
+        /// `boardID`: the URL that clients open. `service`: the board's name on the other server that keeps it; nil when this server does.
         case boardCreate(by: String, boardID: String, service: String? = nil)
         case boardDelete(by: String, boardID: String)
         /// `page`: `curPg`, from 0.
         case boardTurn(by: String, boardID: String, page: Int64)
     }
 
-    /// Applies an input. Throws ``GatheringRefusal/dialect(code:message:)`` with a ``ClassroomCode``, and leaves everything as it was.
+    /// Applies an input. Throws ``GatheringRefusal/dialect(code:message:)`` with a ``ClassroomCode``; a refusal changes nothing.
     package mutating func apply(_ input: Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         guard !self.gathering.hasEnded else { throw ClassroomCode.noSuchClass.refusal() }
         var step = ClassroomStep(self, nowMs: nowMs)

@@ -1,6 +1,6 @@
 package import Support
 
-/// A class as the store keeps it: the core's members and tickets, and their devices, the display, the whiteboards.
+/// A class as the store keeps it: members and tickets of the core, devices, the display and the whiteboards.
 extension Classroom {
     package var state: JSONValue {
         [
@@ -15,7 +15,7 @@ extension Classroom {
                         "service": $0.service.map { .string($0) } ?? JSONValue.null,
                     ]
                 }),
-            // In the members' order: the same class always writes the same text.
+            // In the members' order, so that the same class always gives the same text.
             "devices": .array(
                 self.gathering.members.map {
                     let devices = self.devices(of: $0.id)
@@ -24,7 +24,7 @@ extension Classroom {
         ]
     }
 
-    /// Reads what ``state`` wrote. Everybody is away, since `nowMs` unless since longer. Throws for text that it did not write.
+    /// Restores a class from the text of ``state``; throws for any other text. All members are away, since `nowMs` or since an earlier stored time.
     package init(state text: String, limits: ClassroomLimits = ClassroomLimits(), nowMs: Int64) throws {
         let value = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer)
         self.init(limits: limits, createdAtMs: try Self.number("createdAt", value))
@@ -51,7 +51,7 @@ extension Classroom {
         }
     }
 
-    /// From 0, and so small that sums do not overflow.
+    /// A number from 0 to 2^53, small enough that sums do not overflow.
     private static func number(_ name: String, _ value: JSONValue) throws(FieldError) -> Int64 {
         let number = try value.number(name)
         guard (0...1 << 53).contains(number) else { throw FieldError(name, "\(number)", "expected 0 to 2^53") }

@@ -2,8 +2,8 @@ package import Support
 
 /// A class: an assistant, a teacher, students and audience, with devices, a display and whiteboards. A value without a clock.
 ///
-/// It keeps to SealClass's rules. Members hear of changes by messages whose objects begin with `SC:`, never by the core's own signals.
-/// The class ends when its time is over or its last member has gone.
+/// Follows SealClass's rules. Members learn of changes from messages whose objects begin with `SC:`, never from the core's own signals.
+/// The class ends when its time is over or its last member has left.
 package struct Classroom: GatheringDialect, Equatable {
     package let limits: ClassroomLimits
     /// Milliseconds since 1970.
@@ -12,13 +12,13 @@ package struct Classroom: GatheringDialect, Equatable {
     /// Nil when nothing is shown.
     package internal(set) var display: ClassroomDisplay?
     package internal(set) var boards: [Board] = []
-    /// How many whiteboards were ever made; their names count on.
+    /// How many whiteboards were ever made; their names contain this number.
     var boardsMade: Int64 = 0
     var devices: [String: Devices] = [:]
 
-    /// The beginning of the names of the server's own messages. Members cannot send these.
+    /// The prefix of the server's own message objects. Members cannot send these.
     package static let objects = "SC:"
-    /// The sender of what the server does by itself.
+    /// The sender of messages about what the server does on its own.
     package static let serverID = "server"
     static let emptyReason = "empty"
     static let timeReason = "timeOver"
@@ -31,7 +31,7 @@ package struct Classroom: GatheringDialect, Equatable {
 
     // MARK: - Members
 
-    /// Nil for who is no member.
+    /// Nil when no member has this id.
     package func role(of id: String) -> ClassroomRole? {
         self.gathering.member(id).flatMap { ClassroomRole(rawValue: $0.role) }
     }
@@ -67,8 +67,8 @@ package struct Classroom: GatheringDialect, Equatable {
         ]
     }
 
-    /// The inputs that all kinds have. A class takes connections of its members, their words and frames, and what operators do; people join
-    /// by ``Input/join(id:name:isAudience:disableCamera:)``, and tickets are its own.
+    /// Applies an input of the core. A class accepts its members' connections, messages and frames, and operators' actions. People join by
+    /// ``Input/join(id:name:isAudience:disableCamera:)``, and tickets have inputs of their own.
     package mutating func apply(_ input: Gathering.Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         var step = ClassroomStep(self, nowMs: nowMs)
         guard !self.gathering.hasEnded else {
@@ -84,7 +84,7 @@ package struct Classroom: GatheringDialect, Equatable {
             guard self.gathering.member(id) != nil else { throw .notMember }
         case .disconnect, .direct: step.take(try step.room.gathering.apply(input, nowMs: nowMs))
         case .say(_, _, let object, _):
-            // Else a member could speak as the server.
+            // Otherwise a member could speak as the server.
             guard !object.hasPrefix(Self.objects) else {
                 throw .invalid(FieldError("object", object, "expected another beginning than \(Self.objects)"))
             }

@@ -2,7 +2,7 @@ import Support
 
 /// A call of the class's REST API, as its clients make it: `POST /room/kick {"roomId":"math","userId":"u1"}`. A value.
 ///
-/// Paths are those after the API's base. All calls but `/room/join` and the webhook come with the token of a member.
+/// Paths are relative to the API's base. All calls except `/room/join` and the webhook carry a member's token.
 package struct ClassroomCall: Sendable, Equatable {
     /// The class; nil for calls that name none.
     package let roomID: String?
@@ -29,16 +29,16 @@ package struct ClassroomCall: Sendable, Equatable {
         case boardCreate
         case boardDelete(boardID: String)
         case boardTurn(boardID: String, page: Int64)
-        /// Answered from the class as it is.
+        /// Queries: answered from the class's current state.
         case members
         case boards
-        /// For the member whose token it is; `userID` is what the body says.
+        /// Renews the caller's token. `userID`: the id in the body.
         case refreshToken(userID: String?)
-        /// RongCloud's webhook: its signature has to be checked.
+        /// RongCloud's webhook. Its signature must be checked.
         case onlineStatus(RongCloudWebhook)
     }
 
-    /// The input that this call is. `newID`: for a ticket. Nil for joining, making a whiteboard, which need more, and for what only asks.
+    /// The input for this call. `newID`: the id of a new ticket. Nil for queries, and for joining and creating a whiteboard, which need more data.
     package func input(by: String, newID: String) -> Classroom.Input? {
         switch self.action {
         case .leave: .leave(by: by)
@@ -109,7 +109,7 @@ package struct ClassroomCall: Sendable, Equatable {
         "/room/speech/approve": { (fields) throws(GatheringRefusal) in .speechApprove(ticket: try fields.needed("ticket")) },
         "/room/speech/reject": { (fields) throws(GatheringRefusal) in .speechReject(ticket: try fields.needed("ticket")) },
         "/room/upgrade/invite": invite,
-        // sealclass-web's path for the same.
+        // sealclass-web's path for an invitation.
         "/room/assign": invite,
         "/room/upgrade/approve": { (fields) throws(GatheringRefusal) in .upgradeApprove(ticket: try fields.needed("ticket")) },
         "/room/upgrade/reject": { (fields) throws(GatheringRefusal) in .upgradeReject(ticket: try fields.needed("ticket")) },
@@ -129,7 +129,7 @@ package struct ClassroomCall: Sendable, Equatable {
         "/room/whiteboard/create": { (_) throws(GatheringRefusal) in .boardCreate },
         "/room/whiteboard/delete": { (fields) throws(GatheringRefusal) in .boardDelete(boardID: try fields.board()) },
         "/room/whiteboard/turn-page": turn,
-        // sealclass-web leaves the first part out.
+        // sealclass-web leaves out `/room`.
         "/whiteboard/turn-page": turn,
     ]
 

@@ -3,7 +3,7 @@ package enum ClassroomCode: Int, Sendable, CaseIterable {
     case ok = 0
     /// A field is missing or wrong.
     case parameter = 1
-    /// No token, a bad one, or one of somebody who is no longer in the class.
+    /// The token is missing, invalid, or of somebody who is no longer in the class.
     case authorization = 2
     /// The member's role does not allow it.
     case role = 3
@@ -24,7 +24,7 @@ package enum ClassroomCode: Int, Sendable, CaseIterable {
     case alreadyMember = 28
     /// Members cannot do this to themselves.
     case oneself = 29
-    /// Used, too late, unknown, or for somebody else.
+    /// The ticket is used, expired, unknown, or for somebody else.
     case ticket = 30
     case full = 31
     case teacherExists = 32

@@ -1,6 +1,6 @@
 import Support
 
-/// The fields of a call's body, read one by one. Null is as good as absent; fields that nobody asks for do not matter. A value.
+/// The fields of a call's body, read one by one. Null counts as absent; unknown fields are ignored. A value.
 struct ClassroomFields {
     private let value: JSONValue
 
@@ -23,7 +23,7 @@ struct ClassroomFields {
         ClassroomCode.parameter.refusal("\(name): \(rule)")
     }
 
-    /// At most as long as a whiteboard's URL; nil when it is absent or empty.
+    /// A text, at most as long as a whiteboard's URL; nil when absent or empty.
     func word(_ name: String) throws(GatheringRefusal) -> String? {
         switch self.value[name] {
         case nil, .null, .string(""): return nil
@@ -71,19 +71,19 @@ struct ClassroomFields {
         return role
     }
 
-    /// One device; the camera when both are there, as the original has it.
+    /// One device; the camera when both are present, as in SealClass.
     func device() throws(GatheringRefusal) -> (ClassroomDevice, isOn: Bool) {
         if let isOn = try self.flag("cameraOn") { return (.camera, isOn) }
         if let isOn = try self.flag("microphoneOn") { return (.microphone, isOn) }
         throw Self.wrong("cameraOn", "expected it or microphoneOn")
     }
 
-    /// Nil for 4: nothing.
+    /// Nil for type 4, which shows nothing.
     func display() throws(GatheringRefusal) -> ClassroomDisplay.Kind? {
         ClassroomDisplay.Kind(rawValue: try self.number("type", 0...4))
     }
 
-    /// sealclass-web writes the name with an upper-case B.
+    /// sealclass-web also sends the name with an upper-case B.
     func board() throws(GatheringRefusal) -> String {
         if let id = try self.word("whiteboardId") { return id }
         if let id = try self.word("whiteBoardId") { return id }

@@ -2,7 +2,7 @@
 package struct ClassroomLimits: Sendable, Equatable {
     /// Members that are not audience.
     package var seats = 16
-    /// All members. The audience cannot take the seats.
+    /// All members. The audience may take only those that ``seats`` leaves.
     package var members = 1_000
     package var ticketMs: Int64 = 30_000
     /// How long a class lasts, from its creation.
@@ -23,7 +23,7 @@ package struct ClassroomLimits: Sendable, Equatable {
     var gathering: GatheringLimits {
         var limits = GatheringLimits(members: self.members, offlineMs: max(1, self.offlineMs))
         limits.ticketMs = self.ticketMs
-        // One application, and one of each kind of invitation.
+        // For each member one application and three kinds of invitation: role, camera, microphone.
         limits.tickets = 4 * self.members
         // The assistant may invite everybody.
         limits.ticketsOfOne = limits.tickets
@@ -32,7 +32,7 @@ package struct ClassroomLimits: Sendable, Equatable {
     }
 }
 
-/// A member's role: a word here, a number from 1 to 4 on the wire.
+/// A member's role: a name here, a number from 1 to 4 on the wire.
 package enum ClassroomRole: String, Sendable, CaseIterable {
     case assistant, teacher, student, audience
 
@@ -59,17 +59,17 @@ package enum ClassroomDevice: String, Sendable, CaseIterable {
     var number: Int64 { self == .microphone ? 0 : 1 }
 }
 
-/// The content that a class is shown. A value.
+/// The content shown to a class. A value.
 package struct ClassroomDisplay: Sendable, Equatable {
     package enum Kind: Int64, Sendable, CaseIterable { case assistant = 0, teacher, board, screen }
 
     package let kind: Kind
-    /// The member; of a whiteboard its creator, or empty.
+    /// The member shown; for a whiteboard its creator, or empty.
     package let userID: String
     /// The whiteboard's id; empty for people.
     package let uri: String
 
-    /// As clients read it. Its separators are question marks.
+    /// The form that clients parse. Question marks separate the fields.
     package var text: String { "display://type=\(self.kind.rawValue)?userId=\(self.userID)?uri=\(self.uri)" }
 
     /// Whether this member is shown, by camera or screen.
@@ -90,15 +90,15 @@ extension Classroom {
     package struct Board: Sendable, Equatable {
         package let id: String
         package let name: String
-        /// `curPg`: the page that it shows, from 0.
+        /// `curPg`: the current page, from 0.
         package internal(set) var page: Int64
         /// The member that made it.
         package let creator: String
-        /// Its name at another server that keeps it (``ExternalBoardCall``); nil: this one does.
+        /// The board's name on the other server that keeps it (``ExternalBoardCall``); nil when this server does.
         package var service: String?
     }
 
-    /// A member and the role that it is to have.
+    /// A member and its new role.
     package struct RoleChange: Sendable, Equatable {
         package let userID: String
         package let role: ClassroomRole

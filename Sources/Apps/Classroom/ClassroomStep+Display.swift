@@ -3,7 +3,7 @@ import Support
 
 /// Devices, the display and the whiteboards.
 extension ClassroomStep {
-    /// Switches a device and tells all, also when it was so: the client may have thought otherwise.
+    /// Switches a device and notifies all members, even if nothing changed: the client's own state may have been wrong.
     mutating func setDevice(_ member: Gathering.Member, _ device: ClassroomDevice, _ isOn: Bool, by: String) {
         self.setDevice(member.id, device, isOn)
         self.send(

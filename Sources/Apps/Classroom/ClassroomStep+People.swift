@@ -37,7 +37,7 @@ extension ClassroomStep {
         return room.seated == 1 ? .teacher : .student
     }
 
-    /// A member that joins again has its time to connect from now.
+    /// Gives a member that joins again the whole time to connect once more.
     private mutating func rejoin(_ id: String, camera: Bool) {
         if let index = self.room.gathering.members.firstIndex(where: { $0.id == id }),
             self.room.gathering.members[index].awaySinceMs != nil
@@ -59,7 +59,7 @@ extension ClassroomStep {
             ], from: from, to: receivers)
     }
 
-    /// A member goes by itself or was away too long. The last one ends the class.
+    /// Removes a member that left or was away too long. The class ends with its last member.
     mutating func depart(_ member: Gathering.Member, _ departure: Gathering.Departure) {
         if self.shows(member.id) { self.show(nil, from: member.id, to: self.others(than: member.id)) }
         self.take(self.room.gathering.remove(member, departure))
@@ -68,7 +68,7 @@ extension ClassroomStep {
         self.forget(member)
     }
 
-    /// All hear of it, and last of all the kicked one, before it is gone.
+    /// Notifies all members, then removes the kicked one, which thus gets the message too.
     mutating func kick(_ member: Gathering.Member, by: String) {
         self.sendMember(member, action: 3, from: by, to: self.all)
         if self.shows(member.id) { self.show(nil, from: by, to: self.all) }
@@ -77,7 +77,7 @@ extension ClassroomStep {
     }
 
     private mutating func forget(_ member: Gathering.Member) {
-        // Whoever comes back begins with the microphone on.
+        // A member that comes back starts with the microphone on.
         if !self.room.devices(of: member.id).microphone { self.add(.mute(member.id, false)) }
         self.room.devices[member.id] = nil
         if self.room.gathering.members.isEmpty { self.end(Classroom.emptyReason) }
@@ -113,7 +113,7 @@ extension ClassroomStep {
         if !changed.isEmpty { self.sendRoles(changed, by: by) }
     }
 
-    /// Makes a student the teacher; the former one is a student then.
+    /// Makes a student the teacher, and the former teacher a student.
     mutating func changeRole(_ by: String, _ id: String, _ role: ClassroomRole) throws(GatheringRefusal) {
         try self.doer(by, .assistant)
         guard role == .teacher else { throw ClassroomCode.parameter.refusal("role: expected 2") }
@@ -125,7 +125,7 @@ extension ClassroomStep {
         self.show(ClassroomDisplay(kind: .teacher, userID: id, uri: ""), from: by, to: self.all)
     }
 
-    /// The former teacher, now a student; nobody when there was none.
+    /// Makes the teacher a student. Returns its id in an array, empty when there is no teacher.
     mutating func replaceTeacher() -> [String] {
         guard let former = self.room.member(as: .teacher) else { return [] }
         self.setRole(former.id, .student)
@@ -135,7 +135,7 @@ extension ClassroomStep {
     mutating func transfer(_ by: String, _ id: String) throws(GatheringRefusal) {
         try self.doer(by, .assistant)
         let member = try self.other(id, than: by)
-        // Audience that becomes the assistant takes one more seat.
+        // A member of the audience that becomes the assistant takes one more seat.
         guard self.room.role(of: member.id) != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
         if self.shows(by) || self.shows(id) { self.show(nil, from: by, to: self.all) }
         self.setRole(by, .student)

@@ -5,15 +5,15 @@ import Support
 /// | ticket's kind | from | to | payload |
 /// |---|---|---|---|
 /// | `speech` | audience | assistant | null |
-/// | `invite` | assistant | the one asked | `{"role": 3}` |
-/// | `camera`, `microphone` | assistant | the one asked | `{"device": "camera"}` |
+/// | `invite` | assistant | the invited member | `{"role": 3}` |
+/// | `camera`, `microphone` | assistant | the invited member | `{"device": "camera"}` |
 ///
-/// A ticket is good for one answer, by the member whom it asks. Devices have a kind each, as one ticket of a kind can wait between two.
+/// A ticket takes one answer, from the member asked. Each device has its own kind: two members can have only one pending ticket of a kind.
 extension ClassroomStep {
     private static let speech = "speech"
     private static let invite = "invite"
 
-    /// Opens a ticket, or finds the one that waits.
+    /// Opens a ticket, or finds the pending one.
     private mutating func ask(
         _ kind: String, from by: String, to id: String, _ payload: JSONValue, _ newID: String
     ) throws(GatheringRefusal) -> Gathering.Ticket {
@@ -54,7 +54,7 @@ extension ClassroomStep {
         try self.doer(by, .assistant)
         let ticket = try self.ticket(id, [Self.speech], to: by)
         if isApproved {
-            // A member that has got another role in the meantime asks for nothing any more.
+            // The application is void once the member has another role.
             guard self.room.role(of: ticket.from) == .audience else { throw ClassroomCode.ticket.refusal() }
             guard !self.room.isFull else { throw ClassroomCode.full.refusal() }
         }
@@ -76,11 +76,11 @@ extension ClassroomStep {
         let member = try self.other(id, than: by)
         let now = self.room.role(of: member.id) ?? .audience
         guard now == .audience || role.number < now.number else { throw ClassroomCode.lowerRole.refusal() }
-        // A second assistant would be one too many, and audience is nothing to be invited to.
+        // A class has only one assistant, and nobody is invited to the audience.
         guard role == .teacher || role == .student else { throw ClassroomCode.parameter.refusal("role: expected 2 or 3") }
         guard now != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
         let payload: JSONValue = ["role": .integer(role.number)]
-        // Another role is another question; the one that waits could only be answered wrongly now.
+        // An invitation to another role replaces the pending one.
         if let former = self.pending(Self.invite, from: by, to: id), former.payload != payload {
             self.take(self.room.gathering.close(former, .expired))
         }
@@ -93,7 +93,7 @@ extension ClassroomStep {
         let ticket = try self.ticket(id, [Self.invite], to: by)
         guard let role = self.role(of: ticket) else { throw ClassroomCode.ticket.refusal() }
         let former = self.room.role(of: by) ?? .audience
-        // Meanwhile it may have got that role, or a higher one.
+        // The member may have got this role, or a higher one, in the meantime.
         guard role.number < former.number else { throw ClassroomCode.lowerRole.refusal() }
         guard former != .audience || !self.room.isFull else { throw ClassroomCode.full.refusal() }
         self.close(ticket, isApproved: true)
@@ -136,7 +136,7 @@ extension ClassroomStep {
     ) throws(GatheringRefusal) {
         try self.doer(by, .assistant)
         guard isOn else { return self.setDevice(try self.member(id), device, false, by: by) }
-        // Nobody can answer his own question.
+        // The assistant cannot answer its own invitation.
         let member = try self.other(id, than: by)
         let ticket = try self.ask(device.rawValue, from: by, to: member.id, ["device": .string(device.rawValue)], newID)
         self.sendDevice(ticket, device, action: 1, by: by, to: id)

@@ -1,7 +1,7 @@
 import Rooms
 import Support
 
-/// One input at work on a copy of a class: the copy, and what follows. Lives for one `apply`; a refusal throws it away.
+/// Applies one input to a copy of a class and collects the effects. Lives for one `apply`; a refusal discards it.
 struct ClassroomStep {
     var room: Classroom
     let nowMs: Int64
@@ -12,9 +12,9 @@ struct ClassroomStep {
         self.nowMs = nowMs
     }
 
-    // MARK: - Who
+    // MARK: - Members
 
-    /// Returns the acting member, which must have one of these roles; any, when none is named.
+    /// Returns the acting member, which must have one of these roles; without roles, any member may act.
     @discardableResult
     func doer(_ id: String, _ roles: ClassroomRole...) throws(GatheringRefusal) -> Gathering.Member {
         guard let member = self.room.gathering.member(id), let role = self.room.role(of: id) else {
@@ -29,7 +29,7 @@ struct ClassroomStep {
         return member
     }
 
-    /// A member that is not who acts.
+    /// Returns a member other than the acting one.
     func other(_ id: String, than by: String) throws(GatheringRefusal) -> Gathering.Member {
         guard id != by else { throw ClassroomCode.oneself.refusal() }
         return try self.member(id)
@@ -49,7 +49,7 @@ struct ClassroomStep {
 
     mutating func add(_ effect: Gathering.Effect) { self.effects.append(effect) }
 
-    /// Nothing when nobody is there to hear it.
+    /// Adds a message, unless there are no receivers.
     mutating func send(_ object: String, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
         guard !receivers.isEmpty else { return }
         self.add(.send(.notified(from: id, object: object, content: content, atMs: self.nowMs), to: receivers))
@@ -59,7 +59,7 @@ struct ClassroomStep {
         self.add(.event(kind, data.map { .init(name: $0.key, value: $0.value) }))
     }
 
-    /// Effects of the core. Its signals about people and tickets are left out: members of a class hear its own messages.
+    /// Adds the core's effects, except its signals about people and tickets: members of a class get the class's own messages instead.
     mutating func take(_ effects: [Gathering.Effect]) {
         for effect in effects {
             guard case .send(let signal, let receivers) = effect else {

@@ -1,6 +1,6 @@
 import Support
 
-/// Calls of a whiteboard server as SealClass knows it: `POST /room/create` and `/room/destroy`, each a form `appId=&roomNr=`, answered by
+/// A call to a whiteboard server in SealClass's protocol: `POST /room/create` or `/room/destroy` with a form `appId=&roomNr=`, answered by
 /// `{"code":200,"data":"<the board's URL>"}`. A value.
 package struct ExternalBoardCall: Sendable, Equatable {
     package enum Action: String, Sendable { case create, destroy }
@@ -23,13 +23,13 @@ package struct ExternalBoardCall: Sendable, Equatable {
 
     package var body: String { "appId=\(PercentCoding.encode(self.appID))&roomNr=\(PercentCoding.encode(self.room))" }
 
-    /// The code that a failure has for clients.
+    /// The code that clients get for a failure.
     private var failure: ClassroomCode { self.action == .create ? .createBoard : .deleteBoard }
 
     package func refusal(_ detail: String) -> GatheringRefusal { self.failure.refusal(detail) }
 
-    /// The URL of the new board; nil after destroying one. Throws code 25 or 27 for all answers but `{"code":200,…}`, and for a URL that no client
-    /// should open.
+    /// The URL of the new board; nil after destroying one. Throws code 25 or 27 for any answer other than `{"code":200,…}`, and for a URL that no
+    /// client should open.
     package func read(_ answer: String) throws(GatheringRefusal) -> String? {
         guard let value = try? JSONParser.parse(answer.utf8), case .integer(let code)? = value["code"] else {
             throw self.refusal("The whiteboard server's answer is not JSON with a code.")
@@ -42,7 +42,7 @@ package struct ExternalBoardCall: Sendable, Equatable {
         return url
     }
 
-    /// Of a web page, short enough for a whiteboard's id, without spaces and control characters.
+    /// Whether this is an http or https URL in ASCII without quotation marks, spaces and control characters, short enough for a whiteboard's id.
     private static func isAddress(_ url: String) -> Bool {
         let lower = url.lowercased()
         return lower.hasPrefix("https://") || lower.hasPrefix("http://")

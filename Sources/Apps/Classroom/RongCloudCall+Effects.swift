@@ -1,21 +1,21 @@
 import Support
 
-/// Calls of RongCloud that a class's change needs: its groups follow the members, and its clients hear what members are told. Pure.
+/// RongCloud's calls for a class's change: they keep its group equal to the members and pass messages on to its clients. Pure.
 ///
 /// | effect | call |
 /// |---|---|
 /// | a member joins | `/group/create.json` by the first one, `/group/join.json` by others |
 /// | a member leaves, is kicked or was away too long | `/group/quit.json` |
-/// | the class ends | `/group/dismiss.json`; nobody quits then |
-/// | a message to all, or to all but its sender | one `/message/group/publish.json` to the group |
+/// | the class ends | `/group/dismiss.json`, without `quit` for each member |
+/// | a message to all, or to all except its sender | one `/message/group/publish.json` to the group |
 /// | a message to one | `/message/group/publish.json` with `toUserId` |
 extension RongCloudCall {
-    /// Objects of messages that are for one member; all other objects of the class's own are for the group.
+    /// Objects of messages for one member. All other objects that begin with `SC:` are for the group.
     private static let personal: Set<String> = ["SC:RSMsg", "SC:SRMsg", "SC:IURMsg", "SC:CDNMsg", "SC:TEMsg"]
 
-    /// The calls that follow from one input's effects, in their order. `former`: the class before it. `groupID` is also the group's name.
+    /// The calls that follow from one input's effects, in their order. `former`: the class before the input. `groupID` is also the group's name.
     ///
-    /// Messages go out only if a member that RongCloud connects is to hear them.
+    /// A message is sent only if RongCloud connects at least one of its receivers.
     package static func calls(_ effects: [Gathering.Effect], former: Gathering, groupID: String) -> [RongCloudCall] {
         let ends = effects.contains { if case .ended = $0 { true } else { false } }
         var calls: [RongCloudCall] = []
@@ -55,7 +55,7 @@ extension RongCloudCall {
         if case .said = signal {
             isForOne = false
         } else {
-            // Members' own words to all come as `said`, so of theirs these are for one.
+            // Members' own messages to all arrive as `said`, so those that arrive here are for one member.
             isForOne = self.personal.contains(object) || !object.hasPrefix(Classroom.objects)
         }
         guard isForOne else {

@@ -12,7 +12,7 @@ package struct RongCloudCall: Sendable, Equatable {
 
     package static let contentType = "application/x-www-form-urlencoded"
 
-    /// Whether it sends a message; else it changes a group, or asks for a token.
+    /// Whether it sends a message; otherwise it changes a group or asks for a token.
     package var isMessage: Bool { self.failure == .message }
 
     private init(_ path: String, _ failure: ClassroomCode, _ fields: [(name: String, value: String)]) {
@@ -66,14 +66,14 @@ package struct RongCloudCall: Sendable, Equatable {
         ]
     }
 
-    /// SHA-1 of the three, in hex.
+    /// SHA-1 of secret, nonce and timestamp, joined, in hex.
     static func signature(secret: String, nonce: String, timestamp: String) -> String {
         SecretText.hex(Insecure.SHA1.hash(data: Array("\(secret)\(nonce)\(timestamp)".utf8)))
     }
 
     // MARK: - Answers
 
-    /// The token of an answer, which only ``token(userID:name:portraitURI:)`` has; nil otherwise. Throws the call's code for all answers but
+    /// The token in an answer to ``token(userID:name:portraitURI:)``; nil for other calls. Throws the call's code for any answer other than
     /// `{"code":200,…}`.
     package func read(_ answer: String) throws(GatheringRefusal) -> String? {
         guard let value = try? JSONParser.parse(answer.utf8), case .integer(let code)? = value["code"] else {
@@ -85,7 +85,7 @@ package struct RongCloudCall: Sendable, Equatable {
     }
 }
 
-/// RongCloud's webhook that says who is online: a JSON body, signed by its query. A value.
+/// RongCloud's webhook about users who go online or offline: a JSON body, signed by its query. A value.
 package struct RongCloudWebhook: Sendable, Equatable {
     package struct Change: Sendable, Equatable {
         package let userID: String
@@ -97,11 +97,11 @@ package struct RongCloudWebhook: Sendable, Equatable {
     package let changes: [Change]
     private let signature: Signature
 
-    /// Changes of one call.
+    /// Changes in one call, at most.
     static let most = 1_000
 
-    /// Reads `[{"userId":"u1","status":"1"}]`, where status is 0 online, 1 offline, 2 logged out, as text or number. Throws code 4 for a body
-    /// that is not JSON, and 1 for one that is not like this.
+    /// Reads `[{"userId":"u1","status":"1"}]`, where status is 0 online, 1 offline, 2 logged out, as text or number. Throws code 4 for a body that is
+    /// not JSON, and 1 for other JSON.
     package init(query: [(name: String, value: String)], body: String) throws(GatheringRefusal) {
         self.signature = Signature(query)
         guard case .array(let entries) = try ClassroomFields.json(body), entries.count <= Self.most else {
@@ -117,7 +117,7 @@ package struct RongCloudWebhook: Sendable, Equatable {
         self.changes = changes
     }
 
-    /// Whether it comes from who knows the secret, at a time that differs by at most `skewSeconds`. `nowMs`: the wall clock, since 1970.
+    /// Whether the secret signed it, with a timestamp at most `skewSeconds` away from `nowMs`, the wall clock in milliseconds since 1970.
     package func isSigned(secret: String, nowMs: Int64, skewSeconds: Int64 = 300) -> Bool {
         self.signature.isGood(secret: secret, nowMs: nowMs, skewSeconds: skewSeconds)
     }

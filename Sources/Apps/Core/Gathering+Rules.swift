@@ -4,7 +4,7 @@ extension Gathering {
     /// The role that may act for others.
     package static let host = "host"
 
-    /// Applies an input. `nowMs`: milliseconds since 1970. Throws a refusal and leaves everything as it was.
+    /// Applies an input. `nowMs`: milliseconds since 1970. Throws a refusal, which changes nothing.
     package mutating func apply(_ input: Input, nowMs: Int64) throws(GatheringRefusal) -> [Effect] {
         guard !self.hasEnded else {
             if case .disconnect = input { return [] }
@@ -24,7 +24,7 @@ extension Gathering {
         case .say(let from, let to, let object, let content):
             let sender = try self.sender(from)
             let receivers = try self.receivers(of: to, from: sender)
-            // A message for one member is shown to nobody who comes later.
+            // A message to one member is not kept for later joiners.
             guard to == nil else { return [.send(.notified(from: from, object: object, content: content, atMs: nowMs), to: receivers)] }
             return [.send(.said(from: sender, object: object, content: content, atMs: nowMs), to: receivers)]
         case .command(let from, let to, let content):
@@ -53,7 +53,7 @@ extension Gathering {
         return member
     }
 
-    /// The connections of one member, or of all but the sender. Nobody when that one is away: nothing is kept for later.
+    /// The connections of one member, or of all except the sender. Empty if that member is away: nothing is kept for later.
     private func receivers(of id: String?, from sender: Member) throws(GatheringRefusal) -> [ConnectionID] {
         guard let id else { return self.others(than: sender.id) }
         guard let member = self.member(id) else { throw .noSuchMember(id) }
@@ -78,7 +78,7 @@ extension Gathering {
         let (former, wasAway) = (self.members[index].connection, self.members[index].awaySinceMs != nil)
         self.members[index].connection = connection
         self.members[index].awaySinceMs = nil
-        // A new login may say another name or role.
+        // A new login may have another name or role.
         self.members[index].name = name
         self.members[index].role = role
         let member = self.members[index]
@@ -114,7 +114,7 @@ extension Gathering {
     }
 
     private mutating func disconnect(_ connection: ConnectionID, _ nowMs: Int64) -> [Effect] {
-        // A connection that was replaced says nothing of its member.
+        // The end of a replaced connection does not concern its member.
         guard let index = self.members.firstIndex(where: { $0.connection == connection }) else { return [] }
         self.members[index].connection = nil
         guard self.limits.offlineMs > 0 else { return self.remove(self.members[index], .left) }
@@ -202,7 +202,7 @@ extension Gathering {
         return self.close(ticket, isApproved ? .approved : .rejected)
     }
 
-    /// A ticket's end: both are told when nobody has answered, otherwise who asked.
+    /// Closes a ticket. Notifies both members if it expired, otherwise only the member that asked.
     mutating func close(_ ticket: Ticket, _ change: TicketChange) -> [Effect] {
         self.tickets.removeAll { $0.id == ticket.id }
         let told = change == .expired ? self.connections(of: ticket.from, ticket.to) : self.connections(of: ticket.from)
@@ -234,7 +234,7 @@ extension Gathering {
         return effects + [.ended(reason: reason)]
     }
 
-    /// Everybody as away since this time: after a restart no connection is left.
+    /// Marks all members as away since this time: no connection survives a restart.
     package mutating func restart(nowMs: Int64) {
         self.restartedMs = nowMs
         for index in self.members.indices where self.members[index].awaySinceMs == nil {

@@ -2,7 +2,7 @@ package import Support
 
 /// A gathering as the store keeps it: members, tickets, the queue. Connections are not kept: after a restart there are none.
 extension Gathering {
-    /// Changes that must be on disk before anybody hears of them.
+    /// Whether the effects must be stored before anybody is notified.
     package static func isKept(_ effects: [Effect]) -> Bool {
         effects.contains { effect in
             switch effect {
@@ -35,12 +35,13 @@ extension Gathering {
         ]
     }
 
-    /// Reads what ``state`` wrote. Everybody is away, since `nowMs` unless since longer. Throws for text that it did not write.
+    /// Restores a gathering from the text of ``state``; throws for any other text. All members are away, since `nowMs` or since an earlier stored
+    /// time.
     package init(state text: String, limits: GatheringLimits, nowMs: Int64) throws {
         try self.init(state: try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer), limits: limits, nowMs: nowMs)
     }
 
-    /// The same, of JSON that a dialect has read already.
+    /// The same, from JSON that a dialect has already parsed.
     init(state value: JSONValue, limits: GatheringLimits, nowMs: Int64) throws {
         self.init(limits: limits)
         self.restartedMs = nowMs

@@ -8,9 +8,9 @@ package import Support
 ///             ▲                                   │
 ///             └─────────── connect ───────────────┘
 /// ```
-/// An input is applied as a whole or refused: after a refusal nothing has changed. A dialect (mesh, channel, classroom, claw machine) reads
-/// its frames into inputs and writes ``Signal``s as its frames. Signals are delivered at most once and in order; who is away misses them, and
-/// gets the present state on its return.
+/// An input is applied as a whole or refused: a refusal changes nothing. A dialect (mesh, channel, classroom, claw machine) parses its frames into
+/// inputs and writes ``Signal``s as its frames. Signals are delivered at most once and in order; members that are away miss them and get the current
+/// state on their return.
 package struct Gathering: Sendable, Equatable {
     package struct Member: Sendable, Equatable {
         package let id: String
@@ -18,7 +18,7 @@ package struct Gathering: Sendable, Equatable {
         package internal(set) var role: String
         /// Milliseconds since 1970.
         package let joinedAtMs: Int64
-        /// Counts all members that ever joined, from 1.
+        /// The member's number among all that ever joined, from 1.
         package let order: Int
         /// Nil while the member is away.
         package internal(set) var connection: ConnectionID?
@@ -30,7 +30,7 @@ package struct Gathering: Sendable, Equatable {
     package struct Ticket: Sendable, Equatable {
         /// 128 random bits in hex.
         package let id: String
-        /// Such as `speak`; the dialect's word.
+        /// Such as `speak`; defined by the dialect.
         package let kind: String
         package let from: String
         package let to: String
@@ -57,7 +57,7 @@ package struct Gathering: Sendable, Equatable {
     package internal(set) var hasEnded = false
     /// How many members ever joined.
     var joins = 0
-    /// When the store was read, in milliseconds since 1970: while the server was away nobody could come back.
+    /// When the store was read, in milliseconds since 1970. Members could not come back while the server was down.
     var restartedMs: Int64?
 
     package init(limits: GatheringLimits) { self.limits = limits }
@@ -74,12 +74,12 @@ package struct Gathering: Sendable, Equatable {
 
     /// When a member that is away leaves, in milliseconds since 1970; nil for one that is here.
     ///
-    /// After a restart everybody has the whole time again. What the store says of who is away may be old, too: coming back is not stored.
+    /// A restart gives everybody the whole time again. Stored times of absence may also be outdated, because a return is not stored.
     func leavesMs(_ member: Member) -> Int64? {
         member.awaySinceMs.map { max($0, self.restartedMs ?? $0) + self.limits.offlineMs }
     }
 
-    /// Whether nobody is in it and nothing waits.
+    /// Whether it has no members, tickets or queue entries.
     package var isIdle: Bool { self.members.isEmpty && self.tickets.isEmpty && self.queue.isEmpty }
 }
 
@@ -91,10 +91,10 @@ package struct ConnectionID: Hashable, Sendable {
     /// Set in the numbers of members whose connections another server holds. Sockets are counted from 1 and never come so far.
     private static let remoteBit: UInt64 = 1 << 63
 
-    /// The connection of a member that another server says is here. `number`: unique in the process.
+    /// The connection of a member that another server reports as connected. `number`: unique in the process.
     package static func remote(_ number: UInt64) -> ConnectionID { ConnectionID(number | Self.remoteBit) }
 
-    /// Whether no socket of this server belongs to it.
+    /// Whether it belongs to another server, not to a socket of this one.
     package var isRemote: Bool { self.rawValue & Self.remoteBit != 0 }
 }
 
@@ -106,7 +106,7 @@ package struct GatheringLimits: Sendable, Equatable {
     package var queue = 200
     package var valueBytes = 4 << 10
     package var tickets = 500
-    /// Open tickets that one member has asked for.
+    /// Open tickets of one asking member.
     package var ticketsOfOne = 50
     /// Bytes of a ticket's payload, as JSON. All of a gathering is stored with each change.
     package var payloadBytes = 1 << 10
@@ -120,7 +120,7 @@ package struct GatheringLimits: Sendable, Equatable {
     /// Bytes of a member's name.
     package static let nameBytes = 64
 
-    /// 1 to 64 bytes without control characters, with something to see. What joins the parts of an emoji is no control character here.
+    /// 1 to 64 bytes without control characters, with at least one visible character. The joiner inside emoji is allowed.
     package static func isName(_ text: String) -> Bool {
         (1...self.nameBytes).contains(text.utf8.count)
             && text.unicodeScalars.contains { !$0.properties.isWhitespace && $0.value != self.joiner }
@@ -146,7 +146,7 @@ package enum GatheringRefusal: Error, Sendable, Equatable, CustomStringConvertib
     case tooManyTickets(limit: Int)
     case ended
     case invalid(FieldError)
-    /// A dialect's own: its code, as its clients know it.
+    /// A dialect's own refusal, with the code that the dialect's clients expect.
     case dialect(code: String, message: String)
 
     package var code: String {

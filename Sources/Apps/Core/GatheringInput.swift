@@ -2,29 +2,29 @@ package import Rooms
 package import Support
 
 extension Gathering {
-    /// An input. Members name themselves by their ids; a dialect has found these by their connections.
+    /// An input. It names members by their ids, which the dialect has looked up by their connections.
     package enum Input: Sendable, Equatable {
-        /// A member connects: a new one, one that comes back, or one that has another connection, which is closed then.
+        /// A member connects: a new one, one that comes back, or one with another connection, which is then closed.
         case connect(id: String, name: String, role: String, ConnectionID)
-        /// A member that has no connection yet: it is away until it connects.
+        /// A member joins without a connection: it is away until it connects.
         case enter(id: String, name: String, role: String)
         case disconnect(ConnectionID)
         case leave(id: String)
         case kick(id: String)
-        /// Text for all others, or for one.
+        /// A message to one member, or to all others if `to` is nil.
         case say(from: String, to: String?, object: String, content: JSONValue)
-        /// For one member, or for all others; a machine's command, of which nothing is kept.
+        /// A command to one member, or to all others if `to` is nil. Commands are not kept; claw machines are driven by them.
         case command(from: String, to: String?, content: JSONValue)
         /// A dialect's own frame for one member.
         case direct(from: String, to: String, name: String, data: [JSONValue.Member])
         /// Takes a place in the queue, or changes the value at the place that the member has.
         case offer(from: String, value: String)
-        /// Gives a place up: one's own, or, for a host, anybody's; without a key the first one.
+        /// Gives up a place. A member may give up its own, a host any. A nil `key` stands for the member's own place; for a host, for the first.
         case poll(from: String, key: String?)
-        /// Of an operator.
+        /// Removes a place, by an operator.
         case remove(key: String)
         case pause(Bool)
-        /// Asks again for the same thing sends the pending ticket again. `newID`: 128 random bits in hex.
+        /// Opens a ticket. Asking again for the same thing sends the pending ticket again. `newID`: 128 random bits in hex.
         case ask(from: String, to: String, kind: String, payload: JSONValue, newID: String)
         case answer(from: String, ticket: String, isApproved: Bool)
         case tick
@@ -35,14 +35,14 @@ extension Gathering {
         /// To these connections, in this order.
         case send(Signal, to: [ConnectionID])
         case close(ConnectionID, Closing)
-        /// A member that is new, or gone for good.
+        /// A new member. Its counterpart `left` is final, unlike being away.
         case joined(Member)
         case left(Member, Departure)
         case queueChanged(QueueChange, Entry)
         case ticketChanged(TicketChange, Ticket)
-        /// Something that back ends are told, besides the above.
+        /// An event for back ends, besides those above.
         case event(RoomEvent.Kind, [JSONValue.Member])
-        /// A member's voice in the room's talk.
+        /// Mutes or unmutes a member in the room's talk.
         case mute(String, Bool)
         case ended(reason: String)
     }
@@ -61,19 +61,19 @@ extension Gathering {
 
     package enum TicketChange: String, Sendable { case opened, approved, rejected, expired }
 
-    /// Something that members are told. A dialect has its own words for it.
+    /// A message to members. Each dialect writes it in its own form.
     package enum Signal: Sendable, Equatable {
-        /// To who has just connected: the others, in the order in which they joined, and what is going on.
+        /// Sent to a member that has just connected: the others in the order in which they joined, the queue and the open tickets.
         case hello(you: Member, others: [Member], queue: [Entry], tickets: [Ticket])
         case arrived(Member)
         case away(Member)
         case back(Member)
         case departed(Member, Departure)
         case said(from: Member, object: String, content: JSONValue, atMs: Int64)
-        /// A dialect's word of what has changed, or what is said to one alone. Of `said` the last ones are kept for who comes later, of these none.
+        /// A dialect's notice of a change, or a message to one member. Unlike `said`, it is not kept for members who join later.
         case notified(from: String, object: String, content: JSONValue, atMs: Int64)
         case commanded(from: String, content: JSONValue)
-        /// Where the game of a machine is. `deadlineMs`: when the phase ends, in milliseconds since 1970.
+        /// The phase of a machine's game. `deadlineMs`: when the phase ends, in milliseconds since 1970.
         case turn(phase: String, player: String?, uuid: String?, deadlineMs: Int64?)
         case directed(from: Member, name: String, data: [JSONValue.Member])
         case queue(QueueChange, Entry)

@@ -5,13 +5,13 @@ package struct DollsCatcherAccount: Sendable, Equatable {
     /// `玩家<6 digits>`.
     package let nickname: String
 
-    /// One that there is already.
+    /// An existing account.
     package init(accid: String, nickname: String) {
         self.accid = accid
         self.nickname = nickname
     }
 
-    /// `sequence` is counted by the caller, and makes the account unique; `random` makes the digits.
+    /// `sequence` is counted by the caller and makes the account unique; `random` gives the digits.
     package init(sequence: UInt32, random: UInt32) {
         self.accid = "player\(sequence)\(Self.digits(random % 100, 2))"
         self.nickname = "玩家\(Self.digits(random / 100 % 1_000_000, 6))"

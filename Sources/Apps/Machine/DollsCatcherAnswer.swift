@@ -45,22 +45,22 @@ package enum DollsCatcherAnswer {
         ["code": .integer(Int64(error.code)), "msg": .string(error.message)]
     }
 
-    /// Of `tourist`. `imToken`: a token of the channel.
+    /// The answer to `tourist`. `imToken`: a token for the channel.
     package static func tourist(_ account: DollsCatcherAccount, imToken: String) -> JSONValue {
         self.success(["accid": .string(account.accid), "nickname": .string(account.nickname), "imToken": .string(imToken)])
     }
 
-    /// Of `host/create`.
+    /// The answer to `host/create`.
     package static func created(roomID: Int64) -> JSONValue { self.success(.integer(roomID)) }
 
-    /// Of `room/list`. `total`: of all public rooms; `entries`: those of this page, each by
+    /// The answer to `room/list`. `total` counts all public rooms; `entries` holds those of this page, each made by
     /// ``entry(_:first:second:liveStatus:online:queued:)``.
     package static func list(total: Int, _ entries: [JSONValue]) -> JSONValue {
         self.success(["total": .integer(Int64(total)), "list": .array(entries)])
     }
 
-    /// A room in a list. `first`, `second`: its cameras. `liveStatus`: 0 idle, 1 live, 2 disabled, 3 live and recording. `queued`
-    /// counts who plays too.
+    /// A room in a list. `first`, `second`: its cameras. `liveStatus`: 0 idle, 1 live, 2 disabled, 3 live and recording. `queued` includes the
+    /// player.
     package static func entry(
         _ room: Room, first: PullURLs, second: PullURLs, liveStatus: Int, online: Int, queued: Int
     ) -> JSONValue {
@@ -74,7 +74,7 @@ package enum DollsCatcherAnswer {
         ]
     }
 
-    /// Of `host/query`. `token`: the device's of the channel; the URLs with their credentials.
+    /// The answer to `host/query`. `token`: the device's token for the channel. The URLs include their credentials.
     package static func host(_ room: Room, token: String, pushURLs first: String, _ second: String) -> JSONValue {
         self.success([
             "roomId": .integer(room.id), "name": .string(room.name), "creator": .string(room.creator), "creatorToken": .string(token),

@@ -1,11 +1,11 @@
 /// A call of `POST /dollsCatcher/…`, read and within its limits. A value.
 package enum DollsCatcherCall: Sendable, Equatable {
-    /// A guest's account: the same one again where `sid` is still good.
+    /// Asks for a guest's account: the same one again if `sid` is still valid.
     case tourist(sid: String?)
     case roomList(sid: String, limit: Int, offset: Int)
-    /// `accid` in lower case. `mode`, which is this server's own: whether the machine's program drives its turns.
+    /// `accid` in lower case. `mode`, this server's own addition: whether the machine's program drives its turns.
     case hostCreate(accid: String, nickname: String, password: String?, name: String, mode: Machine.Mode)
-    /// One of both at least.
+    /// At least one of the two is set.
     case hostManage(roomID: Int64, isOpen: Bool?, isPublic: Bool?)
     case hostQuery(roomID: Int64)
 
@@ -14,7 +14,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
     private static let listed = 1...100
     private static let longestOffset = 1_000_000_000
 
-    /// Reads a call. `parameters`: of the form and the query, decoded; the first of a name counts. Nil for an unknown path.
+    /// Reads a call. `parameters`: of the form and the query, decoded; the first of each name counts. Nil for an unknown path.
     package static func read(
         path: String, parameters: [(name: String, value: String)]
     ) throws(DollsCatcherError) -> DollsCatcherCall? {
@@ -22,7 +22,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
         let given = Parameters(parameters)
         switch path.dropFirst(self.prefix.count) {
         case "tourist":
-            // A sid that cannot be one of ours is as good as none.
+            // A sid that this server cannot have issued counts as absent.
             return .tourist(sid: given.text("sid").flatMap { GatheringLimits.isName($0) ? $0 : nil })
         case "room/list":
             guard let sid = given.text("sid") else { throw .invalid("sid: is required") }
@@ -68,7 +68,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
         /// Nil when it is absent or blank.
         func text(_ name: String) -> String? { self.values[name].flatMap { $0.allSatisfy(\.isWhitespace) ? nil : $0 } }
 
-        /// May be blank: its own rule says what that means.
+        /// May be blank: the caller decides what that means.
         func needed(_ name: String) throws(DollsCatcherError) -> String {
             guard let text = self.values[name] else { throw .invalid("\(name): is required") }
             return text

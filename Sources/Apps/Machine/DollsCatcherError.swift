@@ -1,4 +1,4 @@
-/// A refusal of the `/dollsCatcher/` API, in the codes of its clients. The HTTP status is 200 all the same. A value.
+/// A refusal of the `/dollsCatcher/` API, with the code that its clients expect. The HTTP status stays 200. A value.
 package struct DollsCatcherError: Error, Sendable, Equatable {
     package let code: Int
     package let message: String
@@ -8,7 +8,7 @@ package struct DollsCatcherError: Error, Sendable, Equatable {
         self.message = message
     }
 
-    /// A parameter that is missing or not what it should be.
+    /// A parameter is missing or invalid.
     package static func invalid(_ message: String) -> DollsCatcherError { DollsCatcherError(code: 400, message: message) }
     package static let unknownAccount = DollsCatcherError(code: 401, message: "This sid is unknown or too old.")
     package static let tooManyRequests = DollsCatcherError(code: 407, message: "There are too many requests from this address.")

@@ -1,7 +1,7 @@
 import Rooms
 import Support
 
-/// The rules of commands. A player's that is not allowed is answered with code 0; the device's is refused.
+/// The rules of commands. A player's forbidden command is answered with code 0; the device's is refused.
 extension Machine {
     mutating func command(
         _ from: String, _ to: String?, _ content: JSONValue, _ nowMs: Int64
@@ -26,7 +26,7 @@ extension Machine {
 
     private mutating func count(_ id: String, _ nowMs: Int64) throws(GatheringRefusal) {
         var rate = self.rates[id] ?? CommandRate()
-        // The machine acknowledges each command of the player, and its own come beside them.
+        // The device acknowledges each of the player's commands and sends its own besides, so its limit is twice as high.
         let most = id == self.info.device ? 2 * self.limits.commandRate : self.limits.commandRate
         guard rate.take(perSecond: most, nowMs: nowMs) else {
             throw .dialect(code: "407", message: "There are more than \(most) commands a second.")
@@ -34,7 +34,7 @@ extension Machine {
         self.rates[id] = rate
     }
 
-    /// Nil when it is not allowed. Clients of NIM name the machine by its account.
+    /// Nil when the command is not allowed. Clients of NIM address the machine by its account.
     private mutating func playerCommand(
         _ command: MachineCommand, _ object: JSONValue, _ sender: Gathering.Member, _ to: String?, _ nowMs: Int64
     ) -> [Gathering.Effect]? {
@@ -56,7 +56,7 @@ extension Machine {
         }
     }
 
-    /// A machine that drives itself hears the answers too.
+    /// In ``Mode/device``, the device gets the player's answers too.
     private func answer(_ signal: Gathering.Signal) -> [Gathering.Effect] {
         guard self.info.mode == .device, let device = self.device?.connection else { return [] }
         return [.send(signal, to: [device])]
@@ -74,7 +74,7 @@ extension Machine {
             guard to == nil || to == turn.player else { throw .notYours }
             return self.result(won: won, content: object)
         case .ack:
-            // The last ones may come after the game; nobody waits for them.
+            // Late acknowledgements may arrive after the game. They are dropped.
             guard let turn = self.turn, to == nil || to == turn.player else { return [] }
             return [
                 .send(.commanded(from: self.info.device, content: object), to: self.gathering.connections(of: turn.player))

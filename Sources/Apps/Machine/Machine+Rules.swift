@@ -3,7 +3,7 @@ import Rooms
 extension Machine {
     package mutating func apply(_ input: Gathering.Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         guard !self.gathering.hasEnded else { return try self.gathering.apply(input, nowMs: nowMs) }
-        // Applied to a copy: what is refused half way has changed nothing.
+        // Applied to a copy: a refusal half-way changes nothing.
         var next = self
         var effects = next.interruption()
         effects += try next.take(input, nowMs)
@@ -22,7 +22,7 @@ extension Machine {
             try self.check(role, of: id)
             let effects = try self.gathering.apply(input, nowMs: nowMs)
             guard let turn = self.turn, turn.phase == .offered, turn.player == id else { return effects }
-            // The invitation again: it went to the connection before, or to none.
+            // Repeats the invitation, which went to the former connection or to none.
             return effects + [self.command(.invite(uuid: turn.uuid), to: [connection])]
         case .enter(let id, _, let role):
             try self.check(role, of: id)
@@ -47,20 +47,20 @@ extension Machine {
         }
     }
 
-    /// The device has its own id, and nobody's role changes: who is in the queue is a player.
+    /// Only the device is host, by its id, and roles do not change: everybody in the queue is a player.
     private func check(_ role: String, of id: String) throws(GatheringRefusal) {
         guard (role == Gathering.host) == (id == self.info.device), self.gathering.member(id).map({ $0.role == role }) ?? true else {
             throw .dialect(code: "role", message: "\"\(id.prefix(80))\" has another role here.")
         }
     }
 
-    /// Ends what a restart has interrupted. A player who was only invited keeps the place, and is invited again.
+    /// Ends a game that a restart has interrupted. A player who was only invited keeps the place and is invited again.
     private mutating func interruption() -> [Gathering.Effect] {
         guard let turn = self.turn, turn.isInterrupted else { return [] }
         return self.conclude(.serverRestart)
     }
 
-    /// The game's change when this member is about to leave.
+    /// Updates the game for a member that is about to leave.
     private mutating func departure(of id: String?, _ nowMs: Int64) -> [Gathering.Effect] {
         guard let turn = self.turn, let id, self.gathering.member(id) != nil else { return [] }
         if id == self.info.device { return self.conclude(.deviceGone) }
@@ -68,13 +68,13 @@ extension Machine {
         return turn.phase == .offered ? self.decline(.turnDeclined) : self.abandon(nowMs)
     }
 
-    /// A poll or an operator's removal, and what it means for the game.
+    /// Applies a poll or an operator's removal, and its effect on the game.
     private mutating func dequeue(_ input: Gathering.Input, from id: String?, _ nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect]
     {
         let effects = try self.gathering.apply(input, nowMs: nowMs)
         guard let turn = self.turn, !turn.isLeft, !self.gathering.queue.contains(where: { $0.key == turn.player }) else { return effects }
         if turn.phase == .offered { return effects + self.decline(.turnDeclined) }
-        // The device gives its player's place up: to it the game is over.
+        // A device that gives up its player's place considers the game over.
         return effects + (id == self.info.device ? self.conclude(.noResult) : self.abandon(nowMs))
     }
 
@@ -106,7 +106,7 @@ extension Machine {
         }
     }
 
-    /// Whether there is somebody to invite, and since when.
+    /// Notes since when there is somebody to invite.
     mutating func noteReadiness(_ nowMs: Int64) {
         guard self.turn == nil, self.mayInvite else { return self.readySinceMs = nil }
         if self.readySinceMs == nil, self.info.mode == .server { self.readySinceMs = nowMs }

@@ -16,7 +16,7 @@ extension Machine {
         ]
     }
 
-    /// Reads what ``state`` wrote. Throws for text that it did not write.
+    /// Restores a machine from the text of ``state``; throws for any other text.
     package init(state text: String, limits: MachineLimits, nowMs: Int64) throws {
         let value = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer)
         guard let gathering = value["gathering"] else { throw FieldError("gathering", "", "is required") }
@@ -38,7 +38,7 @@ extension Machine {
         self.restart(nowMs: nowMs)
     }
 
-    /// Everybody as away since this time, and the game as interrupted: the next input ends it.
+    /// Marks everybody as away since this time, and the game as interrupted: the next input ends it.
     package mutating func restart(nowMs: Int64) {
         self.gathering.restart(nowMs: nowMs)
         self.turn?.isInterrupted = true

@@ -2,14 +2,14 @@ import Crypto
 import Rooms
 import Support
 
-/// The steps of a game. Each has an event, so that it is stored before anybody hears of it.
+/// The steps of a game. Each has an event, so that it is stored before anybody is notified.
 extension Machine {
-    /// 32 hex digits that nobody can tell from those before.
+    /// 32 hex digits that cannot be guessed from those of former turns.
     func uuid(of turn: Int64) -> String {
         String(SecretText.hex(SHA256.hash(data: Array("\(self.salt):\(turn)".utf8))).prefix(32))
     }
 
-    /// `content`: the invitation as the device wrote it; nil: the server's own.
+    /// `content`: the device's own invitation; nil for the server's.
     mutating func offer(to player: String, uuid: String, content: JSONValue? = nil, _ nowMs: Int64) -> [Gathering.Effect] {
         let promisedMs = nowMs + self.limits.offeredMs
         let turn = Turn(
@@ -32,7 +32,7 @@ extension Machine {
         return [self.event(.turnAccepted, turn), self.event(.gameStarted, turn)] + self.told()
     }
 
-    /// The invitation is void, and its player out of the queue.
+    /// Withdraws the invitation and removes its player from the queue.
     mutating func decline(_ kind: RoomEvent.Kind) -> [Gathering.Effect] {
         guard let turn = self.turn else { return [] }
         let polled = self.poll(turn)
@@ -40,7 +40,7 @@ extension Machine {
         return polled + [self.event(kind, turn)] + self.told()
     }
 
-    /// The claw goes down. `content`: the player's command; nil: the server's own.
+    /// Drops the claw. `content`: the player's command; nil for the server's.
     mutating func drop(byClock: Bool, content: JSONValue? = nil, _ nowMs: Int64) -> [Gathering.Effect] {
         guard var turn = self.turn else { return [] }
         turn.phase = .settling
@@ -54,11 +54,11 @@ extension Machine {
         ] + self.told()
     }
 
-    /// The player has gone away from its game, which takes its course: the claw drops, and the device says how it went.
+    /// The player leaves the game, which still ends regularly: the claw drops, and the device reports the result.
     mutating func abandon(_ nowMs: Int64) -> [Gathering.Effect] {
         self.turn?.isLeft = true
         guard let turn = self.turn, turn.phase == .playing else { return [] }
-        // Nobody is left who could drop it or say so.
+        // Without the device, nobody can drop the claw or report the result.
         guard self.device?.connection != nil else { return self.conclude(.playerLeft) }
         return self.drop(byClock: false, nowMs)
     }
@@ -72,13 +72,13 @@ extension Machine {
         ] + self.conclude(.result)
     }
 
-    /// The game is over. Its player is polled, but for an invitation, for which the player is not to blame, and for a machine that polls
-    /// itself after its result.
+    /// Ends the game and polls its player, with two exceptions. A pending invitation stays unpolled, because the player is not to blame. After a
+    /// result in ``Mode/device``, the machine polls by itself.
     mutating func conclude(_ ending: Ending) -> [Gathering.Effect] {
         guard let turn = self.turn else { return [] }
         var effects: [Gathering.Effect] = []
         if turn.phase != .offered {
-            // Clients wait for a result before they leave their game.
+            // Clients leave their game only after a result.
             if ending != .result, let player = self.gathering.member(turn.player)?.connection {
                 effects.append(self.command(.result(won: false), to: [player]))
             }
@@ -94,9 +94,9 @@ extension Machine {
         return self.gathering.dequeue(entry, .poll)
     }
 
-    // MARK: - Words
+    // MARK: - Messages
 
-    /// A command of the server's, which speaks as the machine.
+    /// A command that the server sends in the machine's name.
     func command(_ body: MachineCommand.Body, to connections: [ConnectionID]) -> Gathering.Effect {
         .send(.commanded(from: self.info.device, content: MachineCommand(body).content), to: connections)
     }
@@ -105,7 +105,7 @@ extension Machine {
         .event(kind, [.init(name: "player", value: .string(turn.player)), .init(name: "uuid", value: .string(turn.uuid))] + more)
     }
 
-    /// The phase to all. Its id only to the player and the device: who has it may answer.
+    /// Sends the phase to all members. Only the player and the device get the turn's id, because it permits an answer.
     private func told() -> [Gathering.Effect] {
         guard let turn = self.turn else {
             let everybody = self.gathering.all

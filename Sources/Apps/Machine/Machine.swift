@@ -22,7 +22,7 @@ package struct Machine: GatheringDialect, Equatable {
         package let name: String
         /// The host's account, which may hold `@` and `.`.
         package let accid: String
-        /// The member's id of the device, as users' ids are.
+        /// The device's member id, in the form of users' ids.
         package let device: String
         /// Whether it may be played; `roomStatus` of its HTTP API.
         package internal(set) var isOpen: Bool
@@ -42,19 +42,19 @@ package struct Machine: GatheringDialect, Equatable {
         }
     }
 
-    /// The role of who may queue.
+    /// The role of members who may queue.
     package static let player = "player"
 
     package let limits: MachineLimits
     package internal(set) var info: Info
     package internal(set) var gathering: Gathering
-    /// Nil: idle.
+    /// Nil while the machine is idle.
     package internal(set) var turn: Turn?
-    /// Secret; turns' ids come from it.
+    /// A secret from which turns' ids are derived.
     let salt: String
     /// How many turns there were.
     var turns: Int64 = 0
-    /// Since when an invitation could be sent. Milliseconds since 1970; nil when it could not.
+    /// Since when an invitation can be sent, in milliseconds since 1970; nil while it cannot.
     var readySinceMs: Int64?
     /// By members' ids.
     var rates: [String: CommandRate] = [:]
@@ -91,7 +91,7 @@ package struct Machine: GatheringDialect, Equatable {
         return [.init(name: "machine", value: .object(members))]
     }
 
-    /// The phase between games, as members are told.
+    /// The phase between games, as sent to members.
     static let idle = "idle"
 
     private var shown: [JSONValue.Member] {
@@ -102,7 +102,8 @@ package struct Machine: GatheringDialect, Equatable {
         ]
     }
 
-    /// Opens or closes the machine, lists it or not; nil: as before. A running game goes on. The caller stores the state: no event says it.
+    /// Opens or closes the machine, and lists or unlists it; nil changes nothing. A running game goes on. There is no event for this, so the caller
+    /// stores the state.
     package mutating func manage(isOpen: Bool?, isPublic: Bool?, nowMs: Int64) -> [Gathering.Effect] {
         let before = self.info
         guard !self.gathering.hasEnded else { return [] }
@@ -113,7 +114,7 @@ package struct Machine: GatheringDialect, Equatable {
         return self.shown(nowMs)
     }
 
-    /// Tells everybody who is here how the machine is now.
+    /// Sends the machine's description to all connected members.
     func shown(_ nowMs: Int64) -> [Gathering.Effect] {
         guard !self.gathering.all.isEmpty else { return [] }
         return [

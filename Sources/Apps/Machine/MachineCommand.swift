@@ -27,7 +27,7 @@ package struct MachineCommand: Sendable, Equatable {
     }
 
     package let body: Body
-    /// The sender's count of its commands; only some clients have one.
+    /// The sender's count of its commands; only some clients send it.
     package let serial: Int64?
 
     package init(_ body: Body, serial: Int64? = nil) {
@@ -35,7 +35,7 @@ package struct MachineCommand: Sendable, Equatable {
         self.serial = serial
     }
 
-    /// Bytes of a turn's id. The server's own have 32.
+    /// Bytes of a turn's id, at most. The server's own have 32.
     package static let longestUUID = 64
 
     /// Reads a command. `content`: the object, or its JSON text as clients of NIM send it. `longest`: bytes of that text.
@@ -119,7 +119,7 @@ package struct MachineCommand: Sendable, Equatable {
 
     // MARK: - Writing
 
-    /// The command as clients read it; `serial` is left out where there is none.
+    /// The command as clients read it; `serial` is left out when nil.
     package var content: JSONValue {
         var members: [JSONValue.Member] = [.init(name: "command", value: .integer(self.number))]
         if let data = self.data { members.append(.init(name: "data", value: data)) }
@@ -128,7 +128,7 @@ package struct MachineCommand: Sendable, Equatable {
         return .object(members)
     }
 
-    /// The answer to a command: code 0, it was not carried out.
+    /// The answer to a command that was not carried out: code 0.
     package static func denial(of command: JSONValue, serial: Int64?) -> MachineCommand {
         guard case .object(let members) = command else { return MachineCommand(.ack(.null, code: 0), serial: serial) }
         return MachineCommand(.ack(.object(members.filter { $0.name == "command" || $0.name == "data" }), code: 0), serial: serial)

@@ -5,13 +5,13 @@ package struct MachineLimits: Sendable, Equatable {
     package var playingMs: Int64 = 30_000
     /// How long the device has for the result.
     package var settlingMs: Int64 = 20_000
-    /// Added to offered and playing: clients that count the same seconds come first.
+    /// Added to the deadlines, so that clients that count the same seconds act first.
     package var slackMs: Int64 = 2_000
     /// From the end of a game to the next invitation.
     package var idleMs: Int64 = 1_500
     /// Bytes of a command's JSON.
     package var commandBytes = 1 << 10
-    /// Commands of one member a second.
+    /// Commands per member and second.
     package var commandRate = 30
     package var gathering: GatheringLimits
 
@@ -20,14 +20,14 @@ package struct MachineLimits: Sendable, Equatable {
     }
 }
 
-/// When a member's commands of the last second came: within any second no more than the rate are taken. A value.
+/// The times of a member's commands in the last second. Accepts no more than the rate within any second. A value.
 struct CommandRate: Sendable, Equatable {
     /// Oldest first; at most as many as the rate.
     private var timesMs: [Int64] = []
 
     /// False when the second's commands are used up.
     mutating func take(perSecond rate: Int, nowMs: Int64) -> Bool {
-        // Of a clock that has gone back by more, too.
+        // Also drops times in the future, left by a clock that has gone back a second or more.
         self.timesMs.removeAll { abs(nowMs - $0) >= 1_000 }
         guard self.timesMs.count < rate else { return false }
         self.timesMs.append(nowMs)

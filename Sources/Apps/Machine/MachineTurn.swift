@@ -8,13 +8,13 @@ extension Machine {
         package let player: String
         /// The turn's id; only its player and the device know it.
         package let uuid: String
-        /// When the members are told that the phase ends. Milliseconds since 1970.
+        /// The end of the phase as sent to members. Milliseconds since 1970.
         package internal(set) var promisedMs: Int64
-        /// When the server ends it, a little later. Milliseconds since 1970.
+        /// When the server ends the phase, a little later than promised. Milliseconds since 1970.
         package internal(set) var deadlineMs: Int64
         /// Whether the player has left the queue or the room, while the claw is still on its way.
         package internal(set) var isLeft = false
-        /// Whether the server was restarted since the phase began: the game is over with the next input.
+        /// Whether the server was restarted since the phase began: the next input ends the game.
         package internal(set) var isInterrupted = false
     }
 

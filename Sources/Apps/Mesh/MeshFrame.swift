@@ -5,30 +5,30 @@ package import Support
 /// | in | out |
 /// |---|---|
 /// | `__join{room}` | `_new_peer{socketId}` to the others, `_peers{connections, you}` to the joiner |
-/// | `__offer{socketId, sdp}`, `__answer{socketId, sdp}` | `_offer{sdp, socketId}`, `_answer{sdp, socketId}` to that one, with the sender's id |
+/// | `__offer{socketId, sdp}`, `__answer{socketId, sdp}` | `_offer{sdp, socketId}`, `_answer{sdp, socketId}` to that member, with the sender's id |
 /// | `__ice_candidate{socketId, label, candidate, id?}` | `_ice_candidate` likewise, and `sdpMLineIndex`, `sdpMid` |
 /// | the connection ends | `_remove_peer{socketId}` to the room |
 package enum MeshFrame: Sendable, Equatable {
-    /// Nil: no room was named.
+    /// `room` is nil when the frame names none.
     case join(room: String?)
-    /// For one member of the room. `name` is that of the frame that goes out, without the dialect's beginning: "offer".
+    /// For one member of the room. `name` is the outgoing frame's name without underscores: "offer".
     case direct(to: String, name: String, data: [JSONValue.Member])
 
     /// Bytes of a room's name.
     package static let longestRoom = 256
-    /// The room of who names none.
+    /// The room of clients that name none.
     package static let defaultRoom = "__default"
 
-    /// Frames that name one member, and the member of their data that has to be there.
+    /// Frames for one member, with the required member of their data.
     private static let directed = ["__offer": "sdp", "__answer": "sdp", "__ice_candidate": "candidate"]
 
-    /// A frame that cannot be taken: the event's name, and what was wrong.
+    /// Why a frame is rejected, with the event's name.
     package struct Problem: Error, Sendable, Equatable {
         package let event: String
         package let error: FieldError
     }
 
-    /// Nil for a frame without an event's name, which SkyRTC's clients may send and which means nothing.
+    /// Nil for a frame without an event's name, which SkyRTC's clients may send. It has no meaning.
     package static func read(_ text: String) throws(Problem) -> MeshFrame? {
         let value: JSONValue
         do {
@@ -80,12 +80,12 @@ package enum MeshFrame: Sendable, Equatable {
 
 /// Writes signals as the mesh's frames. A value.
 package struct MeshWriter: Sendable, Equatable {
-    /// Whether names begin with two underscores, for clients that were written after the article.
+    /// Whether outgoing names begin with two underscores instead of one; some clients expect that.
     package let isDouble: Bool
 
     package init(isDouble: Bool) { self.isDouble = isDouble }
 
-    /// Nil for what this dialect does not tell.
+    /// Nil for signals that the mesh has no frame for.
     package func frame(_ signal: Gathering.Signal) -> String? {
         switch signal {
         case .hello(let you, let others, _, _):
@@ -114,8 +114,8 @@ package struct MeshWriter: Sendable, Equatable {
         return value.text
     }
 
-    /// The data as sent, with the sender's id in place of the receiver's. A candidate gets the names that today's browsers ask for:
-    /// SkyRTC's client hands it to `RTCIceCandidate` as it is, which throws without one of them.
+    /// The data as sent, with the sender's id in place of the receiver's. A candidate also gets the names that today's browsers require: SkyRTC's
+    /// client passes it unchanged to `RTCIceCandidate`, which throws when both are missing.
     private static func forwarded(_ data: [JSONValue.Member], from id: String, _ name: String) -> [JSONValue.Member] {
         var data = data.filter { $0.name != "socketId" } + [.init(name: "socketId", value: .string(id))]
         guard name == "ice_candidate" else { return data }

@@ -64,7 +64,7 @@ package enum TencentAction: Sendable, Equatable {
         }
     }
 
-    /// The least role of a key that may do it.
+    /// The least role that a key needs for it.
     package var role: TokenRole { self.isChange ? .ops : .app }
 
     package var isChange: Bool {
@@ -79,8 +79,8 @@ package enum TencentAction: Sendable, Equatable {
 
     // MARK: - Reading
 
-    /// Throws `UnsupportedOperation` for the vendor's other actions, `InvalidAction` for names that the vendor does not have either, and
-    /// the codes of parameters. `domains`: the accepted ones; empty: all.
+    /// Throws `UnsupportedOperation` for the vendor's other actions, `InvalidAction` for names that the vendor does not have either, and the codes of
+    /// parameters. `domains`: the accepted ones; an empty list accepts all.
     package init(_ name: String, _ fields: TencentFields, domains: [String]) throws(TencentError) {
         var fields = fields
         let read = Self.readers[name]

@@ -1,9 +1,9 @@
 extension TencentAction {
-    /// The vendor's actions that this server does not offer. They are answered `UnsupportedOperation`, others `InvalidAction`.
+    /// The vendor's actions that this server does not offer. They are answered `UnsupportedOperation`, unknown names `InvalidAction`.
     static let unsupported = Set(
         unsupportedText.split(whereSeparator: \.isWhitespace).map(String.init))
 
-    /// Of version 2018-08-01, as the vendor's Python SDK 3.1.195 names them.
+    /// From version 2018-08-01, as named by the vendor's Python SDK 3.1.195.
     private static let unsupportedText = """
         AddCasterInputInfo AddCasterLayoutInfo AddCasterMarkPicInfo AddCasterMarkWordInfo AddCasterOutputInfo AddDelayLiveStream
         AddLiveDomain AddLiveWatermark AuthenticateDomainOwner CancelCommonMixStream CloseSourceStream CopyCaster CopyLiveAvatarRoom

@@ -1,7 +1,7 @@
 package import Support
 
-/// The envelope of answers. The HTTP status is 200 for all, and the content type exactly ``contentType``: the vendor's SDKs take an error
-/// with any other for a success.
+/// The envelope of answers. The HTTP status is always 200, and the content type exactly ``contentType``: with any other, the vendor's SDKs take an
+/// error for a success.
 package enum TencentAnswer {
     package static let contentType = "application/json"
 
@@ -17,7 +17,7 @@ package enum TencentAnswer {
         ]
     }
 
-    /// A list's page: its numbers, and its entries under `name`.
+    /// A page of a list: its totals, and its entries under `name`.
     package static func page(
         _ page: TencentAction.Page, total: Int, _ name: String, _ entries: [JSONValue]
     ) -> [JSONValue.Member] {
@@ -29,10 +29,10 @@ package enum TencentAnswer {
         ]
     }
 
-    /// UTC as `2026-11-21T04:00:00Z`, of milliseconds since 1970.
+    /// A time in UTC as `2026-11-21T04:00:00Z`. `ms`: since 1970.
     package static func utc(_ ms: Int64) -> String { Instant.secondsText(ms) }
 
-    /// UTC+8 as `2026-11-21 12:00:00`, as older lists have it.
+    /// A time in UTC+8 as `2026-11-21 12:00:00`, the form of older lists. `ms`: since 1970.
     package static func beijing(_ ms: Int64) -> String {
         let (late, overflow) = ms.addingReportingOverflow(8 * 3_600_000)
         return String(Instant.text(overflow ? ms : min(late, Instant.latest)).prefix(19)).replacing("T", with: " ")

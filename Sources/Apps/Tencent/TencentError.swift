@@ -1,4 +1,4 @@
-/// A refusal in the vendor's words: the code that SDKs turn into their typed exception, and a sentence for people. Holds no secret.
+/// A refusal in the vendor's form: the code that SDKs turn into their typed exception, and a sentence for people. Holds no secret.
 package struct TencentError: Error, Equatable, Sendable {
     /// Such as `AuthFailure.SignatureExpire`. Clients match the part before the dot.
     package enum Code: String, Sendable, CaseIterable {

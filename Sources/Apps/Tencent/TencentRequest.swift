@@ -12,17 +12,17 @@ package struct TencentRequest: Sendable {
     package enum Method: String, Sendable { case get = "GET", post = "POST" }
 
     package let method: Method
-    /// As in the Host header, with the port: it is signed so.
+    /// The Host header with its port, unchanged, because it is signed.
     package let host: String
     /// The query as sent, without "?"; empty when there is none.
     package let query: String
-    /// The fields in their order, names in lower case, Host not among them.
+    /// The fields in their order, without Host. Names are in lower case.
     package let headers: [(name: String, value: String)]
     package let body: [UInt8]
 
-    /// Bytes of a body.
+    /// Bytes of a body, at most.
     package static let longestBody = 1 << 20
-    /// Parameters of a request.
+    /// Parameters of a request, at most.
     static let mostParameters = 200
 
     package init(method: Method, host: String, query: String, headers: [(name: String, value: String)], body: [UInt8]) {
@@ -33,7 +33,7 @@ package struct TencentRequest: Sendable {
         self.body = body
     }
 
-    /// Whether a request to `/` is one of these. A form is: nothing else that this server answers at `/` takes one.
+    /// Whether a request to `/` is for this API. Every form is: nothing else that this server answers at `/` takes one.
     package static func claims(method: String, query: String?, headers: (String) -> String?) -> Bool {
         if headers("x-tc-action") != nil { return true }
         guard let method = Method(rawValue: method) else { return false }
@@ -41,7 +41,7 @@ package struct TencentRequest: Sendable {
         return method == .post && headers("content-type")?.lowercased().hasPrefix(TencentForm.type) == true
     }
 
-    /// The header's value without the blanks around it; nil when it is absent. Throws when it is there twice.
+    /// The header's value without the blanks around it; nil when it is absent. Throws when it occurs twice.
     func header(_ name: String) throws(TencentError) -> String? {
         let found = self.headers.filter { $0.name == name }
         guard found.count <= 1 else { throw TencentError(.invalidAuthorization, "The header \(name) is there \(found.count) times.") }
@@ -53,7 +53,7 @@ package struct TencentRequest: Sendable {
 enum TencentForm {
     static let type = "application/x-www-form-urlencoded"
 
-    /// The decoded pairs, in their order. Throws for encoding that is malformed or no UTF-8, and for a name twice.
+    /// The decoded pairs, in their order. Throws for encoding that is malformed or not UTF-8, and for a repeated name.
     static func pairs(_ text: some StringProtocol) throws(TencentError) -> [(name: String, value: String)] {
         var pairs: [(name: String, value: String)] = []
         var seen: Set<String> = []
@@ -96,11 +96,11 @@ enum TencentForm {
     }
 }
 
-/// An action's parameters, read one by one by their type. Numbers may be text, as flattened forms have them. A value.
+/// An action's parameters, read one by one by their type. Numbers may be text, as in flattened forms. A value.
 package struct TencentFields {
     private var rest: [(name: String, value: JSONValue)]
 
-    /// Parameters of v1 requests that no action has.
+    /// The parameters common to all v1 requests, which belong to no action.
     private static let common: Set<String> = [
         "Action", "Version", "Timestamp", "Nonce", "SecretId", "SignatureMethod", "Signature", "RequestClient", "Language", "Region",
         "Token",
@@ -115,7 +115,7 @@ package struct TencentFields {
     private mutating func take(_ name: String) -> JSONValue? {
         guard let index = self.rest.firstIndex(where: { $0.name == name }) else { return nil }
         let value = self.rest.remove(at: index).value
-        // Not `nil`, which is a JSON value too.
+        // Not `nil`, which here would be the JSON value null.
         return value == .null ? Optional.none : .some(value)
     }
 

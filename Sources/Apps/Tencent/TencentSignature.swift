@@ -9,9 +9,9 @@ import Foundation
 
 /// The signature of a request by one of the vendor's three methods, checked over the bytes as received. Pure.
 ///
-/// TC3-HMAC-SHA256 signs Content-Type, Host and the payload, and by the vendor's SDKs not the action: who can read a request on its way can
-/// send its body again as another action for five minutes. TLS keeps it from being read. Equal requests of one second have equal signatures,
-/// so no signature is refused for having been seen before.
+/// As the vendor's SDKs use it, TC3-HMAC-SHA256 signs Content-Type, Host and the payload, but not the action. Anybody who can read a request on its
+/// way can send its body again as another action for five minutes; TLS prevents the reading. Equal requests within a second have equal signatures, so
+/// a repeated signature is not refused.
 package struct TencentSignature: Sendable {
     /// The key's id, as given.
     package let keyID: String
@@ -36,13 +36,13 @@ package struct TencentSignature: Sendable {
 
     package static let version = "2018-08-01"
     private static let service = "live"
-    /// Seconds that the client's clock may differ, either way.
+    /// Seconds by which the client's clock may differ, either way.
     package static let skewSeconds: Int64 = 300
 
-    /// Reads what the request says of itself; nothing is checked against a key yet.
+    /// Parses the request's signature; nothing is checked against a key yet.
     package init(_ request: TencentRequest) throws(TencentError) {
         let (authorization, action) = (try request.header("authorization"), try request.header("x-tc-action"))
-        // A form with a signature of its own may have that header all the same; the parameter counts.
+        // A form with its own signature may carry that header too; then its parameter counts.
         if authorization != nil || (action != nil && !Self.hasSignature(request)) {
             try self.init(tc3: request)
         } else {
@@ -64,7 +64,7 @@ package struct TencentSignature: Sendable {
         self.action = action
         self.version = try request.header("x-tc-version")
         guard parts.names.contains("content-type"), parts.names.contains("host"), Set(parts.names).count == parts.names.count,
-            // Old SDKs name the first part of the host.
+            // Old SDKs use the first part of the host as the service.
             parts.service == Self.service || request.host.split(separator: ".").first.map(String.init) == parts.service
         else {
             throw TencentError(
@@ -172,7 +172,7 @@ package struct TencentSignature: Sendable {
         }
         let key = Self.code(
             Self.code(Self.code(Array("TC3\(secret)".utf8), form.date), form.service), "tc3_request")
-        // SDKs sign values as they are; the written recipe has them in lower case.
+        // SDKs sign values as they are; the vendor's documentation puts them in lower case.
         return [{ $0 }, { $0.lowercased() }].contains { (fold: (String) -> String) in
             let canonical =
                 "\(request.method.rawValue)\n/\n\(request.query)\n"

@@ -1,4 +1,4 @@
-// Who may call the API, and what happened lately.
+// API access: who may call the API, and what happened lately.
 import { get, may, post, remove, url, whyNot } from './api.js';
 import { coded, operations, results, tools } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
@@ -43,7 +43,7 @@ export function tokensPage() {
 // The most that one call answers.
 const fileLines = 10_000;
 
-/** Who did what, newest first. */
+/** The audit trail, newest first. */
 export function auditPage() {
   const list = h('section', { class: 'panel' });
   const element = h('div', { class: 'stack' }, h('h1', null, t('Audit')), list);
@@ -88,12 +88,12 @@ export function auditPage() {
     draw();
   }
   show(element, h('div', { class: 'head' }, h('h1', null, t('Audit'))), filters, list);
-  // Not under somebody who reads further back.
+  // Not while somebody reads further down.
   const stop = every(60000, () => (lines.length > 100 ? null : load()));
   return { element, title: t('Audit'), stop };
 }
 
-/** The newest events of all rooms, as they come. */
+/** The newest events of all rooms, as they happen. */
 export function eventsPage() {
   const list = h('ol', { class: 'timeline' });
   list.style.maxHeight = 'none';

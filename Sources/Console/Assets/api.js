@@ -1,4 +1,4 @@
-// Calls of the API with the browser's login.
+// API calls with the browser's login.
 
 import { t } from './i18n.js';
 
@@ -9,10 +9,10 @@ const ranks = { app: 0, ops: 1, admin: 2 };
 export let session = null;
 const watchers = new Set();
 
-/** Calls `watch` when somebody logs in or out. */
+/** `watch` is called when somebody logs in or out. */
 export function onSession(watch) { watchers.add(watch); }
 
-/** When the server answered last, and the same while it does not answer any more; null while it does. */
+/** When the server last answered. `outageSince` has that time during an outage, otherwise null. */
 let lastAnswer = new Date();
 let outageSince = null;
 const outageWatchers = new Set();
@@ -33,7 +33,7 @@ async function reach(address, options) {
   const isRead = (options.method ?? 'GET') === 'GET';
   try {
     const answer = await fetch(address, isRead ? { signal: AbortSignal.timeout(patienceMs), ...options } : options);
-    // A proxy says so when the server behind it is not there.
+    // A proxy's status when the server behind it is down.
     heard(answer.status !== 502 && answer.status !== 504);
     return answer;
   } catch (error) {
@@ -55,10 +55,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the login may make a call: `right` is the call's in rights.js. */
+/** Whether the login permits a call. `right`: the call's entry in rights.js. */
 export function may(right) { return session !== null && ranks[session.role] >= ranks[right.replace('*', '')] && !(session.isLimited && right.endsWith('*')); }
 
-/** Why it may not. */
+/** The reason why the login does not permit it. */
 export const whyNot = (right) => (ranks[session.role] >= ranks[right.replace('*', '')] ? t('This concerns the whole server; the token is limited to some of its apps or rooms.') : t('This needs the role {role}.', { role: right.replace('*', '') }));
 
 async function exchange(method, path, body, headers = {}) {
@@ -86,21 +86,21 @@ export async function call(method, path, { query, body, key } = {}) {
 }
 
 export const get = (path, query) => call('GET', path, { query });
-/** A change: carried out once, even when it is sent again. */
+/** Makes a change, which is carried out once even when it is sent again. */
 export const post = (path, body = {}) => call('POST', path, { body, key: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}` });
 export const patch = (path, body) => call('PATCH', path, { body });
 export const remove = (path) => call('DELETE', path);
-/** A file, such as a picture. */
+/** Loads a file, such as a picture. */
 export async function load(path, query) {
   const answer = await reach(url(path, query), { headers: { 'X-Csrf-Token': session.csrf }, credentials: 'same-origin' });
   if (!answer.ok) throw new ApiError(answer.status, await answer.json().catch(() => null));
   return answer.blob();
 }
 
-/** The address of something that the browser itself loads, such as a picture. */
+/** The URL of something that the browser loads itself, such as a picture. */
 export const url = (path, query) => base + path + (query ? `?${new URLSearchParams(query)}` : '');
 
-/** Looks for a login of this browser. */
+/** Looks for an existing login of this browser. */
 export async function restore() {
   try {
     setSession(await exchange('GET', '/console/session'));
@@ -110,7 +110,7 @@ export async function restore() {
   }
 }
 
-/** `credential`: {token} or {code}. */
+/** Logs in. `credential`: {token} or {code}. */
 export async function logIn(credential) { setSession(await exchange('POST', '/console/login', credential)); }
 
 export async function logOut() {

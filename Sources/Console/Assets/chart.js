@@ -1,4 +1,4 @@
-// A line of figures over time. Hover or the arrow keys show a value.
+// A line chart of figures over time. Hover or the arrow keys show a value.
 import { h, setText } from './dom.js';
 import { clock } from './format.js';
 import { t } from './i18n.js';
@@ -15,7 +15,7 @@ export function chart(name, format) {
   let scale = 1;
   let isOver = false;
 
-  // By time: where the stream was away there are no points.
+  // By time: there are no points while the stream was away.
   let from = 0, span = 1, step = Infinity;
   const x = (index) => left + (times[index] - from) / span * (width - left - right);
   let times = [];

@@ -16,16 +16,16 @@ export const reasons = {
   too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
   too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',
   clientStopped: 'the publisher stopped', connectionLost: 'the connection broke', takenOver: 'a new push took its place', roomEnded: 'the room ended', protocolError: 'broke the protocol', serverShutdown: 'the server stopped', refused: 'refused',
-  // Of the right to speak.
+  // For the right to speak.
   free: 'nobody spoke', turn: 'its turn came', handedOver: 'handed over', preempted: 'somebody more important speaks', asked: 'gave it back', unpublished: 'stopped sending', idle: 'said nothing', maxHold: 'spoke for as long as it may', muted: 'muted',
   moderator: 'by a moderator', modeChanged: 'the rules changed', limit: 'too many speak', queueFull: 'too many wait', notHolding: 'did not hold the floor', banned: 'is banned',
 };
 export const reasonWords = (code) => t(reasons[code] ?? code);
 
-/** The words, and the code beside them: what logs, events and the API say. */
+/** The text with the code beside it, as in logs, events and the API. */
 export const coded = (words, code) => [words, ' ', h('code', { class: 'dim' }, code)];
 
-/** Limits by the name that `earshot_limit_hits_total` gives them, and counters of others that have no setting. */
+/** Limits by their names in `earshot_limit_hits_total`, and counters of limits without a setting. */
 export const limits = {
   'limits.connections': 'too many connections', 'limits.connectionsPerAddress': 'too many connections from its address', 'limits.publishersTotal': 'too many pushes', 'limits.viewersPerStream': 'too many viewers',
   'limits.memory': 'the memory for media is used up', 'limits.lag': 'the server is overloaded', pushRates: 'too many attempts from its address', 'limits.bytesBeforePublish': 'sent more than it may',
@@ -42,16 +42,16 @@ export const linkStates = {
   idle: 'has not begun', connecting: 'connects', running: 'carries media', waiting: 'waits to try again', held: 'held: refused here, tried again later', stopped: 'waits for a publisher or a viewer', failed: 'given up',
 };
 
-/** With which tool somebody acted. */
+/** The tool that an actor used. */
 export const tools = { api: 'a program', cli: 'the command', console: 'the console', tencent: 'the Tencent API' };
 
-/** How calls went. */
+/** Outcomes of calls. */
 export const results = {
   ok: 'carried out', invalid: 'refused: wrong input', not_found: 'refused: not there', wrong_state: 'refused: not in this state', conflict: 'refused: there is one already', precondition_failed: 'refused: changed meanwhile',
   unauthorized: 'refused: no valid token', forbidden: 'refused: the role may not', rate_limited: 'refused: too often', too_large: 'refused: too large', unavailable: 'failed: not possible at the moment', internal: 'failed in the server',
 };
 
-/** What calls do, by operationId. */
+/** Calls by operationId. */
 export const operations = {
   createRoom: 'Created the room', updateRoom: 'Changed the room', deleteRoom: 'Deleted the room', closeRoom: 'Closed the room', expireRoom: 'Expired the room', renewRoom: 'Renewed the room', pauseRoom: 'Announced a pause',
   forbidRoom: 'Forbade the room', resumeRoom: 'Lifted the ban of the room', joinRoom: 'Added a user', leaveRoom: 'Removed a user', kickMember: 'Kicked a user', makePushUrl: 'Made a push address', drawPushUrl: 'Showed a push address as a QR code',

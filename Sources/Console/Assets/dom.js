@@ -31,12 +31,12 @@ export function show(element, ...children) {
   return element;
 }
 
-/** Sets text only when it differs, so that screen readers are not told the same again. */
+/** Sets text only when it differs, so that screen readers do not repeat it. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** A list of keyed rows that keeps the elements of rows that stay: focus, pictures and players survive an update. */
+/** A list of keyed rows that reuses the elements of rows that stay: focus, pictures and players survive an update. */
 export class KeyedList {
   constructor(parent, key, make) {
     this.parent = parent;

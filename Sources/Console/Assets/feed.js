@@ -1,7 +1,7 @@
-// The event feed: one WebSocket, opened again when it breaks, from where it broke off.
+// The event feed: one WebSocket, which reconnects after a break and continues from the last event.
 import { post } from './api.js';
 
-/** `handle(message)` gets each message of the feed; `status(isOpen)` when the connection comes and goes. */
+/** `handle(message)` gets each message of the feed; `status(isOpen)` reports when the connection opens and closes. */
 export class Feed {
   constructor({ room, handle, status }) {
     this.room = room;
@@ -31,7 +31,7 @@ export class Feed {
       socket.onmessage = (message) => this.receive(JSON.parse(message.data));
       socket.onclose = () => { if (socket === this.socket) this.tryAgain(); };
     } catch (error) {
-      // Without a login, and of a room that does not exist, there is nothing to wait for.
+      // Without a login, or for a room that does not exist, a retry is pointless.
       if ([400, 401, 404].includes(error.status)) this.stop(); else this.tryAgain();
     }
   }

@@ -1,4 +1,4 @@
-// Streams' figures, as tiles and pages show them.
+// Streams' figures in the form that tiles and pages show.
 import { get } from './api.js';
 
 /** `slot`: {app, name}. Null when nobody publishes or plays the stream. */
@@ -7,10 +7,10 @@ export async function figuresOf({ app, name }) {
   return stream && figures(stream);
 }
 
-// Bytes of names in one call's address.
+// Bytes of names in one call's URL.
 const longestNames = 4000;
 
-/** Of many slots by few calls: a map by "app/name", without those that nobody uses. */
+/** The figures of many slots in few calls: a map by "app/name", without unused slots. */
 export async function figuresOfAll(slots) {
   const found = new Map();
   const pages = [[]];
@@ -18,7 +18,7 @@ export async function figuresOfAll(slots) {
   for (const slot of slots) {
     const name = `${slot.app}/${slot.name}`;
     if (name.includes(',')) {
-      // A device may push to any name; a list of names is parted by commas.
+      // A device may push to any name, but commas separate the names of a list.
       const stream = await figuresOf(slot);
       if (stream) found.set(name, stream);
       continue;
@@ -36,7 +36,7 @@ export async function figuresOfAll(slots) {
   return found;
 }
 
-/** A stream of an answer. */
+/** Figures from a stream in an answer. */
 export function figures(stream) {
   return {
     ...stream,

@@ -1,4 +1,4 @@
-// How numbers and times are shown.
+// The display of numbers and times.
 import { language, t } from './i18n.js';
 
 export const none = '–';
@@ -37,7 +37,7 @@ export function duration(seconds) {
 
 export function time(text) { return text ? new Date(text).toLocaleString(language(), { dateStyle: 'short', timeStyle: 'medium' }) : none; }
 
-/** The time alone for today, otherwise with the date. */
+/** Only the time for today, otherwise with the date. */
 export function clock(text) {
   if (!text) return none;
   const date = new Date(text);

@@ -1,4 +1,4 @@
-// Channels, mesh rooms, classes and machines of apps: who is there, who waits, and what an operator may do.
+// Apps' channels, mesh rooms, classes and machines: members, queue, and an operator's actions.
 import { get, may, post } from './api.js';
 import { h, show } from './dom.js';
 import { none, time } from './format.js';
@@ -10,7 +10,7 @@ const address = (id) => `/gatherings/${encodeURIComponent(id)}`;
 const link = (id) => h('a', { href: `#/apps/${encodeURIComponent(id)}` }, id);
 const kinds = { plain: 'channel', mesh: 'mesh room', class: 'class', machine: 'claw machine' };
 
-/** All of them, or the one with this id. */
+/** All gatherings, or the one with this id. */
 export function gatheringsPage(id) { return id ? onePage(id) : listPage(); }
 
 function listPage() {

@@ -1,4 +1,4 @@
-// Languages. English texts are the keys, so that a page is readable where a translation is missing.
+// Translations. English texts are the keys, so that a page is readable where a translation is missing.
 import { chinese } from './chinese.js';
 
 const stored = localStorage.getItem('language');

@@ -5,13 +5,13 @@ import { t } from './i18n.js';
 import { SignedPlayer, socketAddress } from './signed-player.js';
 import { button } from './ui.js';
 
-/** Sound alone needs less ahead than pictures do: people answer what they hear. Seconds. */
+/** Sound alone needs a shorter buffer than pictures do: people answer what they hear. Seconds. */
 const target = 0.3;
 
-/** Of the last room that was heard; rooms that are opened later begin with it. */
+/** From the last room; rooms opened later begin with it. */
 let volume = 1;
 
-/** `path`: the room's, in the API. */
+/** `path`: the room's path in the API. */
 export function listenIn(path) {
   const audio = h('audio', { id: 'listen' });
   const status = h('span', { class: 'dim', role: 'status' });
@@ -28,7 +28,7 @@ export function listenIn(path) {
   function start() {
     isWanted = true;
     draw();
-    // Some browsers allow sound only from within the click itself; what there is to play comes later.
+    // Some browsers allow sound only from within the click itself; the media comes later.
     audio.play().catch(() => {});
     audio.volume = volume;
     player = new SignedPlayer(audio, async () => socketAddress((await get(`${path}/play-urls`, { lifetime: 3600 })).talk.mp4), (text) => { if (isWanted) setText(status, text); });
@@ -54,7 +54,7 @@ export function listenIn(path) {
   draw();
   return {
     element,
-    /** `members`: those of the talk channel, with who speaks. */
+    /** `members`: the talk channel's, with those who speak. */
     update(members) {
       const names = members.filter((member) => member.speaking && !member.muted).map((member) => member.userId);
       setText(heard, isWanted && names.length ? t('Heard: {names}', { names: names.join(', ') }) : '');

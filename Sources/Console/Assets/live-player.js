@@ -1,21 +1,21 @@
-// The player of docs/player.html, as a module. A test holds the two against each other.
+// The player of docs/player.html, as a module. A test compares the two.
 
 /** Plays one live stream in a video element, from start() to stop(). Times are seconds unless their names say otherwise. */
 export class LivePlayer {
   static limits = {
-    target: 0.5,            // How much media lies ahead while all is well. Each stall adds a quarter, up to maxTarget, for a minute.
+    target: 0.5,            // Media buffered ahead in normal play. Each stall adds a quarter, up to maxTarget, for a minute.
     maxTarget: 2,
     forgetStallMs: 60000,
     maxBehind: 4,           // Further behind than this the player seeks; nearer it only plays a little faster.
     keepBack: 10,           // Media behind the picture that stays in the buffer.
-    silentMs: 3000,         // Without media for so long the user is told.
-    maxSeekMs: 2000,        // A seek that takes longer stands before a hole, and is made anew.
-    deadMs: 90000,          // And after so long the connection is given up: the server waits 30 s for a device that dropped.
+    silentMs: 3000,         // Without media for this long, the user gets a message.
+    maxSeekMs: 2000,        // A seek that takes longer is stuck at a gap and is repeated.
+    deadMs: 90000,          // After this long without media the connection is closed; the server waits 30 s for a lost device.
     maxQueuedBytes: 32 * 1024 * 1024,
     maxRetryMs: 10000,
   };
 
-  /** `show` gets what the user should read; the empty text when all is well. */
+  /** `show` gets the message for the user; empty when all is well. */
   constructor(video, url, show) {
     this.video = video;
     this.url = url;
@@ -37,7 +37,7 @@ export class LivePlayer {
     this.failures = 0;
     this.target = LivePlayer.limits.target;
     this.stalledMs = 0;
-    // Where the video was at the last look, in seconds.
+    // The video's position at the last check, in seconds.
     this.seenAt = 0;
     this.isPlaying = false;
     this.video.addEventListener('pause', this.onPause);
@@ -60,7 +60,7 @@ export class LivePlayer {
     this.video.removeEventListener('seeking', this.onSeeking);
     this.video.removeEventListener('waiting', this.onWaiting);
     this.video.removeEventListener('error', this.onVideoError);
-    // A buffer that is still at work reports its end later, when it cannot be read any more.
+    // A buffer that is still busy reports its end later, when it can no longer be read.
     this.buffer = null;
     this.source = null;
     this.video.removeAttribute('src');
@@ -75,7 +75,7 @@ export class LivePlayer {
     try {
       socket = new WebSocket(this.url);
     } catch (error) {
-      // Not worth another try: the address itself is wrong.
+      // No retry: the address itself is wrong.
       this.show(`"${this.url}" is no WebSocket address: ${error.message}`);
       return;
     }
@@ -107,7 +107,7 @@ export class LivePlayer {
     socket?.close();
   }
 
-  /** A new connection, and a new MediaSource with it. */
+  /** Opens a new connection with a new MediaSource. */
   restart(why) {
     this.disconnect();
     if (this.isRunning) this.tryAgain(why);
@@ -135,14 +135,14 @@ export class LivePlayer {
       return 'The server cannot be reached, or does not let this page play.';
     } finally {
       clearTimeout(deadline);
-      // An answer that is the stream itself has no end.
+      // If the answer is the stream itself, it has no end.
       cancel.abort();
     }
   }
 
   // --- Media
 
-  /** Text names the type of the pieces behind it; each binary message is a piece. */
+  /** A text message gives the type of the pieces that follow; each binary message is a piece. */
   receive(data) {
     this.lastMediaMs = performance.now();
     this.queue.push(data);
@@ -160,11 +160,11 @@ export class LivePlayer {
       if (typeof item === 'string') {
         this.queue.shift();
         let type;
-        try { type = JSON.parse(item).mimeType; } catch { /* Judged below. */ }
+        try { type = JSON.parse(item).mimeType; } catch { /* Checked below. */ }
         if (typeof type !== 'string') return this.restart('The server sent text that names no mimeType.');
         this.change(type);
       } else if (!this.type) {
-        // Of a type that this browser does not play: another may follow.
+        // This browser does not play the type; another may follow.
         this.take();
       } else {
         try {
@@ -180,7 +180,7 @@ export class LivePlayer {
 
   take() { this.queuedBytes -= this.queue.shift().byteLength; }
 
-  /** "av": which kinds of track a type has. */
+  /** The kinds of track in a type, such as "av". */
   static kinds(type) {
     const codecs = (/codecs="?([^"]*)/.exec(type)?.[1] ?? '').split(',').map((codec) => codec.trim());
     return codecs.map((codec) => (/^(avc|hvc|hev|av01|vp0|vvc|vvi|dvh)/.test(codec) ? 'v' : 'a')).sort().join('');
@@ -232,7 +232,7 @@ export class LivePlayer {
       this.isSwitching = false;
       this.feed();
     };
-    // Until here the last picture stays on the screen.
+    // Up to this point the last picture stays on the screen.
     this.isSwitching = true;
     this.video.src = address;
     this.play();
@@ -246,7 +246,7 @@ export class LivePlayer {
 
   // --- Near live
 
-  /** Starts at the live edge, stays near it, jumps over gaps and forgets what is old. */
+  /** Starts at the live edge, stays near it, jumps over gaps and drops old media. */
   keepNear() {
     const { video } = this;
     const ranges = this.buffer?.buffered;
@@ -254,10 +254,10 @@ export class LivePlayer {
     if (!ranges?.length || (video.seeking && !isStuck)) return;
     const end = ranges.end(ranges.length - 1);
     const begin = ranges.start(ranges.length - 1);
-    // Beyond the edge is nothing to wait for: the clock of a device that came back may have leapt.
+    // Past the live edge no media will come: the clock of a returned device may have jumped.
     const behind = end - video.currentTime;
     if (!this.hasBegun || isStuck || behind > LivePlayer.limits.maxBehind || behind < -1) {
-      // The first buffered time is not 0: it is the stream's own.
+      // The first buffered time is not 0 but the stream's own.
       video.currentTime = Math.max(begin, end - this.target);
       this.hasBegun = true;
     } else if (this.isInGap(ranges, video.currentTime)) {
@@ -265,15 +265,15 @@ export class LivePlayer {
         if (ranges.start(i) > video.currentTime) { video.currentTime = ranges.start(i) + 0.001; break; }
       }
     } else if (this.hasPassedGap(ranges, this.seenAt, video.currentTime)) {
-      // Sound goes on over a short hole that the pictures stand before. A seek to where it is takes them along.
+      // Sound plays on over a short gap while video is stuck before it. A seek to the current position frees the video.
       video.currentTime += 0.001;
     }
     this.seenAt = video.currentTime;
-    // Once it hurries it does so until the target is reached: pieces come in steps, which must not switch it on and off.
+    // Once faster, play stays faster until the target is reached: pieces arrive in steps, which must not toggle the speed.
     if (behind > this.target + 1) video.playbackRate = 1.25;
     else if (behind > this.target + 0.3) video.playbackRate = Math.max(video.playbackRate, 1.1);
     else if (behind <= this.target) video.playbackRate = 1;
-    // Without a type, what still plays is left of a former one: what was said of the present one stands.
+    // Without a type, the rest of a former one still plays, so the message about the current one stays.
     if (behind > 0 && this.type) {
       this.failures = 0;
       if (video.readyState >= HTMLMediaElement.HAVE_FUTURE_DATA) this.show('');
@@ -283,7 +283,7 @@ export class LivePlayer {
 
   isInGap(ranges, time) {
     for (let i = 0; i < ranges.length; i++) {
-      // Within a tenth of a second of its end a range has nothing left to play.
+      // In the last tenth of a second, a range has nothing left to play.
       if (time >= ranges.start(i) && time < ranges.end(i) - (i + 1 < ranges.length ? 0.1 : 0)) return false;
     }
     return true;
@@ -302,7 +302,7 @@ export class LivePlayer {
     const { buffer, video } = this;
     if (!buffer || buffer.updating || !buffer.buffered.length) return false;
     const until = video.currentTime - keep;
-    // In steps, not at each piece.
+    // In steps, not for each piece.
     if (until - buffer.buffered.start(0) < (keep ? 5 : 0.1)) return false;
     buffer.remove(0, until);
     return true;

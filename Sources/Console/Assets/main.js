@@ -1,4 +1,4 @@
-// The console: which page is shown, and what is around it.
+// The console's frame: chooses the page, and shows what is around it.
 import { logIn, logOut, may, onOutage, onSession, restore, session } from './api.js';
 import { h, show } from './dom.js';
 import { clock } from './format.js';
@@ -24,7 +24,7 @@ const places = [
   ['#/audit', 'Audit', rights.listAudit],
 ];
 
-/** Pages beyond the wall are loaded when they are first opened. */
+/** Pages other than the wall are loaded when they are first opened. */
 async function open(path, query) {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (parts[0] === 'rooms' && parts[1]) return (await import('./room.js')).roomPage(parts[1]);
@@ -41,7 +41,7 @@ const main = h('main', { id: 'main', tabindex: '-1' });
 const outage = h('p', { class: 'outage', role: 'alert' });
 outage.hidden = true;
 
-// Old figures look old.
+// Outdated figures are marked.
 onOutage((since) => {
   main.classList.toggle('stale', since !== null);
   outage.hidden = since === null;
@@ -95,10 +95,10 @@ addEventListener('hashchange', () => route().catch(fail));
 
 async function begin() {
   onSession(sessionChanged);
-  // A code, and perhaps the page that is to be shown: #code=…&page=/rooms/walk
+  // A code, and perhaps the page to show: #code=…&page=/rooms/walk
   const [, code, to] = /^#code=([\w-]+)(?:&page=(\/[\w/.%~-]*))?$/.exec(location.hash) ?? [];
   if (code) {
-    // It must not stay in the history.
+    // The code must not stay in the history.
     history.replaceState(null, '', to ? `/#${to}` : '/');
     try {
       await logIn({ code });

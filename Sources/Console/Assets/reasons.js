@@ -1,4 +1,4 @@
-// Why a stream is not well, in the page's language. The server's own text is English; other languages are made from code and values.
+// The reasons why a stream is not well, in the page's language. The server's own text is English; others are built from code and values.
 import { bits } from './format.js';
 import { isChinese } from './i18n.js';
 
@@ -30,7 +30,7 @@ const chinese = {
   audio_codec_not_carried: (_, codec) => `HLS、MP4 和录制不支持 ${codec ?? '此编码'}：只有 RTMP 和 FLV 观众能听到声音。请使用 AAC 或 Opus 编码。`,
 };
 
-/** What a reason means and what to do. `stream`: the figures that it is part of. */
+/** The meaning of a reason and the remedy. `stream`: the figures that it is part of. */
 export function reasonText(reason, stream) {
   const written = isChinese() && Object.hasOwn(chinese, reason.code) ? chinese[reason.code] : null;
   return written ? written(reason, reason.code.startsWith('video') ? stream?.video?.codec : stream?.audio?.codec) : reason.message;

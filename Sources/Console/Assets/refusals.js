@@ -1,4 +1,4 @@
-// Pushes and plays that were refused lately: a device that is not let in shows nowhere else.
+// Pushes and plays that were refused lately: a refused device appears nowhere else.
 import { get, may } from './api.js';
 import { reasonWords } from './codes.js';
 import { h, show } from './dom.js';
@@ -7,7 +7,7 @@ import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { table } from './ui.js';
 
-/** Those of the stream that `slotNow` names; without it, of all. */
+/** Refusals of the stream that `slotNow` names; without it, of all. */
 export function refusals(slotNow) {
   const element = h('section', { class: 'panel' });
   element.hidden = true;

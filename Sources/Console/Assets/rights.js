@@ -1,5 +1,5 @@
-// The least role for each call that the console offers, by operationId; with a * for those that concern the whole server, which tokens that are
-// limited to some apps or rooms may not make. A test compares this with the server's own tables.
+// The least role for each call that the console offers, by operationId. A * marks calls that concern the whole server, which tokens limited to some
+// apps or rooms may not make. A test compares this with the server's own tables.
 export const rights = {
   createRoom: 'app', closeRoom: 'app', expireRoom: 'ops', renewRoom: 'app', forbidRoom: 'ops', resumeRoom: 'ops', deleteRoom: 'admin',
   makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',

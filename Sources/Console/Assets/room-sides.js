@@ -1,4 +1,4 @@
-// What a room's page shows beside the stream: what is known of the room, its push address, talk, recordings, links and events.
+// The parts of a room's page beside the stream: the room's facts, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
 import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
 import { h, KeyedList, show } from './dom.js';
@@ -11,7 +11,7 @@ import { ask, button, facts, inform, notice, secretLine, soon, table } from './u
 import { traceButton } from './viewers.js';
 import { eventLine } from './words.js';
 
-// --- What is known of the room
+// --- Facts
 
 export function about(roomNow, figures) {
   const element = h('section', { class: 'panel' });
@@ -24,7 +24,7 @@ export function about(roomNow, figures) {
         `${t('Keyframe interval')} ${ms(stream.video.keyframeIntervalMs)}`].filter(Boolean).join(' · ');
       const audio = stream?.audio && [stream.audio.codec, stream.audio.sampleRate && `${stream.audio.sampleRate / 1000} kHz`, bits(stream.audio.bitsPerSecond)].filter(Boolean).join(' · ');
       const publisher = stream?.publisher;
-      // The button that has the focus would lose it.
+      // Otherwise a focused button would lose the focus.
       if (element.contains(document.activeElement)) return;
       show(element, facts([
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
@@ -50,7 +50,7 @@ export function pushAddress(path, roomNow, slotNow) {
         h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
           t('If the room expires before, a push with it opens the room again.')));
     }), place);
-  // A closed room takes no push any more.
+  // A closed room accepts no push any more.
   return { element, update() { element.hidden = !may(rights.makePushUrl) || roomNow().state === 'closed'; } };
 }
 
@@ -157,7 +157,7 @@ export function links(slotNow) {
   return { element, update };
 }
 
-// --- What happened
+// --- Events
 
 export function timeline(path) {
   const list = h('ol', { class: 'timeline' });
@@ -173,7 +173,7 @@ export function timeline(path) {
     async update() {
       if (isLoaded) return;
       isLoaded = true;
-      // They come oldest first, and the newest are shown.
+      // The API lists oldest first; the newest are shown.
       let found = [];
       try {
         for (let after = 0, isComplete = false; !isComplete && isShown;) {

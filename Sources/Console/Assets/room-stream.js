@@ -1,4 +1,4 @@
-// What a room's page shows of a stream: its picture, why it is bad, and its figures.
+// A stream on a room's page: its picture, why it is bad, and its figures.
 import { get, may, url } from './api.js';
 import { chart } from './chart.js';
 import { h, setText, show } from './dom.js';
@@ -9,7 +9,7 @@ import { rights } from './rights.js';
 import { playerWords, SignedPlayer, socketAddress } from './signed-player.js';
 import { button, fail, verdictBadge } from './ui.js';
 
-/** Of a part of an address. */
+/** Encodes a part of a URL. */
 export const part = (text) => encodeURIComponent(text);
 export const streamPath = (slot) => `/streams/${part(slot.app)}/${part(slot.name)}`;
 
@@ -68,7 +68,7 @@ export function preview(roomNow, slotNow, path) {
 
 // --- Why it is bad
 
-/** `slow`: how many viewers are, which is no fault of the stream's. */
+/** `slow`: the number of slow viewers, which is no fault of the stream. */
 export function health(figures, slow) {
   const element = h('section', { class: 'panel', 'aria-live': 'polite' });
   element.hidden = true;
@@ -117,7 +117,7 @@ export function charts(slotNow) {
   async function update() {
     const slot = slotNow();
     if (!slot || element.hidden) return;
-    // Without a push there are no new seconds. What is drawn stays; a page that is opened after the push shows the hours before.
+    // Without a push there are no new seconds. The drawn chart stays; a page opened after the push shows the hours before.
     if (!isChosen) choice.value = span = slot.isActive || isDrawn ? '300' : 'hours';
     if (span === '300') {
       if (!slot.isActive) return Object.values(all).forEach((each) => each.end());
@@ -134,7 +134,7 @@ export function charts(slotNow) {
     }
     const seconds = span === 'hours' ? 86400 : 31 * 86400;
     const data = await get(`/stats${streamPath(slot)}`, { from: new Date(Date.now() - seconds * 1000).toISOString(), step: span === 'hours' ? 600 : 3600 }).catch((error) => {
-      // The server keeps no figures: its setting stats.enabled.
+      // The server keeps no figures; see its setting stats.enabled.
       if (error.status === 409) return { list: [], step: 1 };
       throw error;
     });

@@ -1,4 +1,4 @@
-// A room's page: live preview, why it is bad, who watches, what happened, and what can be done about it.
+// A room's page: live preview, why it is bad, its viewers, its events, and the possible actions.
 import { get, may, post, remove } from './api.js';
 import { h, show } from './dom.js';
 import { Feed } from './feed.js';
@@ -21,7 +21,7 @@ export function roomPage(id) {
   const head = h('div', { class: 'head' });
   const body = h('div');
   const element = h('div', null, h('p', null, h('a', { href: '#/rooms' }, `← ${t('All rooms')}`)), head, body);
-  // One call for all that show the stream's figures.
+  // One call for all parts that show the stream's figures.
   let stream = Promise.resolve(null);
   const figures = () => stream;
   const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), refusals: refusals(slot), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
@@ -36,7 +36,7 @@ export function roomPage(id) {
   function drawHead() {
     const slots = room.streams.length > 1 && h('select', { 'aria-label': t('Streams'), onchange: (event) => { slotNumber = Number(event.target.value); drawHead(); refresh(); } },
       room.streams.map((each) => h('option', { value: each.slot, selected: each.slot === slotNumber }, `${each.app}/${each.name}`)));
-    // The buttons act on the slot that is chosen.
+    // The buttons act on the chosen slot.
     const key = JSON.stringify([room.version, room.state, parts.health.verdict, slotNumber, slot()?.isActive]);
     if (key === drawn) return;
     drawn = key;
@@ -49,7 +49,7 @@ export function roomPage(id) {
     try {
       room = await get(path);
     } catch (error) {
-      // 400: what the address names can be no room's id.
+      // 400: the name in the URL cannot be a room's id.
       if (error.status !== 404 && error.status !== 400) throw error;
       feed?.stop();
       feed = null;
@@ -62,7 +62,7 @@ export function roomPage(id) {
     feed ??= follow();
     drawHead();
     stream = slot() && may(rights.getStream) ? figuresOf(slot()) : Promise.resolve(null);
-    // What one part cannot get does not hold the others up; a stream that has just ended is nothing to complain of.
+    // A part that fails does not hold up the others; a stream that has just ended is no error.
     const outcomes = await Promise.allSettled(Object.values(parts).map((each) => each.update?.()));
     drawHead();
     const failure = outcomes.find((outcome) => outcome.status === 'rejected' && outcome.reason.status !== 404);
@@ -80,7 +80,7 @@ export function roomPage(id) {
   return { element, title: id, stop() { stops.forEach((stop) => stop()); feed?.stop(); clearTimeout(due); for (const each of Object.values(parts)) each.stop?.(); } };
 }
 
-// --- What can be done
+// --- Actions
 
 const bans = () => [['600', t('10 minutes')], ['3600', t('1 hour')], ['86400', t('1 day')], ['604800', t('1 week')]];
 
@@ -102,7 +102,7 @@ function actions(room, slot, path, refresh) {
   ].concat(ends(room, path, run));
 }
 
-/** What cannot be taken back is a step further away. */
+/** Irreversible actions take one more step. */
 function ends(room, path, run) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
   const all = [

@@ -1,4 +1,4 @@
-// How the server does: connections, loops, memory, limits, and why connections ended.
+// The server's condition: connections, loops, memory, limits, and why connections ended.
 import { get, load as loadFile, may, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
@@ -8,7 +8,7 @@ import { refusals } from './refusals.js';
 import { rights } from './rights.js';
 import { every, table } from './ui.js';
 
-/** The values of metrics in Prometheus' text form: those without labels by name, the loops' lags, connections by protocol, and hits by limit. */
+/** Reads metrics in Prometheus' text format: those without labels by name, the loops' lags, connections by protocol, and hits by limit. */
 function read(text) {
   const values = { lags: [], protocols: new Map(), limits: new Map() };
   for (const line of text.split('\n')) {
@@ -36,7 +36,7 @@ export function serverPage() {
   const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
   show(sections, [refused.element, ...Object.values(places)]);
 
-  // Of the time since the last look.
+  // Since the last reading.
   let look = null;
   function cpu(seconds) {
     const now = { at: performance.now(), seconds };

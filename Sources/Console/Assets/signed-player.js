@@ -1,8 +1,8 @@
-// A player of addresses that the server signs.
+// A player of URLs that the server signs.
 import { t } from './i18n.js';
 import { LivePlayer } from './live-player.js';
 
-/** The same server that this page came from, whatever name a URL gives it; by WebSocket. */
+/** The URL on this page's own server, whatever host it names, by WebSocket. */
 export function socketAddress(text) {
   const signed = new URL(text);
   const address = new URL(signed.pathname + signed.search, location.href);
@@ -10,7 +10,7 @@ export function socketAddress(text) {
   return address.href;
 }
 
-/** What a player says, in the language of the page. */
+/** The player's messages, in the page's language. */
 export function playerWords(text) {
   const again = /^(.*) Trying again in (\d+) s\.$/s.exec(text);
   if (again) return `${t(again[1])} ${t('Trying again in {n} s.', { n: again[2] })}`;
@@ -18,7 +18,7 @@ export function playerWords(text) {
   return type ? t('This browser cannot play {type}.', { type: type[1] }) : t(text);
 }
 
-/** Asks `sign` for an address before each connection: a page may stay open for longer than one is good. */
+/** Calls `sign` for a URL before each connection: a page may stay open for longer than a URL is valid. */
 export class SignedPlayer extends LivePlayer {
   constructor(media, sign, show) {
     super(media, '', show);

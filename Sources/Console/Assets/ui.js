@@ -1,11 +1,11 @@
-// What several pages share: notices, dialogs, badges, facts.
+// Shared by several pages: notices, dialogs, badges, facts.
 import { h } from './dom.js';
 import { results } from './codes.js';
 import { isChinese, t } from './i18n.js';
 
 let timer;
 
-/** Tells the user what happened, for a few seconds. */
+/** Shows the user a message for a few seconds. */
 export function notice(text, isBad = false) {
   const place = document.getElementById('notice');
   clearTimeout(timer);
@@ -16,7 +16,7 @@ export function notice(text, isBad = false) {
 
 export const fail = (error) => notice(error.status ? errorWords(error) : t('The server cannot be reached. Trying again…'), true);
 
-/** What an error says. The API's text is English; elsewhere its class stands before it. */
+/** The text of an error. The API's text is English; in other languages the error's class stands before it. */
 export function errorWords(error) {
   if (!error.status) return t('The server cannot be reached.');
   const words = t(error.message);
@@ -24,7 +24,7 @@ export function errorWords(error) {
   return isChinese() && words === error.message && kind ? `${t(kind)}（${error.message}）` : words;
 }
 
-/** A button that carries out `act` once at a time and tells how it went. */
+/** A button that carries out `act` once at a time and reports the outcome. */
 export function button(text, act, attributes = {}) {
   const element = h('button', { type: 'button', ...attributes, onclick: async () => {
     element.disabled = true;
@@ -34,8 +34,9 @@ export function button(text, act, attributes = {}) {
 }
 
 /**
- * Asks before something is done. `fields`: [{name, label, help, type, value, options, groups, isList, required, length}].
- * `groups`, [[name, [[value, label], …]], …], are check boxes. Their value, and that of a list (its items are parted by commas or spaces), is an array.
+ * Asks before an action. `fields`: [{name, label, help, type, value, options, groups, isList, required, length}].
+ * `groups`, [[name, [[value, label], …]], …], are check boxes. Their value is an array, and so is that of a list, whose items are separated by commas
+ * or spaces.
  * `act(values)` runs while the dialog is open; its error is shown there. Returns whether it was done.
  */
 export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = false } = {}) {
@@ -61,14 +62,14 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
       }
     } },
     h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
-    // Check boxes have labels of their own.
+    // Check boxes have their own labels.
     fields.map((field, index) => h(field.groups ? 'fieldset' : 'label', null, field.groups ? h('legend', null, field.label) : field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
     h('menu', null, cancel, go));
     let isDone = false;
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
     document.body.append(dialog);
     dialog.showModal();
-    // What cannot be taken back is not done by a stray Enter.
+    // A stray Enter must not trigger an irreversible action.
     (inputs[0] ?? (isDanger ? cancel : go)).focus();
   });
 }
@@ -78,7 +79,7 @@ function valueOf(field, input) {
   return field.isList ? input.value.split(/[\s,]+/).filter(Boolean) : input.value;
 }
 
-/** Check boxes in groups that open; one without a choice is closed. */
+/** Check boxes in groups that open; a group without a choice is closed. */
 function checkBoxes({ name, groups, value = [] }) {
   return h('div', { class: 'choices' }, groups.map(([group, options]) => {
     const boxes = options.map(([each]) => h('input', { type: 'checkbox', name, value: each, checked: value.includes(each) }));
@@ -108,7 +109,7 @@ export const verdictBadge = (verdict) => (verdict ? h('span', { class: `badge ${
 export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
   .map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
 
-/** A row may have a `note`, which stands below it over the whole width. */
+/** A row may have a `note`, which is shown below it over the whole width. */
 export function table(caption, columns, rows) {
   return h('div', { class: 'scroll' }, h('table', null, caption && h('caption', null, caption),
     h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: column.isNumber && 'number' }, column.name ?? column)))),
@@ -117,7 +118,7 @@ export function table(caption, columns, rows) {
 }
 
 export async function copy(text) {
-  // The clipboard's own interface needs HTTPS or localhost.
+  // The clipboard API needs HTTPS or localhost.
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
     const field = h('textarea', { value: text });
@@ -131,7 +132,7 @@ export async function copy(text) {
 
 export const secretLine = (text) => h('div', { class: 'secret' }, h('code', null, text), button(t('Copy'), () => copy(text), { class: 'small' }));
 
-/** Runs `work` now and every `ms` while the page is visible; a failure is told once, and its end too. Returns a function that stops it. */
+/** Runs `work` now and every `ms` while the page is visible; a failure is reported once, and so is its end. Returns a function that stops it. */
 export function every(ms, work) {
   let isRunning = true;
   let isFailing = false;
@@ -161,7 +162,7 @@ export function every(ms, work) {
   return () => { isRunning = false; clearTimeout(timer); document.removeEventListener('visibilitychange', awake); };
 }
 
-/** A function that makes `work` happen within a tenth of a second, once for all calls until then. Its `stop` forgets what is due. */
+/** Returns a function that runs `work` within a tenth of a second, once for all calls until then. Its `stop` cancels a pending run. */
 export function soon(work) {
   let due;
   const call = () => { due ??= setTimeout(() => { due = undefined; work(); }, 100); };

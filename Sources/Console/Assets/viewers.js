@@ -1,4 +1,4 @@
-// Who watches a stream, who is behind and whose fault that is, and who has left.
+// A stream's viewers: which are behind and whose fault that is, and which have left.
 import { get, may, remove } from './api.js';
 import { coded, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
@@ -7,21 +7,21 @@ import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, inform, notice, table } from './ui.js';
 
-// A viewer that was further behind than this, or was spared frames, within the last minute is told why.
+// A viewer that was further behind than this, or skipped frames, within the last minute gets a reason.
 const slowMs = 1500;
 const rememberedMs = 60_000;
 // How many viewers are listed.
 const most = 100;
-// A shorter look says little about what a viewer takes.
+// A shorter observation says little about a viewer's throughput.
 const leastMs = 3000;
 
-/** What the last minute showed of one viewer. */
+/** The observations of one viewer in the last minute. */
 class Watch {
   constructor() { this.looks = []; }
 
   note({ bytesSent, framesSkipped, behindMs }, seconds) {
     const at = performance.now();
-    // A page that has just been opened knows what the viewer took since it came: as much of it as a look half a minute ago would show.
+    // A page that was just opened knows only totals. They are scaled to at most the last 30 seconds, as if the viewer had been observed then.
     if (!this.looks.length && framesSkipped > 0 && seconds * 1000 > leastMs) {
       const known = Math.min(seconds, 30), before = 1 - known / seconds;
       this.looks.push({ at: at - known * 1000, bytesSent: bytesSent * before, framesSkipped: Math.round(framesSkipped * before), behindMs: 0 });
@@ -35,7 +35,7 @@ class Watch {
   get spanMs() { return this.looks.length > 1 ? this.looks.at(-1).at - this.looks[0].at : 0; }
   get skipped() { return this.looks.at(-1).framesSkipped - this.looks[0].framesSkipped; }
   get isSlow() { return this.skipped > 0 || this.looks.some((look) => look.behindMs > slowMs); }
-  /** Bits per second; null when it has not been watched for long enough. */
+  /** Bits per second; null when it has not been observed for long enough. */
   get takes() { return this.spanMs < leastMs ? null : Math.max(0, (this.looks.at(-1).bytesSent - this.looks[0].bytesSent) * 8000 / this.spanMs); }
 }
 
@@ -88,9 +88,9 @@ export function viewers(slotNow, figures) {
     slowOnes = all.filter((each) => each.watch.isSlow).length;
     const at = performance.now();
     if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(stream).catch(() => {}); }
-    // A row whose button has the focus would lose it, and no row moves away under the pointer.
+    // Otherwise a focused button would lose the focus, and its row could move away from the pointer.
     if (document.querySelector('dialog[open]') || (now.contains(document.activeElement) && document.activeElement.tagName === 'BUTTON')) return;
-    // Without media nobody can be behind it.
+    // Without media no viewer can be behind.
     const stands = whole && whole.bitsPerSecond === 0;
     show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
       ? table('', [t('Address'), t('Client'), t('Protocol'), { name: t('Behind live'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
@@ -101,7 +101,7 @@ export function viewers(slotNow, figures) {
     !isWhole && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
   }
 
-  /** Who is gone, and why: a viewer that is cut vanishes from the list above. */
+  /** The viewers that left, and why: a cut viewer vanishes from the list above. */
   async function showLeft(stream) {
     if (!may(rights.listFinishedPlays)) return;
     const { list } = await get('/stats/plays', { stream, limit: 5 });

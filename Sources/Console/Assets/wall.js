@@ -1,4 +1,4 @@
-// The wall of rooms: live pictures, states and what is wrong.
+// The wall of rooms: live pictures, states and problems.
 import { get, load as loadFile, may, post } from './api.js';
 import { reasonWords } from './codes.js';
 import { h, KeyedList, setText, show } from './dom.js';
@@ -12,18 +12,18 @@ import { figures, figuresOfAll } from './figures.js';
 
 const pageSize = 24;
 const pictureSeconds = 10;
-// A viewer further behind than this is worth a word.
+// A viewer further behind than this is mentioned.
 const slowMs = 1500;
-// Orders by figures that the store does not have: the streams' list is sorted by them.
+// Orders by figures that the store does not have. The list of streams is sorted by them instead.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// How many rooms a search may find that is sorted by figures, and how many ill streams are counted.
+// The most rooms that a search sorts by figures, and the most ill streams that are counted.
 const mostSorted = 100;
 const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
-// A room that a list of streams names is asked for again after this time, or when an event says that it changed.
+// A room from a list of streams is requested again after this time, or when an event reports a change.
 const roomSeconds = 30;
 const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
-// What the wall shows at first.
+// The wall's initial filter.
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
 
@@ -102,7 +102,7 @@ class Tile {
     const key = `${room.state} ${verdict}`;
     if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
     this.drawn = key;
-    // Of a room with one stream its own figure is the newer one.
+    // For a room with one stream, the stream's own figure is newer.
     const viewers = room.streams.length === 1 && stream ? stream.viewers : room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
     const facts = [t('{n} viewers', { n: count(viewers) })];
     if (stream) facts.push(bits(stream.bitsPerSecond));
@@ -121,7 +121,7 @@ class Tile {
     this.why.classList.toggle('dim', Boolean(note));
   }
 
-  /** The highest of the last minute: a viewer that skips frames is back for a moment each time. */
+  /** The highest value of the last minute: a viewer that skips frames catches up for a moment each time. */
   worstBehind(stream) {
     const at = performance.now();
     this.behind = this.behind.filter((each) => at - each.at < 60_000);
@@ -130,7 +130,7 @@ class Tile {
   }
 
   async loadPicture() {
-    // By a request of its own: the browser would show a picture of the same address again without asking.
+    // Loaded by a separate request: for the same URL, the browser would show its cached picture.
     const picture = await picturesOf(this.room.roomId).catch(() => null);
     if (!picture || !this.isLive) return;
     const address = URL.createObjectURL(picture);
@@ -179,7 +179,7 @@ export function wallPage(query) {
     const mine = turn += 1;
     const sorts = byFigures.includes(filter.sort) && may(rights.listStreams);
     const data = await (!sorts ? loadRooms() : !filter.q && filter.state.startsWith('live') ? loadSorted() : sortFound());
-    // A later load was answered first, or the page is gone.
+    // A later load was answered first, or the page has been left.
     if (mine < shown || !isShown) return;
     shown = mine;
     next = data.next;
@@ -200,7 +200,7 @@ export function wallPage(query) {
     }
   }
 
-  /** A page in the store's order. */
+  /** Loads a page in the store's order. */
   async function loadRooms() {
     const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
     const isUsual = !filter.q && filter.state === usual;
@@ -208,7 +208,7 @@ export function wallPage(query) {
     return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /** A page of the live streams in the order of their figures, with their rooms. Rooms whose push was cut come before the worst. */
+  /** Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst. */
   async function loadSorted() {
     const isFirst = pages.length === 1;
     const wantsCut = filter.sort === 'verdict' && filter.state === usual;
@@ -221,7 +221,7 @@ export function wallPage(query) {
     return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
   }
 
-  /** The store finds text and does not sort by figures: the first rooms found are sorted here. */
+  /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
@@ -237,10 +237,10 @@ export function wallPage(query) {
 
   const ranks = { interrupted: 3, bad: 2, degraded: 1, good: 0 };
 
-  /** A room with several streams is as the worst of them is. */
+  /** Shows a room with several streams as its worst stream. */
   const worstByRoom = (streams) => byRoom([...streams].sort((one, other) => (ranks[other.verdict] ?? -1) - (ranks[one.verdict] ?? -1)));
 
-  /** A room with several streams is as its first one is, in their order. */
+  /** Shows a room with several streams as the first one in the given order. */
   function byRoom(streams) {
     const map = new Map();
     for (const stream of streams) if (stream.roomId !== null && !map.has(stream.roomId)) map.set(stream.roomId, stream);
@@ -277,14 +277,14 @@ export function wallPage(query) {
     tellWhetherItIsUs(found);
   }
 
-  /** Ills of the uplink in most streams at once are rarely those of as many uplinks. */
+  /** When most streams at once have uplink problems, the cause is rarely as many uplinks. */
   function tellWhetherItIsUs(streams) {
     const isLate = (stream) => stream.verdict !== 'good' && ['media_behind_clock', 'uplink_stalls', 'uplink_jitter'].includes(stream.reasons[0]?.code);
     const late = streams.filter(isLate).length;
     together.hidden = late < 3 || late * 2 < streams.length;
   }
 
-  // Events say when something changed; many at once make one load a second.
+  // Events report changes; many at once cause only one load a second.
   let due;
   const feed = new Feed({ handle: (message) => {
     if (message.type !== 'event' && message.type !== 'gap') return;

@@ -1,4 +1,4 @@
-// Webhook targets, and the notices that were given up.
+// Webhook targets, and undelivered notices.
 import { get, may, patch, post, remove, whyNot } from './api.js';
 import { h, show } from './dom.js';
 import { clock, count, none } from './format.js';
@@ -58,7 +58,7 @@ export function webhooksPage() {
   async function load() {
     const isManager = may(rights.listWebhooks);
     const [{ list }, notices, hooks] = await Promise.all([get('/callbacks/targets'), get('/callbacks', { state: 'failed', limit: 50 }), isManager ? get('/webhooks').then((data) => data.list) : []]);
-    // Those made here stand in their own table, where they can be changed; those of the settings cannot.
+    // Targets made here are in their own table, where they can be changed; those from the settings cannot.
     const others = list.filter((target) => !hooks.some((hook) => target.targetId === `webhook-${hook.webhookId}`));
     made.hidden = !hooks.length;
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], hooks.map(row)));

@@ -1,4 +1,4 @@
-// What events mean, for people.
+// The meaning of events, for people.
 import { reasonWords } from './codes.js';
 import { h } from './dom.js';
 import { clock, duration } from './format.js';
@@ -24,17 +24,17 @@ export const kinds = {
   'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
 };
 
-/** Groups of kinds, for a choice among them. */
+/** Groups of kinds to choose from. */
 const begins = (...names) => (kind) => names.some((name) => kind.startsWith(`${name}.`));
 export const kindGroups = [
   ['Rooms', begins('room')], ['Streams', begins('stream')], ['People', begins('member', 'session')], ['Recordings', begins('record', 'snapshot')], ['Links', begins('relay')], ['Talk', begins('talk')],
   ['Apps', begins('queue', 'ticket', 'assistant', 'device', 'display', 'board', 'turn', 'game')], ['Clock', begins('clock')],
 ];
 
-// What the words say already, or what only programs need.
+// Details that the text contains already, or that only programs need.
 const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'startedMs', 'uuid', 'boardId']);
 
-/** Names of what an event tells. */
+/** Names of an event's details. */
 const details = {
   audioCodec: 'audio codec', videoCodec: 'video codec', width: 'width', height: 'height', bytes: 'bytes', clientAddress: 'address', deviceUid: 'device', direction: 'direction', durationMs: 'length', error: 'error',
   expiresAt: 'expires', expiresReason: 'because', forbidReason: 'reason given', forbiddenUntil: 'until', former: 'before', heldMs: 'held for', holdMs: 'may hold for', message: 'message', mode: 'mode', nick: 'name', owner: 'owner',
@@ -43,7 +43,7 @@ const details = {
   role: 'role', track: 'track', isOn: 'on', display: 'shows', page: 'page', player: 'player', byClock: 'by the clock', won: 'won', endReason: 'because', end: 'because',
 };
 
-/** Who acts, where it is not a token's holder. */
+/** Actors other than a token's holder. */
 const actors = { publisher: 'the publisher', server: 'the server', deadline: 'a time limit', player: 'the player' };
 
 function detail([name, value]) {
@@ -55,7 +55,7 @@ function detail([name, value]) {
   return `${label} ${typeof value === 'boolean' ? t(value ? 'yes' : 'no') : value}`;
 }
 
-/** A line of a list of events. `place`: a link to the event's room, in lists of all rooms. */
+/** A line in a list of events. `place`: a link to the event's room, in lists of all rooms. */
 export function eventLine(event, place) {
   const { data } = event;
   const more = Object.entries(data).filter(([name, value]) => !unsaid.has(name) && value !== null && value !== '' && typeof value !== 'object').map(detail);
