@@ -36,7 +36,7 @@ struct AccessToken: JWTPayload, Equatable {
     var talk: String?
     var act: Actions?
     var role: String?
-    /// Whom the token is for; a channel's (``ChannelToken``) is for nothing else.
+    /// The token's audience (RFC 7519 §4.1.3). A channel's token (``ChannelToken``) is valid for nothing else.
     var aud: Actions?
 
     /// `"publish"` or `["publish", "play"]`.
@@ -94,7 +94,7 @@ struct AccessToken: JWTPayload, Equatable {
 
     // MARK: Checking
 
-    /// Reads the claims of a token that was signed by one of these keys, whatever it is for and however old. Throws the refusal otherwise.
+    /// Reads the claims of a token that was signed with one of these keys, whatever its purpose or age. Throws the refusal otherwise.
     init(signed token: String, keys: KeyRing) throws(AdmissionRefusal) {
         self = try SignedToken.claims(token, keys, expected: "exp (a number), room or stream, and act or role")
     }

@@ -20,7 +20,7 @@ package struct AdmissionRequest: Sendable {
 
 /// The identity of an admitted client, as far as known.
 package struct AdmissionPass: Sendable, Equatable {
-    /// Decides takeovers: the hook's id or user, JWT subject, room or stream, signed stream, query, or address. Never logged.
+    /// Decides takeovers: the hook's id or user, the JWT's subject, room or stream, the signed stream, the query, or the address. Never logged.
     package var identity: String
     /// A push never takes over one with the same identity and a higher rank: txTime for signed URLs, 0 otherwise.
     package var rank: Int64 = 0
@@ -35,7 +35,7 @@ package struct AdmissionPass: Sendable, Equatable {
     package var isVerified: Bool
     /// The query without credentials.
     package var parameters: String
-    /// Admitted only because a hook was to decide: without its answer it opens nothing, whatever the settings have become meanwhile.
+    /// Admitted only because a hook will decide: without the hook's answer the pass is worthless, even if the settings have changed meanwhile.
     package var needsHook = false
 
     package init(
@@ -54,11 +54,11 @@ package struct AdmissionPass: Sendable, Equatable {
 /// The reason why a client is refused.
 package struct AdmissionRefusal: Error, Sendable, Equatable {
     package var reason: CloseReason
-    /// For the client and the log: what was wrong and what is expected. No secret.
+    /// Explains to the client and the log what was wrong and what is expected. Contains no secret.
     package var message: String
     /// Seconds until the client may try again, if known.
     package var retrySeconds: Int?
-    /// For a credential that has expired: the pass that it was good for. A push that it began may still be running.
+    /// The pass of a credential that has expired. A push that began with it may still be running.
     package var late: AdmissionPass?
 
     package init(reason: CloseReason, message: String, retrySeconds: Int? = nil) {

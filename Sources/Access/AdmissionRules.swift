@@ -6,12 +6,12 @@ internal import Rooms
 package import ServerConfiguration
 package import Support
 
-/// Admits publishers and viewers by credential, address and hook. Pure but for the throttle and the hooks' requests; any thread.
+/// Admits publishers and viewers by credential, address and hook. Pure except for the throttle and the hooks' requests; any thread.
 ///
-/// A credential in the query is always checked: a wrong one is refused even from an address that needs none. Without one, the address
-/// must be in `access.publishFrom` or `access.playFrom`, or a hook must decide. A hook, if set, has the last say on every request that
-/// passes. Expiry is checked here only: a credential that expires later ends nothing. ``CredentialThrottle`` slows down addresses that
-/// show wrong credentials too often.
+/// A credential in the query is always checked: a wrong one is refused even from an address that needs none. Without one, the address must be in
+/// `access.publishFrom` or `access.playFrom`, or a hook must decide. A hook, if set, decides last, on every request that passes the other checks.
+/// Expiry is checked here only: a credential that expires later ends nothing. ``CredentialThrottle`` slows down addresses that show wrong credentials
+/// too often.
 package struct AdmissionRules: Sendable {
     private let config: Live<ServerConfig>
     private let liveKeys: Live<KeyRing>
@@ -46,7 +46,7 @@ package struct AdmissionRules: Sendable {
         let parameters = SecretParameters.redact(address.query)
         let credential = try Credential(query)
         guard let credential else { return try self.openPass(request, query, parameters) }
-        // Digests the path and the whole query, not the credential alone: a known credential is known with its other parameters only.
+        // Digests the path and the whole query, not the credential alone, so a known credential counts as known only with the same other parameters.
         let digest = CredentialThrottle.digest("\(address.path)?\(address.query)")
         let source = HostKey.of(request.remote)
         if let wait = self.throttle.wait(source, digest) {
@@ -146,10 +146,10 @@ package struct AdmissionRules: Sendable {
                 + " (the server's setting \(setting) names the networks that need none).")
     }
 
-    /// Whether `ask` must be called too.
+    /// Whether a hook is set for this action, so that `ask` must be called too.
     package func hasHook(_ action: AdmissionRequest.Action) -> Bool { self.hooks.url(action) != nil }
 
-    /// Whether a hook is to decide about a request with this pass.
+    /// Whether a hook must decide about a request with this pass.
     package func mustAsk(_ action: AdmissionRequest.Action, _ pass: AdmissionPass) -> Bool { pass.needsHook || self.hasHook(action) }
 
     /// Asks the authorisation hook; takes at most `hooks.timeout`. ``AuthorizationHooks`` defines its answers. Not for an event loop's own
@@ -163,10 +163,10 @@ package struct AdmissionRules: Sendable {
         self.hooks.notifyEnded(request, pass, reason)
     }
 
-    /// Waits until all notices so far are sent, `limit` at most.
+    /// Waits until all notices so far are sent, for `limit` at most.
     package func finishNotices(within limit: Duration) async { await self.hooks.finishNotices(within: limit) }
 
-    /// Notices to hooks dropped because the queue was full, and those that failed to arrive.
+    /// Notices to hooks that were dropped because the queue was full, and those that failed.
     package var lostNotices: (dropped: Int, failed: Int) { self.hooks.lost }
 }
 

@@ -24,7 +24,7 @@ internal import Synchronization
 final class AuthorizationHooks: Sendable {
     typealias Action = AdmissionRequest.Action
 
-    /// Most open questions of one kind. They share fewer connections: see ``OutboundClient``.
+    /// Most pending questions of one kind. They share fewer connections: see ``OutboundClient``.
     static let maxOpenQuestions = 4_096
     /// Most notices in the queue.
     static let maxNotices = 1_000
@@ -62,7 +62,7 @@ final class AuthorizationHooks: Sendable {
 
     private var config: ServerConfig.Hooks { self.settings.hooks }
 
-    /// Notices dropped because the queue was full, and those that failed to arrive.
+    /// Notices that were dropped because the queue was full, and those that failed.
     var lost: (dropped: Int, failed: Int) { self.state.withLock { ($0.dropped, $0.failed) } }
 
     func url(_ action: Action) -> String? {
@@ -140,7 +140,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    /// Sends this notice, then those in the queue until it is empty.
+    /// Sends this notice, then the queued ones until the queue is empty.
     private func send(from first: Notice) async {
         var next: Notice? = first
         while let notice = next {
@@ -161,7 +161,7 @@ final class AuthorizationHooks: Sendable {
         }
     }
 
-    /// Waits until all notices are sent, `limit` at most. For a server's end, when all its connections have just ended.
+    /// Waits until all notices are sent, for `limit` at most. For the server's end, when all its connections have just ended.
     func finishNotices(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while self.state.withLock({ $0.senders > 0 }), ContinuousClock.now < end {

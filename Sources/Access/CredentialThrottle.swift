@@ -5,13 +5,13 @@ internal import Synchronization
 
 /// Throttles addresses that keep showing wrong credentials, over RTMP and HTTP together. Any thread.
 ///
-/// Twenty are free, then one in five seconds. More are refused unchecked, so that guessing reveals nothing and costs the server no hash.
-/// A credential that was right once is exempt: a returning device does not suffer from its neighbour behind the same address. Loopback is
-/// throttled like other addresses: mistakes there repeat as often.
+/// Twenty attempts are free, then one in five seconds. Further ones are refused unchecked, so that guessing reveals nothing and costs the server no
+/// hash. A credential that was once right is exempt: a returning device does not suffer from a neighbour behind the same address. Loopback is
+/// throttled like other addresses, because mistakes there repeat as often.
 final class CredentialThrottle: Sendable {
     private struct State {
         var failures: FailureBuckets
-        /// Digests of credentials that were right: the newest, and in `older` those before them.
+        /// Digests of credentials that were right: the newest in `known`, those before them in `older`.
         var known: Set<SHA256.Digest> = []
         var older: Set<SHA256.Digest> = []
     }

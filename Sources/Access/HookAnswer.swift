@@ -22,7 +22,7 @@ struct HookAnswer {
         let read = Self.read(answer.body)
         if (400..<500).contains(answer.status) {
             self.body = Body(code: answer.status)
-            // An answer of another form refuses too, without a message.
+            // An answer of another form also refuses, without a message.
             if case .success(let body) = read { self.body.message = body.message }
             return
         }
@@ -70,7 +70,7 @@ struct HookAnswer {
         return .success(body)
     }
 
-    /// Some write whole numbers with a fraction: 0.0.
+    /// Some hooks write whole numbers with a fraction: 0.0.
     private static func whole(_ value: JSONValue?) -> Int? {
         if case .integer(let number)? = value { Int(number) } else { value?.double.flatMap { Int(exactly: $0) } }
     }
@@ -90,7 +90,7 @@ struct HookAnswer {
         }
         if let user = self.body.user {
             pass.user = user
-            // As with a token's subject: the same user on another connection is the same publisher.
+            // As with a token's subject, the same user on another connection is the same publisher.
             if self.body.id == nil { pass.identity = "user \(user)" }
             pass.rank = 0
         }

@@ -68,20 +68,20 @@ package struct KeyFile {
         return Stored(keys: keys, path: self.path)
     }
 
-    /// `problem` quotes no value.
+    /// `problem` quotes no value from the file.
     private func unreadable(_ problem: String) -> KeyFileError {
         KeyFileError("\(self.path) does not hold keys as JSON: \(problem); \(Self.advice)")
     }
 
     private func make() throws {
         let keys = Self.names.map { "  \"\($0)\": \(JSONValue.string(SecretText.random()).text)" }
-        // A line for each, for the people who look into it.
+        // One line per key, for people who read the file.
         let text = "{\n  \"version\": 1,\n" + keys.joined(separator: ",\n") + "\n}\n"
         try self.file.make(Array(text.utf8))
     }
 }
 
-/// The reason why the server has no keys. Names the file and what to do; holds no key.
+/// The reason why the server has no keys. Names the file and the remedy; holds no key.
 package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = description }

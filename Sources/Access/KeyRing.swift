@@ -8,7 +8,7 @@ import Support
 package struct KeyRing: Sendable, Equatable {
     /// Signs and checks `txSecret`.
     package var key: String
-    /// A second key that checks `txSecret`, for changing keys.
+    /// A second key that checks `txSecret`, for key rotation.
     package var backupKey: String?
     /// Signs and checks `txSecret` of URLs for playing; nil: derived from `key`.
     package var ownPlayKey: String?
@@ -48,7 +48,7 @@ package struct KeyRing: Sendable, Equatable {
 
     /// Reads keys that the configuration does not set from `keys.json` in the data directory. Blocks.
     ///
-    /// Makes the file with mode 0600 when it is missing. Throws ``KeyFileError``, which names the file and what to do.
+    /// Creates the file with mode 0600 when it is missing. Throws ``KeyFileError``, which names the file and the remedy.
     package static func load(config: ServerConfig) throws -> KeyRing {
         let set = config.credentials
         if let key = set.key, let jwtKey = set.jwtKey, let webhookKey = config.webhooks.key {
@@ -86,6 +86,6 @@ package struct KeyRing: Sendable, Equatable {
 extension KeyRing: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "KeyRing(\(self.backupKey == nil ? "" : "with a backup key, ")keys not shown)" }
     package var debugDescription: String { self.description }
-    /// Read by `dump` and test failures.
+    /// Used by `dump` and test failures.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,7 +1,7 @@
 import Support
 import Synchronization
 
-/// The grant of a ticket. `ticketOwner` may have a limited number of unused ones.
+/// The grant of a ticket. The number of unused tickets per `ticketOwner` is limited.
 package protocol TicketHolder: Sendable {
     associatedtype Owner: Hashable & Sendable
     var ticketOwner: Owner { get }
@@ -14,8 +14,8 @@ package struct OneTimeTicket: Sendable, Equatable {
     package let expiresAt: Int64
 }
 
-/// Issues tickets that open something once, within a minute. They are for clients that cannot send an Authorization header (browsers' WebSockets),
-/// so that no lasting credential stands in an address. Kept in memory: a restart ends them all. Any thread.
+/// Issues tickets that open something once, within a minute. They are for clients that cannot send an Authorization header (browsers' WebSockets), so
+/// that no lasting credential stands in a URL. Kept in memory: a restart invalidates them all. Any thread.
 package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
     private struct Entry {
         let holder: Holder
@@ -32,11 +32,11 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
     }
 
     package static var lifetimeMs: Int64 { 60_000 }
-    /// Unused tickets at a time, of all owners and of one.
+    /// Most unused tickets at a time, in total and per owner.
     package static var limit: Int { 10_000 }
     package static var limitPerOwner: Int { 1_000 }
 
-    /// Milliseconds of a steady clock: a ticket's minute lasts a minute whatever the wall clock does.
+    /// Milliseconds of a steady clock, so that changes of the wall clock do not affect a ticket's lifetime.
     private let steadyMs: @Sendable () -> Int64
     /// Milliseconds since 1970, for the expiry that clients see.
     private let wallMs: @Sendable () -> Int64

@@ -4,10 +4,10 @@ package import ServerConfiguration
 import Support
 internal import Synchronization
 
-/// Limits how often pushes begin and make rooms, by address and by credential if any. Any thread.
+/// Limits how often pushes begin and create rooms, by address and by credential if any. Any thread.
 ///
-/// Each push leaves something in the store, and each room more: unlimited, one credential could fill the disk. Two hundred devices behind
-/// one address that reconnect together stay below the limits, and so does one that reconnects each second.
+/// Each push leaves a row in the store, and each room more: unlimited, one credential could fill the disk. Two hundred devices behind one address
+/// that reconnect together stay below the limits, and so does a device that reconnects each second.
 package final class PushRates: Sendable {
     /// The burst, as a multiple of the rate per second.
     private static let attemptBurst = 10
@@ -54,7 +54,7 @@ package final class PushRates: Sendable {
         return self.state.withLock { $0.rooms.take(address, credential, nowNs: nowNs) }
     }
 
-    /// The keys of the limits. Without a checked credential only the address counts: a client could change its identity each time.
+    /// The keys of the limits. Without a checked credential only the address counts, because a client could change its identity each time.
     private static func keys(_ request: AdmissionRequest, _ pass: AdmissionPass) -> (String, String?) {
         (HostKey.of(request.remote), pass.isVerified ? pass.identity : nil)
     }
@@ -62,7 +62,7 @@ package final class PushRates: Sendable {
 
 /// Token buckets in use, by address and by credential. A value; `nowNs` is monotonic.
 ///
-/// Buckets are in two generations of a bounded size. One that is unused while a whole generation fills is dropped, and starts full again.
+/// Buckets are in two generations of a bounded size. A bucket that is unused while a whole generation fills is dropped, and later starts full again.
 struct RateTable {
     private enum Key: Hashable {
         case address(String)
@@ -84,7 +84,7 @@ struct RateTable {
         self.most = most
     }
 
-    /// Addresses and credentials start anew when a rate changes.
+    /// Applies new rates. A changed rate empties its table, so that addresses and credentials start again.
     mutating func set(_ addressRate: Int, _ credentialRate: Int) {
         guard addressRate != self.addressRate || credentialRate != self.credentialRate else { return }
         (self.addressRate, self.credentialRate) = (addressRate, credentialRate)

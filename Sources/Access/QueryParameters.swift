@@ -1,7 +1,6 @@
 /// A URL's query in parts: `a=1&b=2`, with names and values percent-decoded. A plain value; accepts any text.
 ///
-/// A `+` stays a `+`: these are URLs, not forms. Text that does not decode to UTF-8 stays as sent, so that no credential fits it by
-/// accident.
+/// A `+` stays a `+`: these are URLs, not forms. Text that does not decode to UTF-8 stays as sent, so that it matches no credential by accident.
 package struct QueryParameters {
     package struct Pair: Equatable {
         /// As sent.
@@ -69,7 +68,7 @@ package struct QueryParameters {
 package enum CredentialParameters {
     private static let names: Set<String> = ["txSecret", "txTime", "token", "jwt"]
 
-    /// Removes the credential in `other` from the query, as often as it occurs whole. Returns the rest and whether a credential remains.
+    /// Removes every whole occurrence of the credential in `other` from the query. Returns the rest and whether a credential remains.
     package static func own(of query: String, beside other: String) -> (query: String, hasCredential: Bool) {
         var rest = QueryParameters(query).pairs
         let taken = QueryParameters(other).pairs.filter { self.names.contains($0.name) }
@@ -92,7 +91,7 @@ package enum CredentialParameters {
 enum SecretParameters {
     /// Parameters that this server checks, in lower case.
     static let checked: Set<String> = ["txsecret", "token", "jwt"]
-    /// The checked ones and likely names of other servers' secrets, in lower case.
+    /// The checked parameters, and likely names of other servers' secrets, in lower case.
     private static let names: Set<String> = checked.union([
         "txtime", "password", "passwd", "pass", "pwd", "key", "streamkey", "stream_key", "apikey", "api_key", "secret", "ticket", "auth",
         "authorization", "access_token", "accesstoken", "bearer", "sign", "signature", "sig", "credential", "credentials",

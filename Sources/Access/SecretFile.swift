@@ -68,7 +68,7 @@ struct SecretFile {
         return bytes
     }
 
-    /// Makes the file whole or not at all: writes under another name, syncs, then links it to its name. An existing file stays.
+    /// Creates the file completely or not at all: writes under another name, syncs, then links it to its name. An existing file stays.
     func make(_ bytes: [UInt8]) throws(KeyFileError) {
         let temporary = "\(self.path).\(getpid()).\(SecretText.random().prefix(8))"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -86,7 +86,7 @@ struct SecretFile {
         if close(descriptor) != 0, failure == nil { failure = Self.errorText() }
         if failure == nil, link(temporary, self.path) != 0, errno != EEXIST { failure = Self.errorText() }
         if let failure { throw KeyFileError("cannot write new keys to \(self.path): \(failure) (setting data.directory)") }
-        // Syncs the folder, so that the name survives a power cut, too.
+        // Syncs the folder, so that the name survives a power cut too.
         let folder = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if folder >= 0 {
             _ = fsync(folder)

@@ -1,7 +1,7 @@
 internal import Crypto
 import Support
 
-/// Signs what the console keeps in a browser's cookie. The key is in a file beside the store, so that a login outlives a restart. A value;
+/// Signs the data that the console keeps in a browser's cookie. The key is in a file beside the store, so that a login outlives a restart. A value;
 /// printing it shows no key.
 package struct SessionKey: Sendable, CustomStringConvertible {
     private let key: SymmetricKey

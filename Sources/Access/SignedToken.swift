@@ -39,7 +39,7 @@ enum SignedToken {
 
     static func signature(of text: String, key: String) -> String { self.signature(of: text, keyBytes: Array(key.utf8)) }
 
-    /// Reads the claims of a token with a right signature; their times are still to be checked. `expected` names the claims in messages.
+    /// Reads the claims of a token with a valid signature; the caller still checks their times. `expected` names the claims in messages.
     static func claims<Claims: JWTPayload>(_ token: String, _ keys: KeyRing, expected: String) throws(AdmissionRefusal) -> Claims {
         guard token.utf8.count <= self.maxBytes else {
             throw self.wrong("The token has \(token.utf8.count) bytes; expected \(self.maxBytes) at most.")
@@ -64,7 +64,8 @@ enum SignedToken {
         }
     }
 
-    /// RFC 7519 §2: a NumericDate is a JSON number, which may be as large as 1e300. Such a time, a slip or a trick, would never end.
+    /// Rejects times that are out of range. A NumericDate is a JSON number (RFC 7519 §2), which may be as large as 1e300; such a token, by mistake or
+    /// on purpose, would never expire.
     static func checkTimes(exp: Date, nbf: Date? = nil, iat: Date? = nil, nowSeconds: Int64) throws(AdmissionRefusal) {
         for (name, date) in [("exp", exp), ("nbf", nbf), ("iat", iat)] as [(String, Date?)] {
             guard let seconds = date?.timeIntervalSince1970 else { continue }

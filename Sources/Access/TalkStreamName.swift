@@ -5,12 +5,12 @@ package import Talk
 
 /// A name in a room's talk channel.
 ///
-/// `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` everybody but me, `talk/<room>/mix` all. The names also work on a connection to
-/// the app `live` (`live` / `talk/<room>/…`), so that a device needs only one. A value.
+/// `talk/<room>/<me>` is a voice, `talk/<room>/mix-<me>` the mix of everybody but me, `talk/<room>/mix` the mix of all. The names also work on a
+/// connection to the app `live` (`live` / `talk/<room>/…`), so that a device needs only one. A value.
 package struct TalkStreamName: Sendable, Equatable {
     /// The app of the talk channels.
     package static let app = "talk"
-    /// The app whose connections may use these names, too.
+    /// The app whose connections may use these names too.
     private static let host = "live"
 
     package let roomID: RoomID
@@ -33,7 +33,7 @@ package struct TalkStreamName: Sendable, Equatable {
 
     package static func isTalk(_ address: StreamAddress) -> Bool { self.name(address) != nil }
 
-    /// Parses an address; throws what is wrong if it is none of talk's.
+    /// Parses an address. Throws the problem if it is no name of a talk channel.
     package init(_ address: StreamAddress) throws(TalkStreamNameError) {
         let name = Self.name(address) ?? address.path
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
@@ -50,7 +50,7 @@ package struct TalkStreamName: Sendable, Equatable {
         return canonical ?? address
     }
 
-    /// The same name with another query, a part of its present one.
+    /// The same name with another query, which is a part of its present one.
     package static func address(_ address: StreamAddress, query: String) -> StreamAddress {
         // The longer query was accepted, so this one is valid.
         (try? StreamAddress(app: address.app, name: query.isEmpty ? address.name : "\(address.name)?\(query)")) ?? address
@@ -65,7 +65,7 @@ package struct TalkStreamName: Sendable, Equatable {
     }
 }
 
-/// Why a name is not valid for a talk channel.
+/// The reason why a name is not valid for a talk channel.
 package enum TalkStreamNameError: Error, Equatable, CustomStringConvertible {
     case form
     case room(FieldError)

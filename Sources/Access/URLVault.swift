@@ -13,7 +13,7 @@ internal import Foundation
 package struct URLVault: Sendable, CustomStringConvertible {
     private let key: SymmetricKey
 
-    /// Prefix of sealed text; no address begins so.
+    /// Prefix of sealed text; no URL begins with it.
     private static let mark = "sealed1:"
     package static let fileName = "relay.key"
     private static let advice = "restore it from a backup, or remove it and create the relay tasks again"
@@ -27,7 +27,7 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     package static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
 
-    /// Binds the sealed text to the task's direction and path: it opens for no others.
+    /// Binds the sealed text to the task's direction and path: it cannot be opened for another task.
     package func seal(_ url: String, _ direction: RelayTask.Direction, _ path: StreamPath) throws -> String {
         let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
         return Self.mark + box.combined.base64EncodedString()

@@ -7,7 +7,7 @@ import Support
 struct ConsoleAsset: Sendable {
     let type: String
     let bytes: ByteBuffer
-    /// Of the file's content (RFC 9110 §8.8.3).
+    /// The entity tag of the file's content (RFC 9110 §8.8.3).
     let etag: String
 
     /// By path: "/", "/console/main.js".

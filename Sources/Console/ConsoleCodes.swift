@@ -1,11 +1,11 @@
 import Support
 import Synchronization
 
-/// One-time codes that log a browser on this machine in without a token: the address that the server prints at its start ends with one.
-/// Kept in memory: a restart ends them. Any thread.
+/// One-time codes that log a browser on this machine in without a token. The URL that the server prints at its start ends with such a code. Kept in
+/// memory: a restart invalidates them. Any thread.
 package final class ConsoleCodes: Sendable {
     package static let lifetimeMs: Int64 = 300_000
-    /// Unused codes at a time; the oldest goes first.
+    /// Most unused codes; the oldest is dropped first.
     package static let limit = 100
 
     private struct Code {
@@ -22,7 +22,7 @@ package final class ConsoleCodes: Sendable {
 
     package init(steadyMs: @escaping @Sendable () -> Int64) { self.steadyMs = steadyMs }
 
-    /// A code that stands for the token. Secret.
+    /// Makes a code that represents the token. Secret.
     package func issue(for tokenID: Int64) -> String {
         let code = Code(text: SecretText.random(), tokenID: tokenID, expiresAt: self.steadyMs() + Self.lifetimeMs)
         self.codes.withLock { codes in

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The headers that fence the console's pages. Values.
+/// The security headers of the console's pages. Values.
 enum ConsoleHeaders {
     /// Only the server's own files, no inline script or style, no other site, no frame.
     private static let policy = [

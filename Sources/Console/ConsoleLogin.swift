@@ -13,7 +13,7 @@ import Rooms
 package import ServerConfiguration
 package import Support
 
-/// Logging in by a token or a one-time code, and out. Any thread.
+/// Login by a token or a one-time code, and logout. Any thread.
 package final class ConsoleLogin: Sendable {
     package let sessions: ConsoleSessions
     package let codes = ConsoleCodes()
@@ -52,7 +52,7 @@ package final class ConsoleLogin: Sendable {
         do throws(APIError) {
             token = try await self.token(credential, from: client)
         } catch {
-            // A code is no token: nothing of it is kept.
+            // A code is not a token, so nothing of it is recorded.
             let secret: String? = if case .token(let secret) = credential { secret } else { nil }
             await self.auditor.login("logInToConsole", nil, secret: secret, refusal: error, from: client, requestID: context.id)
             throw error
@@ -67,7 +67,7 @@ package final class ConsoleLogin: Sendable {
 
     func current(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
         _ = try self.client(request, context)
-        // Scripts of other origins cannot read the answer; this keeps them from trying.
+        // Scripts of other origins cannot read the answer; this check also refuses the attempt.
         guard RequestOrigin.isOwn(request.head), let session = self.sessions.session(of: request.head),
             let token = try await self.token(session.tokenID)
         else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }

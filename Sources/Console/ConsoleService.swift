@@ -5,14 +5,14 @@ package import Hummingbird
 import NIOCore
 import Support
 
-/// Serves the console: its page at `/`, its files under `/console/`, and logging in and out. What it shows comes from the API. Any thread.
+/// Serves the console: its page at `/`, its files under `/console/`, and login and logout. The data on the page comes from the API. Any thread.
 ///
 /// | path | |
 /// |---|---|
 /// | `GET /`, `GET /console/FILE` | the page and its files; the same for everybody |
 /// | `GET /console/session` | the login: role, name, whether it is limited to some apps or rooms, the secret for `X-Csrf-Token`; 401 without one |
 /// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
-/// | `POST /console/logout` | forgets it |
+/// | `POST /console/logout` | deletes the cookie |
 /// | `POST /console/code` | with a token in the Authorization header: a one-time code for a browser on this machine |
 package final class ConsoleService: Sendable {
     private let login: ConsoleLogin
@@ -66,7 +66,7 @@ package final class ConsoleService: Sendable {
     private static func file(_ path: String, _ request: Request) throws(APIError) -> Response {
         guard let asset = ConsoleAsset.all[path] else { throw APIError.notFound("page", path) }
         var answer = APIAnswer(.ok, type: asset.type, asset.bytes)
-        // Asked again each time, and answered by 304 until the server is another version.
+        // Browsers revalidate each time, and get 304 until the server's version changes.
         answer.headers[.cacheControl] = "no-cache"
         answer.headers[.eTag] = asset.etag
         answer.headers = ConsoleHeaders.fenced(answer.headers)

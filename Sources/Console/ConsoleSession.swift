@@ -1,8 +1,8 @@
 package import Access
 import Support
 
-/// A browser's login, as its cookie holds it: the API token that it stands for, and how long. Signed, so nothing is kept on the server, and
-/// a login outlives a restart; revoking the token ends it. A value.
+/// A browser's login, as its cookie holds it: the API token that it represents, and its expiry. Signed, so nothing is kept on the server, and a login
+/// outlives a restart; revoking the token ends it. A value.
 package struct ConsoleSession: Sendable, Equatable {
     package let tokenID: Int64
     /// Milliseconds since 1970.
@@ -14,7 +14,7 @@ package struct ConsoleSession: Sendable, Equatable {
 
     /// Twelve hours: a working day.
     package static let lifetimeMs: Int64 = 12 * 3_600_000
-    /// Bytes; a longer cookie is not looked at.
+    /// Bytes; a longer cookie is ignored.
     private static let longest = 256
 
     package init(for tokenID: Int64, nowMs: Int64, key: SessionKey) {

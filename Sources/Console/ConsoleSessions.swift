@@ -4,10 +4,10 @@ package import HTTPServer
 package import HTTPTypes
 import Support
 
-/// Logins of the console's browsers: the cookie that holds one, and what a request with it has to prove. Any thread.
+/// Logins of the console's browsers: their cookie, and the further proof that a request with it needs. Any thread.
 ///
-/// The cookie is sent by the browser whoever makes the request, so it does not suffice: the console's page adds the login's own secret in
-/// `X-Csrf-Token`. Pictures and downloads, which a page cannot add a header to, are GETs that the browser marks as the same origin's.
+/// The browser sends the cookie for every page's requests, so it is not enough: the console's page adds the login's own secret in `X-Csrf-Token`.
+/// Pictures and downloads, to which a page cannot add a header, are GETs that the browser marks as same-origin.
 package final class ConsoleSessions: BrowserSessions {
     package let key: SessionKey
     private let hosts: ConsoleHosts
@@ -34,14 +34,14 @@ package final class ConsoleSessions: BrowserSessions {
         return session.tokenID
     }
 
-    /// The request's login; nil when there is none. For the console's own page, which asks for its secret with this.
+    /// The request's login; nil when there is none. The console's page uses it to get its secret.
     func session(of request: HTTPRequest) -> ConsoleSession? {
         Self.cookie(of: request).flatMap { ConsoleSession(cookie: $0, nowMs: self.nowMs(), key: self.key) }
     }
 
     func start(for tokenID: Int64) -> ConsoleSession { ConsoleSession(for: tokenID, nowMs: self.nowMs(), key: self.key) }
 
-    /// Throws 421 for a name that is not the server's: a page of another site may have been sent here by its own name.
+    /// Throws 421 for a name that is not the server's, since another site's name may lead to this server.
     func checkHost(_ request: HTTPRequest) throws(APIError) {
         guard let authority = request.authority, let host = PublicAddress.host(authority), self.hosts.contains(host) else {
             throw APIError(
@@ -67,7 +67,7 @@ package final class ConsoleSessions: BrowserSessions {
         return nil
     }
 
-    /// The Set-Cookie value that keeps the login, or that forgets it (nil). `Secure` where the page came by HTTPS.
+    /// The Set-Cookie value that sets the login, or deletes it (nil). `Secure` if the page was loaded over HTTPS.
     static func setCookie(_ session: ConsoleSession?, for request: HTTPRequest) -> String {
         let isSecure = request.headerFields[.origin]?.lowercased().hasPrefix("https:") ?? false
         let value = session?.cookie ?? ""

@@ -23,7 +23,7 @@ package final class APIService: Sendable {
     private let idempotency: Idempotency
     private let auditor: Auditor
 
-    /// `sessions`: browsers' logins, which stand for a token.
+    /// `sessions`: logins of browsers, each of which represents a token.
     package init(services: APIServices, auditor: Auditor, sessions: (any BrowserSessions)? = nil) {
         self.services = services
         self.table = APITable(APIRoute.all)
@@ -57,7 +57,7 @@ package final class APIService: Sendable {
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// The pattern of the call that a request is for, such as "/api/v1/rooms/{roomId}"; ``RequestFigures/unmatched`` for none.
+    /// The path pattern of the requested call, such as "/api/v1/rooms/{roomId}"; ``RequestFigures/unmatched`` for no call.
     package func pattern(of request: Request) -> String {
         let path = request.uri.path
         guard path.hasPrefix(Self.prefix), case .route(let route, _) = self.table.match(request.method, path.dropFirst(Self.prefix.count))
@@ -69,7 +69,7 @@ package final class APIService: Sendable {
         self.services.log.error(message, metadata: ["error": "\(error)", "request": "\(context.id)"])
     }
 
-    /// Sets `headers` that the answer carries even when this throws.
+    /// Answers a call. Sets `headers`, which the answer carries even when this throws.
     private func answer(
         _ request: Request, _ body: BodyReader, _ context: APIContext, _ headers: inout HTTPFields
     ) async throws -> APIAnswer {
@@ -79,7 +79,7 @@ package final class APIService: Sendable {
             throw Self.noSuchMethod(request, methods)
         }
         let client = self.services.clients.client(peer: self.services.clients.peer(of: context.channel), request.headers)
-        // An address that may not call learns nothing of the paths.
+        // An address without access must not learn which paths exist.
         guard case .route(let route, let members) = self.table.match(request.method, path.dropFirst(Self.prefix.count)) else {
             try Self.checkAddress(client, self.services.config.access)
             if self.crossOrigin.isPreflight(request.head) { return try self.preflight(request) }
@@ -118,7 +118,7 @@ package final class APIService: Sendable {
         throw error
     }
 
-    /// The error for a request that is no call.
+    /// The error for a request that matches no call.
     private func noRoute(_ request: Request) -> APIError {
         let path = request.uri.path
         return switch self.table.match(request.method, path.dropFirst(Self.prefix.count)) {
@@ -195,7 +195,7 @@ package final class APIService: Sendable {
 
     private static let replayed = HTTPField.Name("Idempotency-Replayed")
 
-    /// 304 when the caller has the current representation, otherwise nil. Throws 412 when If-Match names another version.
+    /// 304 when the caller has the current version, otherwise nil. Throws 412 when If-Match names another version.
     private static func unchanged(_ tag: RoomTag, _ conditions: Conditions) throws(APIError) -> APIAnswer? {
         if let tags = conditions.ifMatch, !tag.isNamed(byVersionIn: tags) {
             throw APIError.versionMismatch("If-Match does not name the room's present version.", expected: "\"\(tag.version)\"")

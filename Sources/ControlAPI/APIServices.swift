@@ -29,16 +29,16 @@ package final class APIServices: Sendable {
     let talk: Talkback
     let events: EventHub
     let webhookLog: WebhookLog
-    /// Nil: the setting turns them off.
+    /// Nil when the setting turns statistics off.
     let statistics: Statistics?
     let webhookTester: WebhookTester
     let apps: AppServices
     package let figures: MetricFigures
-    /// Tickets for the event feed, which take the place of tokens in URLs.
+    /// Tickets for the event feed, which replace tokens in URLs.
     package let tickets = EventTickets()
     private let running = Mutex(Operator())
 
-    /// Weak: the operations use all parts, this one too.
+    /// Weak, because the operations use all parts, including this one.
     private struct Operator {
         weak var operations: (any ServerOperations)?
     }
@@ -68,7 +68,7 @@ package final class APIServices: Sendable {
         self.figures = figures
     }
 
-    /// Has the calls about the server's run use these. Call before the ports open.
+    /// Sets the operations for calls about the server's run. Call before the ports open.
     package func operate(_ operations: any ServerOperations) { self.running.withLock { $0.operations = operations } }
 
     var operations: (any ServerOperations)? { self.running.withLock { $0.operations } }

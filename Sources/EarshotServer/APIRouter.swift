@@ -12,7 +12,7 @@ struct APIRouter {
     let readiness: Readiness
     /// Shared by all ports, so that a token's rate limit counts across them.
     let service: APIService
-    /// Nil when the console is switched off.
+    /// Nil when the settings disable the console.
     let console: ConsoleService?
     let apps: AppRoutes
     private let hls: HLSEndpoint
@@ -36,7 +36,7 @@ struct APIRouter {
         let service = self.service
         let requests = self.requests
         router.add(middleware: AnswerHeaders(service: service, requests: requests))
-        // Health checks need no token: they reveal only the server's health.
+        // Health checks need no token, since they reveal only the server's health.
         router.get("/healthz") { request, _ in await requests.timed("/healthz", request) { "ok\n".plain } }
         router.get("/readyz") { request, _ in
             await requests.timed("/readyz", request) {
@@ -61,7 +61,7 @@ struct APIRouter {
         return router
     }
 
-    /// Asks one part after another whether the path is theirs.
+    /// Offers the request to one part after another until one answers it.
     @Sendable private func answer(_ request: Request, _ context: APIContext) async -> Response {
         let began = ContinuousClock.now
         func counted(_ route: String, _ answer: Response) -> Response {
@@ -100,7 +100,7 @@ private struct AnswerHeaders: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch is any HTTPResponseError {
-            // The router does not have the method; the API table answers with those that exist.
+            // The router does not know the method; the API table answers with the methods that exist.
             response = await self.requests.timed(RequestFigures.unmatched, request) { await self.service.respond(to: request, context) }
         }
         if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }

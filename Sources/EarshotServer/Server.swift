@@ -37,18 +37,18 @@ package final class Server: Sendable {
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
     package let operations: Operations
-    /// Nil when none started this process.
+    /// Nil when no service manager started this process.
     private let manager = ServiceManager.ofThisProcess()
 
-    /// A one-time code for the console, good for five minutes on this machine; nil without a console or a valid admin token.
+    /// A one-time code for the console, valid for five minutes on this machine; nil without a console or a valid admin token.
     package func consoleCode() async -> String? { try? await self.consoleLogin?.firstCode() }
 
-    /// The file with the first token, once bound; nil when there is none (any more).
+    /// The file with the first token, once bound; nil when there is no such file (any more).
     package var tokenFile: String? { self.firstToken.withLock { $0 } }
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     ///
-    /// `reloading`: how to read the settings again; without it a reload reads the certificate only.
+    /// `reloading`: how to reload the settings; without it a reload reads only the certificate.
     package init(config: ServerConfig, log: Logger, reloading: Reloading? = nil) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
@@ -90,7 +90,7 @@ package final class Server: Sendable {
             ],
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
-        // One for all ports, so that a token's rate limit counts across them.
+        // One instance for all ports, so that a token's rate limit counts across them.
         let auditor = Auditor(parts.rooms, connections.counters, log: log)
         let login = config.console.isEnabled ? try Self.consoleLogin(config, parts, auditor) : nil
         self.consoleLogin = login
@@ -174,13 +174,13 @@ package final class Server: Sendable {
         ]
         let statistics: [any Service] =
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
-        // Before the links and connections: it stops when all of them have reported.
+        // Before the links and connections, so that it stops after all of them have reported.
         return statistics + first + self.listeners + self.http
             + [ReloadService(operations: self.operations, manager: self.manager), DrainService(parts: parts)]
     }
 
-    /// Runs until SIGTERM, SIGINT or a call to drain, lets pushes go on for the time of the drain, then notifies the clients and returns within
-    /// five seconds. Calls `announce` once these signals are trapped: a reader of its output may send them at once.
+    /// Runs until SIGTERM, SIGINT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns within five
+    /// seconds. Calls `announce` once these signals are trapped, since a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
         let (parts, operations, manager) = (self.parts, self.operations, self.manager)
         let reports = manager.map {
@@ -204,7 +204,7 @@ package final class Server: Sendable {
         try await group.run()
     }
 
-    /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and some.
+    /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and a margin.
     private static let stopsWithinMs: Int64 = 10_000
 
     /// The group's own lines (services started, signal received) are useful to developers only.

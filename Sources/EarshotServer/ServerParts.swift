@@ -17,9 +17,9 @@ package import Statistics
 package import Support
 package import Talkback
 
-/// The services of one server, each made with what it needs. Any thread.
+/// The services of one server, each created with its dependencies. Any thread.
 package final class ServerParts: Sendable {
-    /// The settings and keys in force: a reload changes them.
+    /// The present settings and keys; a reload replaces them.
     package let live: Live<ServerConfig>
     package let liveKeys: Live<KeyRing>
     package let rooms: RoomRegistry
@@ -41,13 +41,13 @@ package final class ServerParts: Sendable {
     package let relayTasks: RelayTasks
     package let snapshots = SnapshotMaker()
     package let storeWatch: StoreWatch
-    /// Nil: the setting turns them off.
+    /// Nil when the setting turns statistics off.
     package let statistics: Statistics?
     package let apps: AppServices
     package let api: APIServices
     package let rtmp: RTMPServices
     let playback: PlaybackServices
-    /// For everything that has deadlines on an event loop.
+    /// Checks all deadlines on the event loops.
     let sweepers: LoopSweepers
     let readiness: Readiness
     package let log: Logger
@@ -113,12 +113,12 @@ package final class ServerParts: Sendable {
         var settings = StatisticsSettings()
         settings.keepMs = config.stats.keepMs
         settings.maxRows = config.stats.maxRows
-        // The store of rooms needs what is left of the disk.
+        // The store of rooms needs the remaining disk space.
         settings.hasRoom = { [weak rooms] in rooms.map { !$0.storeStatus.isShortOfDisk } ?? true }
         return Statistics(directory: config.data.directory, settings: settings, log: log)
     }
 
-    /// Says who follows what. Weak where the follower holds what it follows.
+    /// Connects observers to the services that they follow. Weak where an observer holds that service.
     private func follow() {
         self.streams.whenPublished { [weak recordings = self.recordings] in recordings?.publishBegan($0, $1) }
         self.streams.whenPublished { [weak relayTasks = self.relayTasks] stream, _ in relayTasks?.publishBegan(stream) }
@@ -135,7 +135,7 @@ package final class ServerParts: Sendable {
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
 
-    /// Has the services follow the registry's decisions and events. Call before the registry starts.
+    /// Connects the services to the registry's decisions and events. Call before the registry starts.
     func handleRooms(_ publish: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.control.handleRoomOutcomes()
         self.control.observeEvents(publish)
@@ -145,7 +145,7 @@ package final class ServerParts: Sendable {
         self.control.observeOutcomes { [recordings = self.recordings] in recordings.handle($0) }
     }
 
-    /// Ends what runs beside the connections, and the loops' own work.
+    /// Ends background work besides the connections, and the loops' own work.
     func stop() {
         self.talk.stop()
         self.remuxers.stop()

@@ -16,7 +16,8 @@ struct AnnounceService: Service {
     }
 }
 
-/// Ends a process whose shutdown takes too long. Not among ``Server/services``: others who run those use the process for other things, too.
+/// Ends a process whose shutdown takes too long. Not in ``Server/services``, because other programs that run those use the process for other things
+/// too.
 struct WatchdogService: Service {
     private static let hardLimit = Duration.milliseconds(4_800)
 
@@ -26,7 +27,7 @@ struct WatchdogService: Service {
     }
 }
 
-/// Tells once a second, and at the end, of the ends that had no line of their own.
+/// Logs once a second, and at the end, how many ends of connections had no line of their own.
 struct CloseLogService: Service {
     let closes: CloseLog
 
@@ -50,7 +51,7 @@ struct DrainService: Service {
         try await gracefulShutdown()
         self.parts.log.info("Shutting down: notifying the clients")
         await self.parts.streams.drain()
-        // Gives the last bytes time to leave; idle sockets close by themselves before.
+        // Gives the last bytes time to leave; idle sockets close earlier by themselves.
         try await Task.sleep(for: Self.lastWords)
         self.parts.stop()
         await self.parts.rules.finishNotices(within: .seconds(1))
@@ -64,7 +65,7 @@ extension CertificateStore {
     }
 }
 
-/// Reads settings and certificate again on SIGHUP.
+/// Reloads settings and certificate on SIGHUP.
 struct ReloadService: Service {
     let operations: Operations
     let manager: ServiceManager?
@@ -72,7 +73,7 @@ struct ReloadService: Service {
     func run() async throws {
         for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
             self.manager?.send([.reloadingNow])
-            // It has logged what came of it.
+            // The reload has already logged its result.
             _ = await self.operations.reload(by: "SIGHUP")
             self.manager?.send([.ready])
         }

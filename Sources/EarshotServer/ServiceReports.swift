@@ -5,14 +5,14 @@ import ServiceLifecycle
 import Support
 import UnixSignals
 
-/// Reports to the service manager: ready, how the server does, that it still works, and that it ends.
+/// Reports to the service manager that the server is ready, its status, that it still works, and that it ends.
 ///
 /// The first service of a group: it ends last, and reports while the others end.
 struct ServiceReports: Service {
     let manager: ServiceManager
-    /// How long a shutdown takes at most.
+    /// Longest time that a shutdown takes.
     let stopsWithinMs: @Sendable () -> Int64
-    /// Returns when everything that must turn has turned. Waits as long as something is stuck: no report says so then.
+    /// Returns when all event loops and queues have run a task. If one of them is stuck, it does not return, and the reports stop.
     let proof: @Sendable () async throws -> Void
     /// One line for people.
     let status: @Sendable () async -> String
@@ -30,11 +30,11 @@ struct ServiceReports: Service {
 
     private static let mostPauseMs = 10_000
 
-    /// Three reports in the time that the manager allows: a late one ends nothing.
+    /// Three reports within the manager's limit, so that a single late one does no harm.
     private var pause: Duration { .milliseconds(max(1, min(Self.mostPauseMs, (self.manager.watchdogMs ?? Int.max) / 3))) }
 
     func run() async throws {
-        // A manager whose queue is full gets it with the next report.
+        // A manager whose queue is full gets this state with the next report.
         let isReady = self.manager.send([.ready, .status(await self.status())])
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.announceStop() }
@@ -51,7 +51,7 @@ struct ServiceReports: Service {
                 try await Task.sleep(for: self.pause)
                 try await self.proof()
             } catch {
-                // The server ends, or its loops have ended: nothing is left to prove.
+                // The server ends, or its loops have ended: there is nothing left to check.
                 return
             }
             var states: [ServiceState] = self.manager.watchdogMs == nil ? [] : [.alive]
@@ -64,7 +64,7 @@ struct ServiceReports: Service {
         }
     }
 
-    /// At the signal itself: the shutdown of the group reaches this service last.
+    /// Called at the signal itself, because the group's shutdown reaches this service last.
     private func announceStop() async {
         for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint).cancelOnGracefulShutdown() {
             self.manager.send([.stopping(withinMs: self.stopsWithinMs()), .status("Stopping")])

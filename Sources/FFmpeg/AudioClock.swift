@@ -1,7 +1,7 @@
 /// Turns RTMP's whole milliseconds into sample-exact audio times, so that players hear no gaps.
 ///
-/// A plain value; one per track. It counts samples as long as the timestamps agree with the count, and jumps forward where they show
-/// that audio is missing. Where the count has run ahead of them it slows down, and never steps back.
+/// A plain value; one per track. It counts samples as long as the timestamps agree with the count, and jumps forward where they show that audio is
+/// missing. If the count has run ahead of them, it slows down, and never steps back.
 package struct AudioClock: Sendable, Equatable {
     /// Hz.
     private let sampleRate: Int64

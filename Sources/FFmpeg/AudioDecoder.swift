@@ -24,12 +24,12 @@ package final class AudioDecoder {
         guard payload.readableBytes <= Self.maxPayload else {
             throw .overLimit(field: "coded audio (bytes)", found: payload.readableBytes, max: Self.maxPayload)
         }
-        // libav reads an empty packet as the end.
+        // libav treats an empty packet as the end.
         guard payload.readableBytes > 0 else { return [] }
         return try self.run(payload)
     }
 
-    /// Returns the samples that the decoder still holds. It can start anew afterwards.
+    /// Returns the samples that the decoder still holds. Decoding can restart afterwards.
     package func flush() throws(FFmpegError) -> [PCM] {
         defer { self.decoder.reset() }
         return try self.run(nil)

@@ -10,7 +10,7 @@ package final class AudioFileReader {
     /// Hz, of the first run; every run carries its own rate.
     package let sampleRate: Int
     package let channels: Int
-    /// Milliseconds according to the file; nil for pipes and formats that do not say.
+    /// Milliseconds according to the file; nil for pipes and formats without a duration.
     package let durationMs: Int64?
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let decoder: UnsafeMutablePointer<AVCodecContext>
@@ -20,17 +20,17 @@ package final class AudioFileReader {
     private let maxSeconds: Int
     private var seconds = 0.0
     private var isAtEnd = false
-    /// Damaged packets and frames that were skipped.
+    /// Skipped damaged packets and frames.
     package private(set) var damaged = 0
 
-    /// Damaged packets and frames, in all, after which reading fails.
+    /// Total of damaged packets and frames after which reading fails.
     private static let maxDamaged = 1_000
 
     /// - Parameters:
     ///   - path: "-" is the standard input.
-    ///   - maxSeconds: of audio; reading more throws `.overLimit`.
+    ///   - maxSeconds: longest audio; reading more throws `.overLimit`.
     ///
-    /// Throws `.file` when the path cannot be opened, `.library` when it is no media, `.unsupported` when it has no audio.
+    /// Throws `.file` when the path cannot be opened, `.library` when it is not media, `.unsupported` when it has no audio.
     package init(_ path: String, maxSeconds: Int = 86_400) throws(FFmpegError) {
         Library.quiet
         self.maxSeconds = max(1, maxSeconds)
@@ -65,7 +65,7 @@ package final class AudioFileReader {
     private static func open(_ path: String) throws(FFmpegError) -> UnsafeMutablePointer<AVFormatContext> {
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        // A playlist, or a reference inside a file, could name anything. Forbid libav to open it.
+        // A playlist, or a reference inside a file, could name any file or URL, so libav may open none.
         try check(av_dict_set(&options, "protocol_whitelist", "none", 0), "av_dict_set")
         var io: UnsafeMutablePointer<AVIOContext>?
         // The explicit protocol keeps a path with a colon from selecting another one.
@@ -140,7 +140,7 @@ package final class AudioFileReader {
             }
             try check(code, "av_read_frame")
             defer { av_packet_unref(self.packet.pointer) }
-            // A decoder reads an empty packet as the end.
+            // A decoder treats an empty packet as the end.
             guard self.packet.pointer.pointee.stream_index == self.index, self.packet.pointer.pointee.size > 0 else { continue }
             let sent = avcodec_send_packet(self.decoder, self.packet.pointer)
             if sent < 0 {

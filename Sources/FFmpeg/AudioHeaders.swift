@@ -5,7 +5,7 @@ internal import NIOCore
 ///
 ///     | sync 11 bits | version UB[2] | layer UB[2] | no CRC UB[1] | bit rate UB[4] | rate UB[2] | padding, private | mode UB[2] | …
 ///
-/// FLV's own bits are not enough: they cannot say 48 kHz.
+/// FLV's own bits are not enough: they cannot express 48 kHz.
 struct MPEGAudioHeader {
     /// Hz.
     let sampleRate: Int

@@ -67,6 +67,6 @@ func reading<Result>(_ body: () throws(MediaError) -> Result) throws(FFmpegError
 
 /// Settings for the whole process, made once.
 enum Library {
-    /// Stops libav from writing to the standard error. All that matters is returned as an error.
+    /// Stops libav from writing to standard error. All relevant problems are returned as errors.
     static let quiet: Void = av_log_set_level(AV_LOG_QUIET)
 }

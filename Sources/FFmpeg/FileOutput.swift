@@ -23,7 +23,7 @@ final class FileOutput {
         self.context.pointee.interrupt_callback = interrupt
         self.context.pointee.flags |= AVFMT_FLAG_BITEXACT
         self.context.pointee.strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL
-        // A recording starts at 0, whatever its stream's timeline was.
+        // A recording starts at 0, wherever its stream's timeline starts.
         self.context.pointee.avoid_negative_ts = AVFMT_AVOID_NEG_TS_MAKE_ZERO
         var callback = interrupt
         try self.checkFile(avio_open2(&self.context.pointee.pb, url, AVIO_FLAG_WRITE, &callback, nil), "create")

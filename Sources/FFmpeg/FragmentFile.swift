@@ -47,7 +47,7 @@ package final class FragmentFile {
         if self.descriptor >= 0 { LibC.close(self.descriptor) }
     }
 
-    /// Appends a fragment and syncs as the policy says; `nowMs` is any clock's time in milliseconds.
+    /// Appends a fragment and syncs as the policy requires; `nowMs` is any clock's time in milliseconds.
     ///
     /// Throws `.file` with operation "write" (the file is as before), or "sync" (the fragment is in the file, but may not be on the disk).
     package func append(_ fragment: ByteBuffer, nowMs: Int64) throws(FFmpegError) {

@@ -82,7 +82,7 @@ final class FragmentedSource {
         }
         var context = avformat_alloc_context()
         context?.pointee.pb = io
-        // The file is complete: nothing has to be guessed from the coded data.
+        // The file is complete, so nothing has to be guessed from the coded data.
         context?.pointee.flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN | AVFMT_FLAG_CUSTOM_IO
         // On failure it frees the context but not the I/O.
         let code = avformat_open_input(&context, nil, av_find_input_format("mp4"), nil)
@@ -125,7 +125,7 @@ final class FragmentedSource {
             let number = { (range: Range<Int>) in header[range].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
             var length = number(0..<4)
             if length == 1 { length = got == 16 ? number(8..<16) : 0 }
-            // 0 means "to the end of the file", which our fragments never say. Lengths below a header are invalid too.
+            // 0 means "to the end of the file", which our fragments never use. Lengths below a header are invalid too.
             guard length >= 8, length <= UInt64(size - offset) else { break }
             offset += Int64(length)
             switch String(decoding: header[4..<8], as: UTF8.self) {

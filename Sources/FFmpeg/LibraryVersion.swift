@@ -6,7 +6,7 @@ package struct LibraryVersion: Sendable, Equatable {
     package let built: Int
     package let running: Int
 
-    /// FFmpeg's libraries keep their promises within a major version.
+    /// FFmpeg's libraries are compatible within a major version.
     package var fits: Bool { self.built == self.running }
 
     /// Major versions of the libraries in use.

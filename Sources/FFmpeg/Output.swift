@@ -102,7 +102,7 @@ final class Output {
         try check(av_write_frame(self.context, packet.pointer), "av_write_frame")
     }
 
-    /// Makes the muxer write what it holds back.
+    /// Makes the muxer write its pending data.
     func flush() throws(FFmpegError) {
         try check(av_write_frame(self.context, nil), "av_write_frame (flush)")
     }

@@ -15,7 +15,7 @@ package enum Snapshot {
     ///   - width: in square pixels; made even and clamped to ``widths``. nil: the displayed width.
     ///   - quality: one of ``qualities``.
     ///
-    /// Throws `.media` when the frames are not a keyframe and its header or the header is broken, `.unsupported` for codecs without a
+    /// Throws `.media` when the frames are not a keyframe and its header, or when the header is broken. Throws `.unsupported` for codecs without a
     /// decoder, `.library` when the keyframe is damaged, `.overLimit` for pictures beyond 67 million pixels.
     package static func jpeg(keyframe: Frame, header: Frame, width: Int? = nil, quality: Int = 4) throws(FFmpegError) -> ByteBuffer {
         guard keyframe.isKeyframe, let sample = Sample(keyframe) else {
@@ -47,7 +47,7 @@ package enum Snapshot {
 
     /// The JPEG's size for a picture of this size and sample aspect ratio. Even, within limits, aspect kept.
     static func size(width: Int, height: Int, aspect: AVRational, wanted: Int?) -> (width: Int, height: Int) {
-        // 0 is unknown. A ratio beyond 16 to 1 is a lying header.
+        // 0 is unknown. A ratio beyond 16 to 1 is a false header.
         var ratio = aspect.num > 0 && aspect.den > 0 ? Double(aspect.num) / Double(aspect.den) : 1
         if !(1.0 / 16...16).contains(ratio) { ratio = 1 }
         let shown = Double(width) * ratio

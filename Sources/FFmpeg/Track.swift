@@ -7,14 +7,15 @@ package import NIOCore
 package struct Track: Sendable, Equatable {
     package var kind: Frame.Kind
     package var codec: TagInfo.Codec
-    /// avcC, hvcC, av1C, AudioSpecificConfig, OpusHead, FLAC's STREAMINFO, as stored in ISO/IEC 14496 boxes. Empty for codecs without.
+    /// avcC, hvcC, av1C, AudioSpecificConfig, OpusHead, FLAC's STREAMINFO, as stored in ISO/IEC 14496 boxes. Empty for codecs without a
+    /// configuration.
     package var extradata: ByteBuffer
     /// Pixels, as shown; 0 for audio.
     package var width = 0
     package var height = 0
-    /// Frames per second, when the header says so.
+    /// Frames per second, if the header gives it.
     package var frameRate: Double?
-    /// Hz of the coded audio: with AAC's SBR that of the core codec. 0 for video.
+    /// Hz of the coded audio; with AAC's SBR, the rate of the core codec. 0 for video.
     package var sampleRate = 0
     /// 0 for video.
     package var channels = 0

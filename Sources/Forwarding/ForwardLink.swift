@@ -11,10 +11,10 @@ import Support
 import Synchronization
 package import Upstream
 
-/// A running relay task: joins its link to the stream here. Any thread.
+/// A running relay task: connects its link to the stream on this server. Any thread.
 ///
-/// A push runs while its stream is live; a pull runs always, or on demand while somebody plays. A pull that this server refuses (forbidden,
-/// dropped, the name has another publisher) is held, and retried later.
+/// A push runs while its stream is live; a pull runs always, or on demand while somebody plays. A pull that this server refuses (forbidden, dropped,
+/// the name has another publisher) is held, and retried later.
 package final class ForwardLink: Sendable {
     package let task: RelayTask
     package let url: UpstreamURL
@@ -49,7 +49,7 @@ package final class ForwardLink: Sendable {
     /// The reason and duration of a hold.
     private struct Hold {
         let words: String
-        /// Steady clock; the hold also lasts while the stream may not be played here.
+        /// By the steady clock; the hold also lasts while the stream may not be played here.
         let untilMs: Int64
     }
 
@@ -85,7 +85,7 @@ package final class ForwardLink: Sendable {
 
     private var upstream: UpstreamTask? { self.link.withLock { $0 } }
     package var status: UpstreamStatus? { self.upstream?.status }
-    /// Why the pull is held; nil when it is not.
+    /// The reason why the pull is held; nil when it is not.
     package var heldFor: String? { self.state.withLock { $0.hold?.words } }
 
     var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
@@ -136,7 +136,7 @@ package final class ForwardLink: Sendable {
         return LoopDetector.text(way)
     }
 
-    /// Checks the pulled stream's way, as the other server states it; returns an objection. On the link's thread.
+    /// Checks the pulled stream's way, as the other server states it; returns the objection, if any. On the link's thread.
     private func objection(to text: String) -> String? {
         let way = LoopDetector.marks(text)
         let path = self.task.path.description
@@ -226,7 +226,7 @@ package final class ForwardLink: Sendable {
                 guard isLive != true else { return }
                 self.endTap()
                 self.stop("stream_ended")
-                // A publisher that arrived meanwhile found the old tap.
+                // A publisher that arrived meanwhile found the old tap, so check again.
                 self.streamBegan()
             }
         case .pull:

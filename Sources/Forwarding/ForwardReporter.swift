@@ -24,7 +24,7 @@ final class ForwardReporter: Sendable {
         self.report { $0.heard(state, error: error) }
     }
 
-    /// Records why the link is about to be stopped; its state change comes later.
+    /// Records the reason why the link is about to be stopped; its state change comes later.
     func stopping(_ reason: String) {
         self.report { progress in
             progress.stopReason = reason
@@ -35,7 +35,7 @@ final class ForwardReporter: Sendable {
     /// Reports that the pull waits until this server accepts the stream again.
     func held(_ reason: String, _ words: String) { self.report { $0.held(reason, words) } }
 
-    /// Reports that a hold is over but nobody wants the stream now.
+    /// Reports that a hold is over, but no viewer needs the stream now.
     func rests(_ reason: String) { self.report { $0.rests(reason) } }
 
     /// Reports the task's end and ignores later state changes.
@@ -68,7 +68,7 @@ struct RelayProgress: Sendable, Equatable {
 
     private var phase = Phase.off
     private var isHeld = false
-    /// Why this server is stopping the link.
+    /// The reason why this server is stopping the link.
     var stopReason: String?
 
     mutating func heard(_ state: UpstreamState, error: UpstreamError?) -> News? {
@@ -90,7 +90,7 @@ struct RelayProgress: Sendable, Equatable {
             self.phase = .down
             return News(kind: .interrupted, reason: error?.code, words: error.map { "\($0)" })
         case .stopped:
-            // A held link is still wanted.
+            // A held link is still needed.
             guard !self.isHeld, self.phase != .off else { return nil }
             self.phase = .off
             return News(kind: .stopped, reason: self.stopReason ?? "stopped")

@@ -9,7 +9,7 @@ import Rooms
 import Support
 import Synchronization
 
-/// Publishes here what a link plays on another server. It is one push, from the link's first frame to its end.
+/// Publishes on this server the stream that a link plays on another. It is one push, from the link's first frame to its end.
 ///
 /// Called on the link's thread; its end may also come from the stream's home loop.
 final class PullPublisher: RoomPublisher {
@@ -48,8 +48,8 @@ final class PullPublisher: RoomPublisher {
         self.onEnd = onEnd
     }
 
-    /// Gets the room's grant and claims the stream; throws the reason if either refuses. `way`: the marks of its way so far. `onEnd`:
-    /// called when this server ends the push.
+    /// Gets the room's grant and claims the stream; throws the reason if either refuses. `way`: the marks of its way so far. `onEnd`: called when
+    /// this server ends the push.
     static func begin(
         _ path: StreamPath, task: Int64, from address: String, way: [String], for tasks: RelayTasks,
         onEnd: @escaping @Sendable (PushEnd) -> Void
@@ -74,7 +74,7 @@ final class PullPublisher: RoomPublisher {
             loop.relay.run { relay in done.resume(returning: streams.registry.acquire(grant.path.description, on: relay)) }
         }
         let publisher = PullPublisher(admission, grant, stream, session: push.session, address: address, onEnd: onEnd)
-        // Before the claim: it may end at once, and with it players learn the way.
+        // Before the claim: the push may end at once, and the claim sends players the way.
         admission.pushes.add(grant)
         streams.origins.cameIn(grant.path.description, way, owner: publisher.owner)
         let claimed = await withCheckedContinuation { (done: CheckedContinuation<Bool, Never>) in
@@ -114,7 +114,7 @@ final class PullPublisher: RoomPublisher {
         RelayLoop.publish([frame], to: self.stream, token: token)
     }
 
-    /// Ends the push because the link is over.
+    /// Ends the push because the link has ended.
     func leave(_ end: PushEnd) {
         guard let token = self.finish() else { return }
         self.report(token, end)
@@ -129,7 +129,7 @@ final class PullPublisher: RoomPublisher {
         self.onEnd(end)
     }
 
-    /// The stream's path, and the bytes that it got from this push so far; nil once the push is over.
+    /// The stream's path, and the bytes from this push so far; nil once the push is over.
     var received: (path: String, bytes: UInt64)? {
         self.state.withLock { $0.isOver ? nil : $0.bytes }.map { (self.stream.path, $0) }
     }
@@ -159,7 +159,7 @@ final class PullPublisher: RoomPublisher {
     }
 }
 
-/// Why a pulled stream is not published here.
+/// The reason why a pulled stream is not published here.
 struct PullRefusal: Error {
     /// A single word, for programs.
     let reason: String

@@ -2,12 +2,12 @@ import Media
 import Relay
 import Upstream
 
-/// Feeds a stream's frames to a link that pushes them to another server. One for each life of the stream.
+/// Feeds a stream's frames to a link that pushes them to another server. Each life of the stream has its own tap.
 final class PushTap: StreamTap {
     let stream: Relay.Stream
     private let link: UpstreamTask
 
-    /// `stream` is already acquired on its behalf.
+    /// `stream` is already acquired for this tap.
     init(_ stream: Relay.Stream, _ link: UpstreamTask) {
         self.stream = stream
         self.link = link

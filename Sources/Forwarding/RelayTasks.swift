@@ -37,7 +37,7 @@ package final class RelayTasks: Sendable {
     /// Number of links that publish a stream here now.
     package var publishing: Int { self.all.count { $0.isPublishing } }
 
-    /// Bytes that each stream got from the link that publishes it now.
+    /// Bytes that each stream got from its present link.
     package var received: [(path: String, bytes: UInt64)] {
         self.all.compactMap(\.received)
     }
@@ -117,13 +117,13 @@ package final class RelayTasks: Sendable {
         for link in self.all { link.sweep(nowMs: nowMs) }
     }
 
-    /// Stops all links, and lets go of them: each holds the tasks.
+    /// Stops all links and releases them, because each holds the tasks.
     func stopAll() {
         for link in self.rows.exchange([:]).values { link.delete("server_shutdown") }
     }
 }
 
-/// Runs the stored links from the start of the server.
+/// Runs the stored links when the server starts.
 package struct RelayTaskService: Service {
     private let tasks: RelayTasks
 

@@ -87,10 +87,9 @@ package struct MediaWindow: Sendable {
     }
 
     /// - Parameters:
-    ///   - epoch: 1…32 ASCII letters and digits, in every name here. Use another for each window, so that no name ever stands for other
-    ///     bytes.
-    ///   - firstSequence: the first EXT-X-MEDIA-SEQUENCE and EXT-X-DISCONTINUITY-SEQUENCE. They must never go back at one URL, so where a
-    ///     later window takes over a URL, seconds since 1970 are a good choice.
+    ///   - epoch: 1…32 ASCII letters and digits, in every name here. Each window needs another one, so that no name is ever used for other bytes.
+    ///   - firstSequence: the first EXT-X-MEDIA-SEQUENCE and EXT-X-DISCONTINUITY-SEQUENCE. They must never go back at one URL, so if a later window
+    ///     takes over a URL, seconds since 1970 are a good choice.
     package init(epoch: String, firstSequence: Int = 0, configuration: Configuration = Configuration()) throws(HLSError) {
         guard (1...32).contains(epoch.utf8.count), epoch.utf8.allSatisfy(\.isLetterOrDigit) else { throw .badEpoch }
         guard (0...Limits.firstSequence).contains(firstSequence) else { throw .badSequence(firstSequence) }

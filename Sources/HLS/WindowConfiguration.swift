@@ -17,7 +17,7 @@ extension MediaWindow {
         package var container: MediaContainer
         /// Whether parts are listed. Otherwise playlists change once per segment and hold no tags about parts.
         package var isLowLatency: Bool
-        /// Duration to aim at for parts, in milliseconds: 50…2,000. The first segment sets the part target in playlists.
+        /// Target duration of parts, in milliseconds: 50…2,000. The first segment sets the part target in playlists.
         package var partMs: Int
         /// Milliseconds after which the next keyframe starts a segment: 500…10,000.
         package var segmentMs: Int
@@ -100,14 +100,14 @@ package struct MediaFormat: Sendable, Equatable {
         self.keyframeIntervalMs = keyframeIntervalMs
     }
 
-    /// Whether a decoder can go on from the other format without a new initialization.
+    /// Whether a decoder can continue from the other format without a new initialization.
     func continues(_ other: MediaFormat) -> Bool {
         self.initialization == other.initialization && self.codecs == other.codecs && self.hasVideo == other.hasVideo
             && self.width == other.width && self.height == other.height
     }
 }
 
-/// One piece of media as the muxer cut it, to add to the open segment.
+/// One piece of media from the muxer, to add to the open segment.
 package struct MediaPart: Sendable, Equatable {
     package var bytes: ByteBuffer
     /// Microseconds. Clamped to at least 1, and at most a segment's maximum.

@@ -55,8 +55,8 @@ extension MediaWindow {
             || open.parts.count >= Limits.partsPerSegment
     }
 
-    /// Whether the open segment's newest part is too short to have others after it (RFC 8216bis §4.4.4.9). The next part then has to start
-    /// a segment.
+    /// Whether the open segment's newest part is too short to be followed by others (RFC 8216bis §4.4.4.9). The next part then has to start a
+    /// segment.
     package var endsInShortPart: Bool {
         guard self.isReady, self.configuration.isLowLatency, let open = self.open, open.listsParts, let last = open.parts.last else {
             return false
@@ -72,7 +72,7 @@ extension MediaWindow {
     mutating func learnTargets(from segment: inout Segment) {
         var longest = max(segment.durationMicros, Int64(self.configuration.segmentMs) * 1_000)
         if let interval = self.format?.keyframeIntervalMs, interval > 0 {
-            // Whole groups of pictures, as many as fill a segment.
+            // Whole groups of pictures, enough to fill a segment.
             let micros = Int64(min(interval, self.configuration.maxSegmentMs)) * 1_000
             longest = max(longest, (self.dueMicros + micros - 1) / micros * micros)
         }

@@ -1,14 +1,13 @@
 /// Makes the first playlist for a player that joins between two keyframes.
 ///
-/// A window without a player cuts at keyframes. With a keyframe every eight seconds, its first player would wait for eight seconds. Instead
-/// the pictures cached so far become three segments at once, and the rest of their group becomes one or two more:
+/// A window without a player cuts at keyframes. With a keyframe every eight seconds, its first player would wait for eight seconds. Instead the
+/// pictures cached so far become three segments at once, and the rest of their group becomes one or two more:
 /// ```
 /// keyframe ………………… player joins …………………………… keyframe
 /// | 1/3 | 1/3 | 1/3 of cached | half the rest | the other half |  whole groups from here on
 /// ```
-/// Only the first of these segments starts with a keyframe. A player that starts three segments before the end, as FFmpeg does, begins with
-/// it. Chromium's native player, once it may play, throws away what it has unless another segment is already listed (seen with Chromium
-/// 156).
+/// Only the first of these segments starts with a keyframe. A player that starts three segments before the end, as FFmpeg does, begins with it.
+/// Chromium's native player, once it may play, discards its data unless another segment is already listed (seen with Chromium 156).
 extension MediaWindow {
     /// Milliseconds of media held before an early start. Players look at about twenty pictures before they show one.
     package static let earlyStartMs: Int64 = 800

@@ -2,8 +2,8 @@ import HTTPTypes
 package import Hummingbird
 
 extension ByteRange {
-    /// Returns the part of `size` bytes to answer with (206), or nil for the whole. Throws 416 if no byte is in the range. RFC 9110 §14.2,
-    /// §13.1.5. `what`: "The file".
+    /// Returns the part of `size` bytes to answer with (206), or nil for the whole. Throws 416 if the range covers no byte. RFC 9110 §14.2, §13.1.5.
+    /// `what`: the subject in the message, such as "The file".
     package static func asked(by request: Request, of size: Int64, etag: String, what: String) throws(APIError) -> Range<Int64>? {
         // Range applies to GET only.
         guard request.method == .get, let text = request.headers[.range], let range = ByteRange(text),

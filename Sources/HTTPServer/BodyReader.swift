@@ -3,10 +3,10 @@ package import Hummingbird
 package import NIOCore
 package import Relay
 
-/// Reads one request's body for a handler. The connection limits how long a body may take, and deals with one that nobody reads: see
+/// Reads one request's body for a handler. The connection limits how long a body may take, and handles a body that is not read: see
 /// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.
 package struct BodyReader {
-    /// Bytes, unless the handler says otherwise.
+    /// Default limit of a body, in bytes.
     package static let usual = 64 << 10
 
     private let largest: Int

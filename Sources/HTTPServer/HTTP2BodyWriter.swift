@@ -64,8 +64,8 @@ final class HTTP2BodyWriter: ChannelDuplexHandler {
         context.flush()
     }
 
-    /// Forwards the event on a later loop turn. NIO fires it in the middle of a write; a handler that wrote at once would fill the
-    /// connection's buffers with everything the client's window allows, before its first byte is out.
+    /// Forwards the event on a later loop turn. NIO fires it in the middle of a write. A handler that wrote at once would fill the connection's
+    /// buffers with everything the client's window allows, before its first byte is out.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard !self.forwardsWritability else { return }
         self.forwardsWritability = true

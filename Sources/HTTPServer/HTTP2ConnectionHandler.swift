@@ -5,8 +5,8 @@ import Support
 
 /// Enforces the time limits, errors and shutdown of one HTTP/2 connection. ``HTTP2StreamHandler`` handles its requests.
 ///
-/// Sits behind NIO's handler, which enforces the protocol and reports violations to the client: RST_STREAM for an error of one stream,
-/// GOAWAY for an error of the connection. NIO reports both errors here alike; only the frame that it wrote tells them apart. Loop-bound.
+/// Sits behind NIO's handler, which enforces the protocol and reports violations to the client: RST_STREAM for an error of one stream, GOAWAY for an
+/// error of the connection. NIO reports both errors here alike; only the frame that it wrote distinguishes them. Loop-bound.
 final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2FrameDelegate {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame

@@ -17,7 +17,7 @@ struct HTTP2ConnectionState: Equatable {
 
     enum Action: Equatable {
         case nothing
-        /// GOAWAY that refuses nothing yet. A PING follows, whose answer confirms that the client has read it.
+        /// A GOAWAY that refuses nothing yet. The answer to the PING after it confirms that the client has read it.
         case announce
         /// GOAWAY with this last stream.
         case goAway(last: Int)
@@ -64,7 +64,7 @@ struct HTTP2ConnectionState: Equatable {
         return .announce
     }
 
-    /// The client knows of the shutdown, or had time to learn of it.
+    /// The client has confirmed the announcement, or has had time to.
     mutating func announcementHeard(nowMs: Int64) -> Action {
         guard case .announced = self.phase else { return .nothing }
         guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }

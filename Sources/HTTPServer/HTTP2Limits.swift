@@ -25,7 +25,7 @@ enum HTTP2Limits {
     static let window = 64 << 10
     /// Grace period between announcing the shutdown and refusing further requests (RFC 9113 §6.8).
     static let announceMs: Int64 = 500
-    /// Grace period for requests already accepted at shutdown; the server ends 4 s after it is told to.
+    /// Grace period for requests already accepted at shutdown; the server ends within 4 s.
     static let leaveMs: Int64 = 2_500
     /// Time limit for the last writes to drain, TLS's close_notify included.
     static let drainMs: Int64 = 6_000

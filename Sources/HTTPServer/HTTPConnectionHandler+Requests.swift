@@ -7,7 +7,7 @@ import Support
 extension HTTPConnectionHandler {
     private static let healthChecks: Set<String> = ["/healthz", "/readyz"]
 
-    /// Whether the path is answered however full the server is. It may have a query.
+    /// Whether the path is answered even if the server is full. It may have a query.
     static func isHealthCheck(_ path: String) -> Bool { Self.healthChecks.contains(String(path.prefix { $0 != "?" && $0 != "#" })) }
 
     /// The reason to refuse the request by its head alone, or nil.

@@ -63,7 +63,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Time limit for an answer that may still be in our buffers.
     private static let drainMs: Int64 = 10_000
 
-    /// `openedMs`: when the connection began. Without a place, it is answered with the refusal unless it asks for the server's health.
+    /// `openedMs`: when the connection began. A connection without a place gets the refusal as its answer, except for a health check.
     init(
         sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], codec: [any RemovableChannelHandler],
         openedMs: Int64, place: HTTPPlace, isSecure: Bool

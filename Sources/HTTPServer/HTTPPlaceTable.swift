@@ -61,8 +61,7 @@ struct HTTPPlaceTable {
 
     func has(_ id: ID) -> Bool { self.entries[id] != nil }
 
-    /// Takes a place. `address`: nil if the connection is not counted by address. `shed`: connections that lost their place and must be
-    /// closed.
+    /// Takes a place. `address`: nil if the connection is not counted by address. `shed`: connections that lost their place and must be closed.
     mutating func enter(_ id: ID, _ address: String?, mayUseReserve: Bool, nowMs: Int64) -> (refusal: Refusal?, shed: [ID]) {
         let before = nowMs - Self.graceMs
         var shed: [ID] = []

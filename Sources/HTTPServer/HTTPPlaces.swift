@@ -78,8 +78,8 @@ final class HTTPPlaces: Sendable {
             channel.eventLoop.execute {
                 // A request may have arrived meanwhile and taken the place back.
                 guard !self.state.withLock({ $0.table.has(id) }) else { return }
-                // Close as at shutdown: idle connections close, each protocol in its way. Then cut, because the place is already given away
-                // and TLS would wait for the client's close_notify.
+                // Close as at shutdown: idle connections close, each as its protocol requires. Then cut, because the place is already given away and
+                // TLS would wait for the client's close_notify.
                 channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
                 channel.cut()
             }

@@ -70,8 +70,7 @@ struct HTTPSServerChannel: ServerChildChannel, HTTPChannelHandler {
         return requests
     }
 
-    /// Adds the handlers of HTTP/2. `opened` gets each request's channel; whoever answers comes behind the handlers there. On the
-    /// channel's loop.
+    /// Adds the handlers of HTTP/2. `opened` gets each request's channel; the answering handler is added behind these. On the channel's loop.
     static func addHTTP2(
         to channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, _ shared: HTTPServerChannel.Shared,
         opened: @escaping (any Channel) throws -> Void

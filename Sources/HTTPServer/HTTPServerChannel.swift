@@ -55,7 +55,7 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             return try NIOAsyncChannel(wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
 
-        /// Adds the handlers of HTTP/1.1; whoever answers comes behind them. On the channel's loop.
+        /// Adds the handlers of HTTP/1.1; the answering handler comes behind them. On the channel's loop.
         func addHTTP1(to channel: any Channel, since openedMs: Int64, _ place: HTTPPlace, isSecure: Bool) throws {
             let limits = self.limits
             var decoding = NIOHTTPDecoderLimitConfiguration()

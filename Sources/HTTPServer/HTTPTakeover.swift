@@ -5,8 +5,8 @@ package import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Support
 
-/// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server asks it before
-/// the router, for every request of a connection.
+/// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server offers it every request
+/// of a connection before the router.
 package protocol HTTPTakeover: Sendable {
     /// Whether this takeover answers the request, well-formed or not. On the connection's loop.
     func claims(_ head: HTTPRequestHead) -> Bool

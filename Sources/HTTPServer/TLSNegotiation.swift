@@ -45,7 +45,7 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // TLS passes on nothing before the handshake's end.
+        // TLS delivers nothing before the handshake's end.
         context.close(promise: nil)
     }
 

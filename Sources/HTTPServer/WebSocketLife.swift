@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Where a server's WebSocket stands, and what the time asks of it: pings, an answer to them, the end of the closing handshake (RFC 6455 §5.5,
-/// §7.1). A value; the clock is steady.
+/// The state of a server's WebSocket and its timers: pings, the wait for their answers, the end of the closing handshake (RFC 6455 §5.5, §7.1). A
+/// value; the clock is steady.
 ///
 /// ```
 ///          begin close               the peer's close frame, 2 s
@@ -40,7 +40,7 @@ package struct WebSocketLife: Equatable {
 
     package var isOpen: Bool { self.mode == .open }
 
-    /// Whether what arrives is still read.
+    /// Whether received frames are still read.
     package var isListening: Bool {
         switch self.mode {
         case .open: true
@@ -49,20 +49,21 @@ package struct WebSocketLife: Equatable {
         }
     }
 
-    /// A frame of the peer.
+    /// Records a frame from the peer.
     package mutating func heard(nowMs: Int64) { self.lastFrameMs = nowMs }
 
-    /// The peer reads again, but its pongs follow everything that it has not read yet: it gets the time of one more ping.
+    /// Extends the deadline for a peer that has begun to read again: its pongs follow everything that it has not read yet. It gets the time of one
+    /// more ping.
     package mutating func extend(nowMs: Int64) { self.lastFrameMs = max(self.lastFrameMs, nowMs - Self.pingMs) }
 
-    /// True if a close frame is to be sent: once.
+    /// Begins the close. Returns true if a close frame must be sent, which happens once.
     package mutating func beginClose(nowMs: Int64, listens: Bool) -> Bool {
         guard self.isOpen else { return false }
         self.mode = .closing(untilMs: nowMs + Self.closeMs, listens: listens)
         return true
     }
 
-    /// The peer's close frame. True if it is to be answered (§5.5.1); either way the server then closes first (§7.1.1).
+    /// Records the peer's close frame. Returns true if it must be answered (§5.5.1); either way the server then closes first (§7.1.1).
     package mutating func peerCloses(nowMs: Int64) -> Bool {
         guard self.mode != .closed else { return false }
         let answers = self.isOpen
@@ -70,7 +71,7 @@ package struct WebSocketLife: Equatable {
         return answers
     }
 
-    /// The socket is gone.
+    /// Records that the socket is closed.
     package mutating func end() { self.mode = .closed }
 
     package mutating func due(nowMs: Int64) -> Due {
@@ -87,7 +88,7 @@ package struct WebSocketLife: Equatable {
 }
 
 extension ChannelHandlerContext {
-    /// Closes the socket once all that was written is on its way.
+    /// Closes the socket once everything written has been sent.
     package func closeWhenWritten() {
         let done = self.eventLoop.makePromise(of: Void.self)
         done.futureResult.assumeIsolated().whenComplete { _ in self.close(promise: nil) }

@@ -182,7 +182,7 @@ package enum WebSocketWriter {
 
     package static func ping() -> ByteBuffer { self.frame(9, length: 0) { _ in } }
 
-    /// With the ping's own payload, §5.5.3.
+    /// Answers a ping with the ping's own payload, §5.5.3.
     package static func pong(_ payload: ByteBuffer) -> ByteBuffer {
         self.frame(10, length: payload.readableBytes) { $0.writeImmutableBuffer(payload) }
     }

@@ -7,17 +7,17 @@ package struct TrackSecond: Sendable, Equatable {
     package var keyframeBytes = 0
     /// Bytes of the largest frame without its tag header.
     package var largestBytes = 0
-    /// The least arrival time minus timestamp, with the timestamps' jumps taken out. Milliseconds; nil without frames. It grows when media
+    /// The smallest difference of arrival time and timestamp, without the timestamps' jumps. Milliseconds; nil without frames. It grows when media
     /// falls behind the clock.
     package var transitMs: Int64?
-    /// The sum that the jumps so far have added to ``transitMs``. Milliseconds.
+    /// The sum of all jumps so far that are excluded from ``transitMs``. Milliseconds.
     package var jumpedMs: Int64 = 0
-    /// By how much its timestamps went on since the second before, with the jumps taken out. Milliseconds.
+    /// How far the timestamps advanced since the previous second, without jumps. Milliseconds.
     package var mediaMs: Int64 = 0
-    /// Sum over the frames of how much later or earlier than its predecessor each came, against its timestamp. Milliseconds.
+    /// Sum over the frames of the difference between arrival interval and timestamp interval. Milliseconds.
     package var jitterMs: Int64 = 0
     package var jumps = 0
-    /// The newest jump in milliseconds; negative: back.
+    /// The newest jump in milliseconds; negative for a jump back.
     package var jumpMs: Int64 = 0
 
     package init() {}
@@ -29,26 +29,26 @@ package struct TrackSecond: Sendable, Equatable {
 /// A stream's media of about one second. A value, made by the relay; times are in milliseconds.
 package struct ArrivalSecond: Sendable, Equatable {
     package var lengthMs: Int64
-    /// By how much the server itself was late. What came late meanwhile is not the publisher's fault.
+    /// Lateness of the server itself. The publisher is not to blame for media that this delayed.
     package var lateMs: Int64 = 0
     package var video = TrackSecond()
     package var audio = TrackSecond()
     /// Time in which nothing arrived, beyond what timestamps explain, summed over the stalls that ended in this second.
     package var stalledMs: Int64 = 0
     package var stalls = 0
-    /// The longest time without a message that the timestamps explain: a picture each second, for instance.
+    /// The longest gap without messages that the timestamps explain, such as one picture each second.
     package var plannedGapMs: Int64 = 0
     /// Time since the newest message, at the second's end.
     package var silentMs: Int64 = 0
-    /// Between the newest two keyframes, by timestamp.
+    /// Time between the newest two keyframes, by timestamp.
     package var keyframeIntervalMs: Int64?
-    /// From the newest keyframe to the newest picture, by timestamp; nil before the first keyframe.
+    /// Time from the newest keyframe to the newest picture, by timestamp; nil before the first keyframe.
     package var keyframeAgeMs: Int64?
-    /// How far the composition times of pictures differ. Above 0 pictures are sent in another order than shown.
+    /// The spread of the pictures' composition times. Above 0, pictures are sent in another order than shown.
     package var reorderMs: Int64 = 0
     /// The first audio's timestamp minus the first video's; nil before both have come.
     package var startGapMs: Int64?
-    /// The largest body, in bytes, that a silent frame of the audio codec has; 0 when it cannot be told.
+    /// The largest body, in bytes, of a silent frame in the audio codec; 0 when it is unknown.
     package var silentBytes = 0
 
     package init(lengthMs: Int64) { self.lengthMs = lengthMs }

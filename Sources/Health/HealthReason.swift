@@ -1,10 +1,10 @@
-/// How a stream does. Ordered from good to bad.
+/// The quality of a stream. Ordered from good to bad.
 package enum StreamVerdict: String, Sendable, CaseIterable, Comparable {
     /// Nothing to do. Reasons, if any, are notes.
     case good
     /// Viewers get the stream, but not as well as they could.
     case degraded
-    /// Viewers see pictures stand, or hear nothing.
+    /// Viewers see pictures freeze, or hear nothing.
     case bad
 
     package static func < (left: StreamVerdict, right: StreamVerdict) -> Bool { left.rank < right.rank }
@@ -18,28 +18,28 @@ package enum StreamVerdict: String, Sendable, CaseIterable, Comparable {
     }
 }
 
-/// One reason for a verdict: what was measured, and what would have been right. A value.
+/// One reason for a verdict: the measured and the expected value. A value.
 package struct HealthReason: Sendable, Equatable {
     /// A stable word for programs.
     package enum Code: String, Sendable, CaseIterable {
-        /// Less media time passes than time.
+        /// The timestamps advance more slowly than the clock.
         case mediaBehindClock = "media_behind_clock"
-        /// Nothing arrives for moments, though the timestamps go on.
+        /// Arrival pauses, though the timestamps go on.
         case uplinkStalls = "uplink_stalls"
         /// Messages arrive unevenly.
         case uplinkJitter = "uplink_jitter"
         case timestampJump = "timestamp_jump"
-        /// Sound and pictures of the same time arrive apart.
+        /// Sound and pictures with the same timestamps arrive at different times.
         case avSkew = "av_skew"
         /// Sound and pictures began at different times.
         case avStartGap = "av_start_gap"
         case fpsLow = "fps_low"
         case keyframeIntervalLong = "keyframe_interval_long"
-        /// So long without a keyframe that none is to be expected.
+        /// No keyframe for so long that none is expected any more.
         case keyframeIntervalUnbounded = "keyframe_interval_unbounded"
         /// There has been no keyframe at all.
         case keyframeMissing = "keyframe_missing"
-        /// The metadata announces audio, and none comes.
+        /// The metadata announces audio, but none comes.
         case audioMissing = "audio_missing"
         case audioStopped = "audio_stopped"
         case audioSilent = "audio_silent"
@@ -53,9 +53,9 @@ package struct HealthReason: Sendable, Equatable {
     }
 
     package let code: Code
-    /// The verdict that this reason alone gives. `good`: a note.
+    /// The verdict that this reason alone would give. `good` for a note.
     package let severity: StreamVerdict
-    /// In ``Code/unit``; nil when there is nothing to measure.
+    /// The measured value, in ``Code/unit``; nil when there is nothing to measure.
     package let value: Double?
     /// The bound or the usual value, in the same unit.
     package let expected: Double?

@@ -1,4 +1,4 @@
-/// How many values fell into each range of durations, as Prometheus counts them. A value, owned by one loop or kept behind a lock.
+/// Counts durations by range, as Prometheus does. A value, owned by one loop or kept behind a lock.
 package struct Histogram: Sendable, Equatable {
     /// Upper ends of the ranges in microseconds, ascending; one more range has no end.
     package let boundsMicros: [Int64]

@@ -1,4 +1,4 @@
-/// A reason whose rule holds, or held a moment ago. A value; it makes rules that come and go into reasons that stay.
+/// A reason whose rule holds, or held a moment ago. A value; it smooths rules that come and go.
 struct ReasonStanding: Sendable {
     let code: HealthReason.Code
     /// Nil until the rule has held long enough.
@@ -26,7 +26,7 @@ struct ReasonStanding: Sendable {
             if self.held >= self.code.patience.beginsAfter { self.shown = reason }
             return
         }
-        // Gets worse at once, and better only when it has been better for a while.
+        // A reason gets worse at once, and better only after a while.
         self.milder = reason.severity < shown.severity ? self.milder + 1 : 0
         if self.milder > 0, self.milder < self.code.patience.endsAfter {
             self.shown = HealthReason(reason.code, shown.severity, reason.value, expected: reason.expected, detail: reason.detail)
@@ -37,7 +37,7 @@ struct ReasonStanding: Sendable {
     }
 }
 
-/// How many seconds in a row a rule must hold before its reason is shown, and must not hold before it is gone.
+/// How many seconds in a row a rule must hold before its reason is shown, and must not hold before the reason is removed.
 struct Patience: Sendable, Equatable {
     let beginsAfter: Int
     let endsAfter: Int

@@ -1,4 +1,4 @@
-/// Reasons in words, for people: what it means, and what to do.
+/// Explains reasons to people: their meaning, and advice.
 extension HealthReason {
     package var message: String { "\(self.meaning) \(self.advice)" }
 
@@ -44,7 +44,7 @@ extension HealthReason {
         }
     }
 
-    /// One sentence for whoever runs the device.
+    /// One sentence of advice for the device's operator.
     package var advice: String {
         switch self.code {
         case .mediaBehindClock: "Lower the bit rate, use a better network, or look at the encoder's load."
@@ -85,7 +85,7 @@ extension HealthReason {
 }
 
 extension HealthReason.Code {
-    /// The unit of ``HealthReason/value`` and ``HealthReason/expected``; nil for reasons without.
+    /// The unit of ``HealthReason/value`` and ``HealthReason/expected``; nil for reasons without values.
     package var unit: String? {
         switch self {
         case .mediaBehindClock: "s/s"

@@ -7,10 +7,10 @@ extension StreamJudge {
     // MARK: Frames per second
 
     static let fpsWindow = 5
-    /// Below these shares of the usual. A phone halves its rate in the dark; that is no fault.
+    /// A rate below these shares of the usual one is a fault. A phone that halves its rate in the dark stays above them.
     private static let fpsDegraded = 0.45
     private static let fpsBad = 0.25
-    /// A screen that stands has few frames, of few bytes. Frames that are missing leave the others as large as before.
+    /// A screen that does not change has few, small frames. If frames are missing, the others are as large as before.
     private static let fpsFrameShare = 0.5
     private static let frameSizeWindow = 2
 
@@ -18,7 +18,7 @@ extension StreamJudge {
         guard let now = self.pictures(over: Self.fpsWindow) else { return nil }
         let expected: Double
         if let usual = self.usual.framesPerSecond, now.fps < Self.fpsDegraded * usual {
-            // The newest ones: a moment ago the screen may not have stood yet.
+            // Only the newest frames: the screen may have been changing a moment ago.
             let newest = self.pictures(over: Self.frameSizeWindow)?.interBytes ?? 0
             guard newest > 0, newest >= Self.fpsFrameShare * self.usual.interBytes else { return nil }
             expected = usual
@@ -26,7 +26,7 @@ extension StreamJudge {
             now.fps < Self.fpsDegraded * announced, let bits = self.announced.videoBitsPerSecond, bits > 0,
             now.bitsPerSecond >= Self.fpsFrameShare * bits
         {
-            // Low from the start, with as many bits as announced.
+            // The rate was low from the start, though the bit rate is as announced.
             expected = announced
         } else {
             return nil
@@ -36,16 +36,16 @@ extension StreamJudge {
             expected: (expected * 10).rounded() / 10)
     }
 
-    /// Pictures per second of media: what the encoder makes, whatever the uplink does with it. A value.
+    /// Pictures per second of media time: the encoder's output, whatever the uplink does to it. A value.
     struct Pictures {
         let fps: Double
-        /// Mean bytes of a picture that is no keyframe; 0 without any.
+        /// Mean bytes of pictures other than keyframes; 0 without any.
         let interBytes: Double
         let keyBytes: Double
         let bitsPerSecond: Double
     }
 
-    /// Nil without enough of them to tell.
+    /// Nil when there are too few pictures to judge.
     func pictures(over count: Int) -> Pictures? {
         let seconds = self.last(count)
         guard seconds.count == count, self.age >= count + Self.beginning else { return nil }
@@ -62,8 +62,8 @@ extension StreamJudge {
             bitsPerSecond: Double(bytes) * 8_000 / mediaMs)
     }
 
-    /// Media time that passed, by the timestamps: what waited for a while and then came at once has the time that it shows. Nil for less
-    /// than half of the time: a stall.
+    /// Elapsed media time, by the timestamps, so that media which was delayed and then came at once counts in full. Nil during a stall, when it is
+    /// less than half of the elapsed time.
     private static func mediaMs(_ seconds: ArraySlice<ArrivalSecond>, _ kind: ArrivalSecond.Kind) -> Double? {
         let length = seconds.reduce(0) { $0 + $1.lengthMs }
         let media = seconds.reduce(0) { $0 + $1[kind].mediaMs }
@@ -72,7 +72,7 @@ extension StreamJudge {
 
     // MARK: Keyframes
 
-    /// Beyond this, viewers wait long for a picture after a loss. OBS's default of 250 frames at 30 per second is below it.
+    /// With longer intervals, viewers wait long for a picture after a loss. OBS's default of 250 frames at 30 per second is below this.
     private static let keyframeLongMs: Int64 = 8_500
     private static let keyframeUnboundedMs: Int64 = 30_000
     private static let keyframeMissingAfter = 5
@@ -97,9 +97,9 @@ extension StreamJudge {
     private static let bitrateHigh = 1.75
     private static let bitrateLow = 0.4
     private static let audioBitrateHigh = 2.0
-    /// Bits per second above the announced rate that are never far from it.
+    /// A rate that exceeds the announced one by no more than these bits per second is always accepted.
     private static let bitrateSlack = 64_000.0
-    /// Pictures smaller than this share of a keyframe show that next to nothing moves, and need few bits.
+    /// Pictures smaller than this share of a keyframe show that almost nothing moves, so they need few bits.
     private static let movingShare = 0.05
     private static let movingFps = 8.0
 
@@ -114,7 +114,7 @@ extension StreamJudge {
         return HealthReason(.videoBitrateMismatch, .degraded, now.bitsPerSecond.rounded(), expected: announced.rounded())
     }
 
-    /// Only too high: sound that needs few bits, as of a room where nobody speaks, is no fault.
+    /// Judges only a rate that is too high: sound that needs few bits, as in a room where nobody speaks, is no fault.
     private func audioBitrate() -> HealthReason? {
         let seconds = self.last(Self.bitrateWindow)
         guard let announced = self.announced.audioBitsPerSecond, announced > 0, seconds.count == Self.bitrateWindow,
@@ -129,7 +129,7 @@ extension StreamJudge {
 
     private static let reorderSeconds = 3
 
-    /// A note: a few tenths of a second more delay everywhere, and low-latency players that take no B-frames.
+    /// A note: B-frames delay every output by a few tenths of a second, and low-latency players cannot show them.
     private func bFrames() -> HealthReason? {
         let seconds = self.last(Self.fpsWindow)
         guard seconds.filter({ $0.reorderMs > 0 }).count >= Self.reorderSeconds else { return nil }
@@ -139,15 +139,15 @@ extension StreamJudge {
 
 /// The usual rate and size of this publisher's pictures. A value.
 struct UsualPictures: Sendable {
-    /// The highest rate of late; nil until there is one that can fall.
+    /// The recent highest rate; nil until there is a rate high enough to judge.
     private(set) var framesPerSecond: Double?
-    /// Mean bytes of a picture that is no keyframe.
+    /// Mean bytes of pictures other than keyframes.
     private(set) var interBytes = 0.0
     private(set) var keyBytes = 0.0
 
     /// A stream of fewer frames per second varies too much to have a usual rate.
     static let leastFps = 10.0
-    /// The highest rate fades: by half in about twelve minutes.
+    /// Factor by which the highest rate decays per second: it halves in about twelve minutes.
     private static let fade = 0.999
     private static let weight = 0.1
 
@@ -162,7 +162,7 @@ struct UsualPictures: Sendable {
             return
         }
         self.framesPerSecond = fps
-        // Pictures of a rate that has fallen are not the usual ones.
+        // Pictures at a reduced rate are not the usual ones.
         guard now.fps >= 0.8 * fps, now.interBytes > 0 else { return }
         self.interBytes = self.interBytes == 0 ? now.interBytes : self.interBytes + (now.interBytes - self.interBytes) * Self.weight
     }

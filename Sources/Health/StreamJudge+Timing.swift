@@ -1,4 +1,4 @@
-/// Rules about when media arrives, against its timestamps.
+/// Rules that compare the arrival of media with its timestamps.
 extension StreamJudge {
     func timingReasons() -> [HealthReason] {
         [self.behindClock(), self.stalls(), self.jitter(), self.skew(), self.startGap(), self.jumps.reason].compactMap(\.self)
@@ -6,7 +6,7 @@ extension StreamJudge {
 
     // MARK: Behind the clock
 
-    /// Shares of a second by which media falls behind per second: to be noticed in six seconds, and in twelve.
+    /// Lag in seconds per second that is reported after six seconds, and after twelve.
     private static let behindSoon = 0.08
     private static let behindLate = 0.03
     private static let leastBehindMs: Int64 = 300
@@ -23,13 +23,13 @@ extension StreamJudge {
     }
 
     private struct Lag {
-        /// By how much media fell behind, without the worst second: one stall is no trend.
+        /// How far media fell behind, without the worst second: one stall is no trend.
         let steadyMs: Int64
-        /// The same as a share of the time that passed.
+        /// ``steadyMs`` as a share of the elapsed time.
         let share: Double
     }
 
-    /// The lesser lag of audio and video: an uplink that is too slow holds up both.
+    /// The smaller lag of audio and video, since a slow uplink delays both.
     private func lag(over count: Int) -> Lag? {
         let seconds = self.last(count)
         guard seconds.count == count else { return nil }
@@ -59,7 +59,7 @@ extension StreamJudge {
             pending = 0
         }
         let steadyElapsed = elapsed - worst.lengthMs
-        // A picture every few seconds is too little to tell.
+        // A picture every few seconds is too little to judge.
         guard points > seconds.count / 2, steadyElapsed > 0 else { return nil }
         let steady = growth - worst.growthMs
         return Lag(steadyMs: steady, share: Double(steady) / Double(steadyElapsed))
@@ -73,12 +73,12 @@ extension StreamJudge {
     private static let stalledBadMs: Int64 = 4_000
     private static let fewestStalls = 3
     private static let fewestBusySeconds = 4
-    /// Silence that counts as a stall while it still lasts, if it is also several times as long as pauses between pictures are.
+    /// Silence that counts as a stall while it still lasts, if it is also several times as long as the pauses between pictures.
     private static let silenceMs: Int64 = 2_000
     private static let timesPlanned: Int64 = 3
 
     private func stalls() -> HealthReason? {
-        // A publisher that sends for a moment only has no pace that it could lose.
+        // A publisher that has sent only briefly has no rhythm to judge by.
         guard self.age > Self.beginning, self.totals.busySeconds >= Self.fewestBusySeconds, let newest = self.seconds.last else {
             return nil
         }
@@ -87,7 +87,7 @@ extension StreamJudge {
         let planned = self.seconds.reduce(0) { max($0, $1.plannedGapMs) }
         let isSilent = newest.silentMs - late > max(Self.silenceMs, Self.timesPlanned * planned)
         let ended = seconds.reduce(0) { $0 + $1.stalledMs }
-        // Silence that goes on is told as long as it is. What has ended cannot have lasted longer than the time that is looked at.
+        // An ongoing silence is reported at its full length. Past stalls cannot be longer than the window.
         let silent = isSilent ? newest.silentMs : 0
         let stalled = (silent > Self.stallWindowMs ? silent : min(ended + silent, Self.stallWindowMs)) - late
         let count = seconds.reduce(0) { $0 + $1.stalls }
@@ -100,7 +100,7 @@ extension StreamJudge {
 
     private static let jitterWindow = 8
     private static let jitterMs = 100.0
-    /// Frames in the window; fewer say nothing.
+    /// Fewest frames in the window for a judgement.
     private static let jitterFrames = 40
 
     private func jitter() -> HealthReason? {
@@ -122,9 +122,9 @@ extension StreamJudge {
     private static let skewDegradedMs: Int64 = 1_000
     private static let skewBadMs: Int64 = 2_500
 
-    /// By how much the newest audio's timestamp is ahead of the newest video's, as they arrive.
+    /// How far the newest audio's timestamp is ahead of the newest video's, by their arrival.
     private func skew() -> HealthReason? {
-        // Rare pictures need a longer look.
+        // Streams with rare pictures need a longer window.
         let skews = self.last(Self.window).compactMap { second -> Int64? in
             guard let video = second.video.rawTransitMs, let audio = second.audio.rawTransitMs else { return nil }
             return video - audio
@@ -136,11 +136,11 @@ extension StreamJudge {
             .avSkew, least > Self.skewBadMs ? .bad : .degraded, Double(newest), expected: Double(Self.skewDegradedMs))
     }
 
-    /// A kind that begins later than that was switched on later.
+    /// A kind that begins later than this was probably switched on later.
     private static let startGapRange: ClosedRange<Int64> = 1_000...10_000
 
-    /// A note: the same pictures and sounds arrive together, but one kind began later. That is how a phone begins, and also how a stream
-    /// looks whose sound was shifted on purpose or by mistake.
+    /// A note: sound and pictures arrive together, but one kind began later. A phone's start looks like this, and so does a stream whose sound was
+    /// shifted on purpose or by mistake.
     private func startGap() -> HealthReason? {
         guard let gap = self.seconds.last?.startGapMs, Self.startGapRange.contains(abs(gap)) else { return nil }
         return HealthReason(.avStartGap, .good, Double(gap), expected: 0)
@@ -162,7 +162,7 @@ struct JumpRecord: Sendable {
         var jumps = max(second.video.jumps, second.audio.jumps)
         guard jumps > 0, !isBeginning else { return }
         self.newestMs = second.video.jumps > 0 ? second.video.jumpMs : second.audio.jumpMs
-        // Audio may follow video's jump in the next second: that is one.
+        // Audio may follow video's jump in the next second; the two count as one.
         if self.ages.contains(1) { jumps -= 1 }
         for _ in 0..<min(jumps, Self.limit) { self.ages.append(0) }
         self.ages = self.ages.suffix(Self.limit)

@@ -1,6 +1,6 @@
 import Media
 
-/// Rules about which tracks are there, and whether outputs can carry them.
+/// Rules about which tracks exist, and whether outputs can carry them.
 extension StreamJudge {
     func trackReasons() -> [HealthReason] {
         [
@@ -9,15 +9,15 @@ extension StreamJudge {
         ].compactMap(\.self)
     }
 
-    /// Seconds that an announced track may be late. Phones begin with one kind.
+    /// Seconds by which an announced track may be late: phones begin with one kind.
     private static let missingAfter = 6
     private static let audioStoppedAfter = 4
     private static let videoStoppedAfter = 8
-    /// A track that there was, not a stray message.
+    /// Fewest frames of a real track; fewer may be stray messages.
     private static let fewestFrames = 20
     private static let silentAfter = 8
 
-    /// Announced, and never there.
+    /// The kind was announced but never came.
     private func missing(_ kind: ArrivalSecond.Kind) -> HealthReason? {
         guard self.age >= Self.missingAfter else { return nil }
         switch kind {
@@ -30,7 +30,7 @@ extension StreamJudge {
         }
     }
 
-    /// It was there, and is no longer, while the other kind goes on.
+    /// The kind was present and has stopped, while the other kind continues.
     private func stopped(_ kind: ArrivalSecond.Kind) -> HealthReason? {
         let count = kind == .audio ? Self.audioStoppedAfter : Self.videoStoppedAfter
         let other: ArrivalSecond.Kind = kind == .audio ? .video : .audio
@@ -38,14 +38,14 @@ extension StreamJudge {
         let seconds = self.last(count)
         guard total >= Self.fewestFrames, seconds.count == count, seconds.allSatisfy({ $0[kind].frames == 0 }) else { return nil }
         guard seconds.filter({ $0[other].frames > 0 }).count >= count / 2 else { return nil }
-        // A picture every few seconds is no video that has stopped.
+        // A picture every few seconds does not mean that video has stopped.
         if kind == .video, self.totals.videoFrames < self.age { return nil }
         let since = self.seconds.reversed().prefix { $0[kind].frames == 0 }.count
         return HealthReason(kind == .audio ? .audioStopped : .videoStopped, .bad, Double(since), expected: 0)
     }
 
-    /// Encoders that vary their bit rate code digital silence in a few bytes. Noise, a muted room, and silence at a constant bit rate look
-    /// like sound.
+    /// Encoders with a variable bit rate code digital silence in a few bytes. Noise, a muted room, and silence at a constant bit rate look like
+    /// sound.
     private func silent() -> HealthReason? {
         let seconds = self.last(Self.silentAfter)
         guard seconds.count == Self.silentAfter else { return nil }
@@ -56,7 +56,7 @@ extension StreamJudge {
 
     // MARK: Codecs
 
-    /// HLS, MP4 and recordings are made of H.264, HEVC and AV1.
+    /// HLS, MP4 and recordings carry H.264, HEVC and AV1 only.
     private func videoCodecReason() -> HealthReason? {
         switch self.videoCodec {
         case nil, .avc, .hevc, .av1: nil
@@ -64,7 +64,7 @@ extension StreamJudge {
         }
     }
 
-    /// The other audio codecs are carried, or become AAC.
+    /// The other audio codecs are carried, or transcoded to AAC.
     private func audioCodecReason() -> HealthReason? {
         switch self.audioCodec {
         case .deviceSpecific?, .unknown?, .other?: HealthReason(.audioCodecNotCarried, .degraded, detail: self.audioCodec?.name)

@@ -1,9 +1,9 @@
 package import Media
 
-/// Judges one publisher's stream from what arrived, second by second. A value without a clock; a few KiB.
+/// Judges one publisher's stream by its arrivals, second by second. A value without a clock; a few KiB.
 ///
-/// A reason begins when its rule has held for some seconds, and ends when it has not held for some more (``Patience``), so that the verdict
-/// does not flap. The rules are in ``StreamJudge``'s extensions, one for each concern.
+/// A reason begins when its rule has held for some seconds, and ends when it has not held for some more (``Patience``), so that the verdict does not
+/// flap. The rules are in ``StreamJudge``'s extensions, one for each concern.
 package struct StreamJudge: Sendable {
     /// The present verdict.
     package private(set) var health = StreamHealth.good
@@ -20,9 +20,9 @@ package struct StreamJudge: Sendable {
     private(set) var audioCodec: AudioCodec?
     private var standings: [ReasonStanding] = []
 
-    /// Seconds that are kept.
+    /// Most seconds kept.
     static let window = 12
-    /// A stream may begin with a burst, as from another server's cache.
+    /// Seconds at the start that rules about times and rates leave out: a stream may begin with a burst, as from another server's cache.
     static let beginning = 2
 
     /// Totals since the publisher began.
@@ -46,7 +46,7 @@ package struct StreamJudge: Sendable {
         self.announced = announced
         self.videoCodec = videoCodec
         self.audioCodec = audioCodec
-        // Before its first media a publisher has nothing to judge.
+        // Without media there is nothing to judge.
         guard second.hasMedia || self.age > 0 else { return false }
         if self.seconds.count >= Self.window { self.seconds.removeFirst() }
         self.seconds.append(second)
@@ -61,10 +61,10 @@ package struct StreamJudge: Sendable {
         return self.settle(found)
     }
 
-    /// A publisher that announced a pause, or a new one: nothing before counts.
+    /// Discards all earlier seconds, for a new publisher or one that announced a pause.
     package mutating func restart() { self = StreamJudge() }
 
-    /// The publisher has sent media.
+    /// Whether the publisher has sent media.
     package var hasMedia: Bool { self.age > 0 }
 
     /// The newest seconds, oldest first.

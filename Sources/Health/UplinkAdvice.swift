@@ -1,4 +1,4 @@
-/// Decides when a publisher is told what its uplink carried: while the uplink is too slow or stalls, every five seconds. A value; the time is
+/// Decides when to send a publisher the rate that its uplink carried: every five seconds while the uplink is too slow or stalls. A value; the time is
 /// passed in, in milliseconds of any steady clock.
 package struct UplinkAdvice: Sendable {
     private var reportedMs: Int64?
@@ -7,7 +7,7 @@ package struct UplinkAdvice: Sendable {
 
     package init() {}
 
-    /// The bits per second to tell now; nil: nothing.
+    /// The bits per second to send now; nil: nothing.
     package mutating func due(_ judge: StreamJudge, nowMs: Int64) -> Int? {
         guard let bits = judge.carriedBitsPerSecond else { return nil }
         if let reportedMs, nowMs - reportedMs < Self.intervalMs { return nil }
@@ -19,7 +19,7 @@ package struct UplinkAdvice: Sendable {
 extension StreamJudge {
     private static let carriedSeconds = 5
 
-    /// Media that arrived in the last seconds, if the uplink carries too little; nil otherwise.
+    /// Rate of the media in the last seconds, if the uplink carries too little; nil otherwise.
     package var carriedBitsPerSecond: Int? {
         guard self.health.reasons.contains(where: { $0.code == .mediaBehindClock || $0.code == .uplinkStalls }) else { return nil }
         let seconds = self.last(Self.carriedSeconds)

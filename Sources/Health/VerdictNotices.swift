@@ -1,5 +1,5 @@
-/// Decides when a change of verdict is news: when it has lasted for two seconds, at most once in ten, and never the same verdict twice in a
-/// row. A value; the time is passed in, in milliseconds of any steady clock.
+/// Decides when to report a change of verdict: when it has lasted for two seconds, at most once in ten, and never the same verdict twice in a row. A
+/// value; the time is passed in, in milliseconds of any steady clock.
 package struct VerdictNotices: Sendable {
     package private(set) var told = StreamVerdict.good
     private var reportedMs: Int64?
@@ -7,12 +7,13 @@ package struct VerdictNotices: Sendable {
     private var newestMs: Int64 = 0
 
     package static let leastIntervalMs: Int64 = 10_000
-    /// A stream that turns bad may be degraded for a moment.
+    /// A stream that turns bad may be degraded for a moment first.
     package static let settlesMs: Int64 = 2_000
 
     package init() {}
 
-    /// The verdict before, if `verdict` is to be told now. What must wait is told by a later call, if it still differs then.
+    /// The previously reported verdict, if `verdict` is to be reported now. A delayed change is reported by a later call, if the verdict still
+    /// differs then.
     package mutating func due(_ verdict: StreamVerdict, nowMs: Int64) -> StreamVerdict? {
         if verdict != self.newest {
             self.newest = verdict

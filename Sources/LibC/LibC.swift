@@ -1,4 +1,4 @@
-// The C library of this system, by one name: `import LibC` in place of a choice in every file.
+// The system's C library under one name: `import LibC` instead of a choice in every file.
 
 #if canImport(Glibc)
 @_exported public import Glibc

@@ -6,7 +6,7 @@ import Relay
 import Support
 import Synchronization
 
-/// Places of a full gate that remain for a few important peers.
+/// Places of a full gate that are reserved for a few important peers.
 package struct AcceptReserve: Sendable {
     package let places: Int
     /// How long newcomers wait for an ordinary place.
@@ -22,16 +22,14 @@ package struct AcceptReserve: Sendable {
 
 /// Limits the accepted sockets of one kind's listeners, in whatever state they are. Any thread.
 ///
-/// A connection beyond the limit is accepted and refused in its protocol, in one of a few places for that. When these are taken it is
-/// closed at once; when even those closes are slow, accepting pauses for a moment. So the number of descriptors in use is bounded from the
-/// start.
+/// A connection beyond the limit is accepted and refused in its protocol, in one of a few places for that. When these are taken it is closed at once;
+/// when even those closes are slow, accepting pauses for a moment. So the number of descriptors in use is bounded from the start.
 ///
-/// A gate with an ``AcceptReserve`` is for kinds whose refused connections soon make room for others: when all places are taken, newcomers
-/// wait in the listener's backlog for a free one, for a second at most. After that they are closed at once, except for those with a
-/// reserved place.
+/// A gate with an ``AcceptReserve`` is for kinds whose refused connections soon make room for others: when all places are taken, newcomers wait in
+/// the listener's backlog for a free one, for a second at most. After that they are closed at once, except for those with a reserved place.
 ///
-/// When the loops are late, ``AcceptPace`` limits what is accepted. Connections that have waited for two seconds are closed, except for a
-/// handful that learn the reason by their protocol: clients that reconnect every second must cost next to nothing.
+/// When the loops are late, ``AcceptPace`` limits the number of accepted connections. Connections that have waited for two seconds are closed. Only a
+/// handful of them get the reason in their protocol: clients that reconnect every second must cost next to nothing.
 /// ```
 /// 0 … limit: served | … + places for refusals: refused by protocol | … + 1 or more: closed, and accepting pauses until that is done
 /// ```
@@ -42,7 +40,7 @@ package final class AcceptGate: Sendable {
         var inReserve = 0
         /// Sockets without a place that are being closed.
         var closing = 0
-        /// No place became free in time: until one does, newcomers without a reserved place are closed.
+        /// No place became free in time. Newcomers without a reserved place are closed until one does.
         var hasGivenUp = false
         /// Resumes listeners that wait for sockets to close.
         var waiting: [@Sendable () -> Void] = []
@@ -114,7 +112,7 @@ package final class AcceptGate: Sendable {
 
     private enum Entry { case place, reserved, none }
 
-    /// Counts a socket until it closes. Returns false if it is to be closed now.
+    /// Counts a socket until it closes. Returns false if it must be closed now.
     private func enter(_ connection: any Channel) -> Bool {
         let entry = self.state.withLock { state -> Entry in
             // Sockets accepted by the current turn can no longer wait in the backlog.
@@ -171,7 +169,7 @@ package final class AcceptGate: Sendable {
         (state.closing > 0 && state.taken + state.closing > self.places) || (self.isPatient(state) && state.taken >= self.places)
     }
 
-    /// Returns false when more may be accepted now; otherwise `resume` is called once that is so.
+    /// Returns false if more sockets may be accepted now; otherwise `resume` is called once they may.
     private func waits(_ resume: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard self.mustWait(state) else { return false }
@@ -274,7 +272,7 @@ package final class AcceptGate: Sendable {
                 return self.settleReading(context)
             }
             self.backlog.look(waiting: self.waiting(context), nowMs: nowMs)
-            // Closes the oldest but leaves `room` of them to be accepted: these learn the reason.
+            // Closes the oldest connections, but leaves `room` of them to be accepted: these get the reason.
             let late = self.backlog.waiting(for: AcceptGate.patienceMs, nowMs: nowMs) - room
             if late > 0 {
                 let count = self.closeWaiting(context, most: min(late, AcceptGate.mostTurnedAway))

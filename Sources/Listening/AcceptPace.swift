@@ -11,7 +11,7 @@ package final class AcceptPace: Sendable {
     private let pressures: [LoopPressure]
     /// Multiplies the loops' windows: connections of some kinds cost less.
     private let factor: Int
-    /// The longest that a connection counts: one that does nothing must not keep others out.
+    /// Longest time that a connection counts, so that an inactive one does not keep others out.
     private let openingMs: Int64
     /// Arrival times of connections that neither play nor publish yet.
     private let opening = Mutex<[ObjectIdentifier: Int64]>([:])

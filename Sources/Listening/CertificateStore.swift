@@ -47,10 +47,10 @@ package final class CertificateStore: Sendable {
         self.use(try Self.read(certificatePath: paths.0, keyPath: paths.1))
     }
 
-    /// New connections get this certificate.
+    /// Uses this certificate for new connections.
     package func use(_ new: Contexts) { self.contexts.withLock { $0 = new } }
 
-    /// Reads another certificate, not in force yet. Throws if the files cannot be read or do not match. Blocks.
+    /// Reads another certificate without using it yet. Throws if the files cannot be read or do not match. Blocks.
     package static func read(certificatePath: String, keyPath: String) throws -> Contexts {
         let chain = try NIOSSLCertificate.fromPEMFile(certificatePath)
         let key = try NIOSSLPrivateKey(file: keyPath, format: .pem)

@@ -5,11 +5,10 @@ import NIOHTTP1
 package import Support
 import Synchronization
 
-/// Resolves the client address of connections and HTTP requests behind proxies; all other code asks it.
+/// Resolves the client address of connections and HTTP requests behind proxies, for all other code. Any thread.
 ///
-/// A TCP proxy sends the address when the connection begins (``ProxyEntrance``). HTTP proxies use `X-Forwarded-For`: each appends the
-/// address that it got the request from. Only HTTP proxies in `access.trustedProxies` are believed; anybody else can invent the header. Any
-/// thread.
+/// A TCP proxy sends the address when the connection begins (``ProxyEntrance``). HTTP proxies use `X-Forwarded-For`: each appends the address that it
+/// got the request from. Only HTTP proxies in `access.trustedProxies` are believed; anybody else can invent the header.
 package final class ClientAddresses: Sendable {
     private let proxies: Mutex<[CIDR]>
     private let log: Logger

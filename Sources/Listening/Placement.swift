@@ -2,13 +2,13 @@ package import NIOCore
 package import Relay
 import Synchronization
 
-/// Puts a new connection on the least busy event loop. Among the least late loops it takes one with the fewest connections, at random if
-/// several have. Any thread.
+/// Puts a new connection on the least busy event loop. Among the least late loops it takes one with the fewest connections, at random if there are
+/// several. Any thread.
 ///
-/// NIO deals connections out in turn. Publishers and viewers that arrive alternately would then be separated, one kind per loop, and
-/// imbalance that closed connections leave would stay. NIO's listeners use no group of loops but their own and ask it for the next loop as
-/// they accept; so each accept here moves the group's turn for the next connection. If somebody else takes that turn, or connections close
-/// in between, one connection is misplaced, and the counts correct that with later ones.
+/// NIO deals connections out in turn. Publishers and viewers that arrive alternately would then be separated, one kind per loop, and imbalance that
+/// closed connections leave would stay. NIO's listeners use only their own group and ask it for the next loop as they accept; so each accept here
+/// moves the group's turn for the next connection. If somebody else takes that turn, or connections close in between, one connection is misplaced,
+/// and the counts correct that with later ones.
 package final class Placement: Sendable {
     private let group: any EventLoopGroup
     /// In the order of the group's turns.

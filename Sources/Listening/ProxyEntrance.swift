@@ -28,7 +28,7 @@ package final class ProxyEntrance: Sendable {
         self.log = log
     }
 
-    /// Connections that are open stay as they are.
+    /// Applies changed settings. Open connections are not affected.
     package func set(from: [CIDR], deadlineMs: Int64) {
         self.from.withLock { $0 = from }
         self.limitMs.store(deadlineMs, ordering: .relaxed)

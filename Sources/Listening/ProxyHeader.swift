@@ -51,7 +51,7 @@ package enum ProxyHeader: Equatable {
         guard length >= 2, line[end - 1] == 0x0D else { throw .malformed("a v1 line that does not end with CR and LF") }
         // Anything but ASCII matches no expected field.
         let fields = String(decoding: line[..<(end - 1)], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-        // §2.1: ignore what follows UNKNOWN.
+        // §2.1: ignore the fields after UNKNOWN.
         if fields.count >= 2, fields[1] == "UNKNOWN" { return (.unknownClient, length) }
         guard fields.count == 6 else { throw .malformed("a v1 line of \(fields.count) fields; expected 6") }
         let parse: (String) -> [UInt8]?
@@ -117,7 +117,7 @@ package enum ProxyHeader: Equatable {
     }
 }
 
-/// The reason why bytes are no PROXY protocol header.
+/// The reason why bytes are not a PROXY protocol header.
 enum ProxyHeaderError: Error, Equatable, CustomStringConvertible {
     case missing
     case malformed(String)

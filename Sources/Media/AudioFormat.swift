@@ -5,11 +5,11 @@ package import NIOCore
 /// A plain value.
 package struct AudioFormat: Sendable, Equatable {
     package var codec: AudioCodec
-    /// Sample rate of the decoded sound in Hz; nil if the message does not say.
+    /// Sample rate of the decoded sound in Hz; nil if the message does not give it.
     package var sampleRate: Int?
-    /// Channels of the decoded sound; nil if the message does not say.
+    /// Channels of the decoded sound; nil if the message does not give them.
     package var channels: Int?
-    /// The AAC profile as people write it: "LC", "HE", "HEv2". Nil for other codecs.
+    /// The AAC profile in its usual form: "LC", "HE", "HEv2". Nil for other codecs.
     package var profile: String?
 
     package init(codec: AudioCodec, sampleRate: Int? = nil, channels: Int? = nil, profile: String? = nil) {
@@ -55,7 +55,7 @@ package struct AudioFormat: Sendable, Equatable {
         case .nellymoser16k: AudioFormat(codec: codec, sampleRate: 16_000, channels: 1)
         case .nellymoser8k: AudioFormat(codec: codec, sampleRate: 8_000, channels: 1)
         case .nellymoser: AudioFormat(codec: codec, sampleRate: rate, channels: 1)
-        // "If the SoundFormat indicates Speex, the audio is compressed mono sampled at 16 kHz", whatever the bits say.
+        // "If the SoundFormat indicates Speex, the audio is compressed mono sampled at 16 kHz", regardless of the bits.
         case .speex: AudioFormat(codec: codec, sampleRate: 16_000, channels: 1)
         case .g711ALaw, .g711MuLaw, .mp3At8k: AudioFormat(codec: codec, sampleRate: 8_000, channels: channels)
         case .deviceSpecific, .unknown: AudioFormat(codec: codec)

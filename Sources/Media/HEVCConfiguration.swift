@@ -17,7 +17,7 @@ package struct HEVCConfiguration: Sendable, Equatable {
     package var isHighTier: Bool
     /// Thirty times the level: 120 is level 4.
     package var level: UInt8
-    /// Frames per second; nil if the record does not say.
+    /// Frames per second; nil if the record does not give them.
     package var averageFrameRate: Double?
     /// Bytes of the length before each NAL unit: 1, 2 or 4.
     package var nalLengthSize: Int

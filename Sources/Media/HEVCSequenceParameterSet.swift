@@ -2,7 +2,7 @@ package import NIOCore
 
 /// The picture properties in an H.265 sequence parameter set. Source: ITU-T H.265 §7.3.2.2.1, §7.3.3.
 ///
-/// A plain value. Read only up to the conformance window: the VUI lies behind reference picture sets, which are not parsed.
+/// A plain value. Read only up to the conformance window: the VUI comes after reference picture sets, which are not parsed.
 package struct HEVCSequenceParameterSet: Sendable, Equatable {
     /// general_profile_idc.
     package var profile: UInt8

@@ -8,7 +8,7 @@ package enum MediaError: Error, Equatable, Sendable, CustomStringConvertible {
     case invalid(field: String, found: Int, expected: String)
     /// A count or size is above what this parser accepts.
     case overLimit(field: String, found: Int, max: Int)
-    /// The payload is well formed, but not what was asked for.
+    /// The payload is well formed, but not of the requested kind.
     case mismatch(expected: String, found: String)
 
     package var description: String {

@@ -8,14 +8,14 @@ package struct VideoFormat: Sendable, Equatable {
     package static let maxDimension = 16_384
 
     package var codec: VideoCodec
-    /// Pixels as shown; nil if the header does not say.
+    /// Pixels as shown; nil if the header does not give them.
     package var width: Int?
     package var height: Int?
-    /// Frames per second; nil if the header does not say.
+    /// Frames per second; nil if the header does not give them.
     package var frameRate: Double?
-    /// As people write it: "High", "Main 10".
+    /// In its usual form: "High", "Main 10".
     package var profile: String?
-    /// As people write it: "4.0", "1b".
+    /// In its usual form: "4.0", "1b".
     package var level: String?
 
     package init(
@@ -56,7 +56,7 @@ package struct VideoFormat: Sendable, Equatable {
         self.width = sps.width
         self.height = sps.height
         self.frameRate = sps.frameRate
-        // Where the record and the SPS differ, decoders believe the SPS.
+        // Where the record and the SPS differ, decoders use the SPS.
         self.profile = Self.avcProfile(sps.profile, sps.constraints)
         self.level = Self.avcLevel(sps.level, sps.profile, sps.constraints)
     }

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// Each name has one lookup at a time, shared by all callers. A name server that does not answer for one name holds one thread, not all.
 final class HostResolver: Sendable {
-    /// Addresses of 4 or 16 bytes in network order, by the system's preference; or the reason why there is none.
+    /// Addresses of 4 or 16 bytes in network order, by the system's preference; or the reason why there are none.
     typealias Answer = Result<[[UInt8]], LookupFailure>
 
     private struct State {
@@ -47,7 +47,7 @@ final class HostResolver: Sendable {
         }
     }
 
-    /// Forgets a cached answer that led nowhere; the next caller looks it up again.
+    /// Forgets a cached answer whose addresses were unreachable; the next caller looks it up again.
     func forget(_ name: String) {
         self.state.withLock { _ = $0.known.removeValue(forKey: name) }
     }

@@ -14,7 +14,7 @@ package struct OutboundAnswer: Sendable, Equatable {
 /// The reason why there is no answer. The text is for logs and the delivery log, so it names host and port at most, never path, query or
 /// body.
 package enum OutboundError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The text says what is wrong with the URL.
+    /// The text explains what is wrong with the URL.
     case badURL(String)
     /// The host has only addresses that the server may not connect to.
     case forbiddenTarget(host: String, address: String, why: String)

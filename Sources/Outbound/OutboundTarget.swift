@@ -1,6 +1,6 @@
 import Support
 
-/// Checks a target's URL before it is stored, by the rules that hold when it is called. Pure; any thread.
+/// Checks a target's URL before it is stored, by the same rules as for each call. Pure; any thread.
 package enum OutboundTarget {
     /// Throws for a URL that could never be called. A name's addresses are looked up and checked with each call.
     package static func check(_ url: String, _ rules: TargetRules) throws(OutboundError) {

@@ -38,7 +38,7 @@ struct OutboundURL: Sendable, Equatable {
         } else {
             throw .badURL("is not http or https; expected \(Self.expected)")
         }
-        // RFC 3986 §3.2: the authority ends at the first of these.
+        // RFC 3986 §3.2: the authority ends at the first of these characters.
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         guard !authority.contains("@") else { throw .badURL("contains a user name; expected \(Self.expected)") }
         do throws(URLAuthority.Problem) {

@@ -6,10 +6,11 @@ import RTMP
 import Relay
 import Support
 
-/// A player's WebSocket whose publisher has not come yet: open and silent until there is something to play, then replaced by its ``LiveViewer``.
+/// The WebSocket of a player whose publisher has not come yet. It is open and silent until there is something to play, then replaced by its
+/// ``LiveViewer``.
 ///
-/// The handshake is answered before the wait, because a browser opens no second WebSocket to a host while one is connecting (RFC 6455 §4.1): a
-/// page with two cameras, one of them off, would show neither. If nobody comes, the close frame has code 1013 (try again later) and the reason
+/// The handshake is answered before the wait, because a browser opens no second WebSocket to a host while one is connecting (RFC 6455 §4.1): a page
+/// with two cameras, one of them off, would show neither. If nobody comes, the close frame has code 1013 (try again later) and the reason
 /// `not_found`.
 final class AwaitingSocket: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
@@ -102,7 +103,7 @@ final class AwaitingSocket: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        // Its viewer has the place from now on.
+        // From now on the connection's place in the limits belongs to its viewer.
         self.waiting = nil
     }
 

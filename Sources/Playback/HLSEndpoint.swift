@@ -69,7 +69,7 @@ package struct HLSEndpoint: Sendable {
         .accessControlAllowMethods: "GET, HEAD, OPTIONS", .accessControlAllowHeaders: "range", .accessControlMaxAge: "86400",
     ]
 
-    /// Adds `access`, the headers that let the requesting page play. They differ by page, so Vary informs caches.
+    /// Adds `access`, the headers that allow the requesting page to play. They differ by page, so the answer has Vary for caches.
     private static func finished(_ response: Response, _ access: [(HTTPField.Name, String)]) -> Response {
         var response = response
         for (name, value) in access { response.headers[name] = value }
@@ -85,10 +85,10 @@ package struct HLSEndpoint: Sendable {
         return QueryParameters(query).all("s").first.flatMap { self.services.sessions.find($0) }?.showedCredential ?? true
     }
 
-    /// Whether the path is a playlist's, or a file's that a playlist leads to.
+    /// Whether the path is a playlist's, or that of a file in a playlist.
     package static func serves(_ path: String) -> Bool { self.isHLS(path) != nil }
 
-    /// Returns false for a multivariant playlist, true for a file behind one, otherwise nil.
+    /// Returns false for a multivariant playlist, true for a file that it leads to, otherwise nil.
     private static func isHLS(_ path: String) -> Bool? {
         if self.folder(of: path) != nil { return true }
         return LivePath.format(of: path) == .m3u8 ? false : nil
@@ -105,7 +105,7 @@ package struct HLSEndpoint: Sendable {
 
     private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
         let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
-        // A listener's place in its channel is a connection's, and HLS has none.
+        // A listener's place in its channel belongs to a connection, and HLS has none.
         guard !TalkStreamName.isTalk(path.address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over HLS.")
         }

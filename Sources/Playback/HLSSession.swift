@@ -9,15 +9,15 @@ package import Support
 import Synchronization
 package import Trace
 
-/// A viewer over HLS: requests that carry its token, without a connection. It has gone when it falls silent. Counts as a viewer of its
-/// stream, and is listed and ended as one.
+/// A viewer over HLS: requests that carry its token, without a connection. It counts as gone after a silence. It is counted, listed and ended as a
+/// viewer of its stream.
 ///
 /// Lives on its stream's home loop; requests arrive on any thread and touch only what the lock protects.
 package final class HLSSession: LiveConnection, Sendable {
     package let id: UInt64
     package let path: String
     package let token: String
-    /// Whether it showed a credential, instead of being admitted by its address alone.
+    /// Whether the viewer showed a credential, instead of being admitted by its address alone.
     package let showedCredential: Bool
     private let play: HTTPPlay
     private let client: String?
@@ -40,7 +40,7 @@ package final class HLSSession: LiveConnection, Sendable {
         package var lastListed: Int?
     }
 
-    /// A viewer without a request for this long has gone. Players ask at least once per target duration.
+    /// A viewer without a request for this long counts as gone. Players ask at least once per target duration.
     private static let silenceMs: Int64 = 30_000
 
     /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
@@ -108,7 +108,7 @@ package final class HLSSession: LiveConnection, Sendable {
         self.streams.registry.release(self.stream)
         self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         self.play.grant.end(reason)
-        // A session without a connection ends abnormally in no way that a trace could explain.
+        // A session without a connection has no abnormal end that a trace could explain.
         self.recorder.value = nil
         guard self.connections.closes.pass(reason, nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }

@@ -38,7 +38,7 @@ extension PlaybackServices {
         }
     }
 
-    /// Counts and notes the refusal of a viewer over HTTP; returns its answer.
+    /// Counts and records the refusal of a viewer over HTTP; returns its answer.
     func refused(_ refusal: AdmissionRefusal, _ address: StreamAddress, _ remote: SocketAddress?) -> APIError {
         self.connections.countRefused(refusal.reason)
         self.connections.refusals.note(.play, RefusalText(address, refusal.message), refusal.reason, from: remote)
@@ -62,7 +62,7 @@ extension PlaybackServices {
     /// The kinds of media in a stream that is live, or was a moment ago. Throws if there is none.
     func liveKinds(_ path: String) async throws(APIError) -> (audio: Bool, video: Bool) {
         guard let kinds = await self.streams.media(of: path) else { throw .notFound("live stream", path) }
-        // No media has arrived yet, so either kind may.
+        // No media has arrived yet, so both kinds are still possible.
         return kinds.audio || kinds.video ? kinds : (true, true)
     }
 }

@@ -12,10 +12,9 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the
-/// stream.
+/// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the stream.
 ///
-/// Admission works as over RTMP: by the query's credential, the address and the hook. So it does for the mixes and voices of a talk channel:
+/// Admission works as over RTMP: by the query's credential, the address and the hook. The same applies to the mixes and voices of a talk channel:
 /// `GET /talk/room/mix.mp4`.
 package struct LiveEndpoint: HTTPTakeover {
     private let services: PlaybackServices
@@ -48,7 +47,7 @@ package struct LiveEndpoint: HTTPTakeover {
         }
     }
 
-    /// `access`: headers that let the requesting page play.
+    /// `access`: headers that allow the requesting page to play.
     private func open(
         _ request: HTTPTakeoverRequest, _ page: PageRequest, _ access: [(HTTPField.Name, String)]
     ) async throws(APIError) -> HTTPTakeoverDecision {
@@ -88,7 +87,7 @@ package struct LiveEndpoint: HTTPTakeover {
         return .take(answer) { [LiveViewer(viewer, services: services, isSecure: isSecure, isMultiplexed: isMultiplexed)] }
     }
 
-    /// Admits the viewer or listener. A listener's talk channel then has begun; a viewer's stream need not have.
+    /// Admits the viewer or listener. A listener's talk channel has begun by then; a viewer's stream may not have.
     private func admit(_ address: StreamAddress, _ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPPlay {
         let client = self.services.clients.client(of: request)
         guard TalkStreamName.isTalk(address) else { return try await self.services.admit(address, from: client) }
@@ -128,7 +127,7 @@ package struct LiveEndpoint: HTTPTakeover {
 
     /// Starts remuxing the stream and waits until its media type is known.
     private func mimeType(_ path: String) async throws(APIError) -> String {
-        // Twice: a mix that has just ended with its last listener may have begun again, which its remuxer does not know yet.
+        // Tries twice: a mix that has just ended with its last listener may have begun again, and its remuxer may not know yet.
         for _ in 0..<2 {
             let remuxer: StreamRemuxer?
             do throws(HLSError) {

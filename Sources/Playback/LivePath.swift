@@ -30,7 +30,7 @@ package struct LivePath: Sendable, Equatable {
         return Format(rawValue: last[last.index(after: dot)...].lowercased())
     }
 
-    /// `path` as sent, percent-encoded. Throws an ``APIError`` that says what is wrong with it.
+    /// `path` is percent-encoded, as sent. Throws an ``APIError`` that explains what is wrong with it.
     package init(_ path: some StringProtocol, query: String?, _ format: Format, limits: RTMP.Limits) throws(APIError) {
         self.format = format
         var parts: [String] = []

@@ -19,11 +19,11 @@ extension LiveViewer: ViewerSink {
     }
 
     func notify(_ viewer: Viewer, _ notice: StreamNotice) {
-        // A channel that is over says itself why its listeners end.
+        // A channel that is over ends its listeners itself, with its own reason.
         if self.play.grant.listening?.isOver == true { return }
         // The only notice that a player over HTTP understands is the end.
         if notice == .left { self.close(self.services.admission.endOfPlay(self.play.request.address.path), detail: nil) }
-        // A body keeps the one type named in its head, so the player must ask again.
+        // An HTTP body keeps the one type named in its head, so the player must send a new request.
         if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
     }
 

@@ -8,7 +8,7 @@ import Support
 import Trace
 
 extension LiveViewer {
-    /// Records the request as its address says it, and the status that was sent.
+    /// Records the request's address as sent, and the status of the answer.
     func traceRequest() {
         let address = self.play.request.address
         let query = address.query.isEmpty ? "" : "?" + TraceRedaction.query(address.query)
@@ -17,7 +17,7 @@ extension LiveViewer {
         self.record(.received, .request, "GET", text)
     }
 
-    /// A request that does not `last` begins no trace.
+    /// A request that ends at once (not `lasts`) begins no trace.
     func record(_ direction: TraceDirection, _ kind: TraceKind, _ name: String, _ text: String = "", lasts: Bool = true) {
         guard let nowMs = self.loop?.relay.nowMs else { return }
         if self.trace == nil, lasts { self.trace = self.services.connections.traces.begin(nowMs: nowMs) }

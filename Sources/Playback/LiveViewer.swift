@@ -63,10 +63,10 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private static let pingMs: Int64 = 15_000
     private static let longestClient = 200
 
-    /// Parses what a player's WebSocket sends: pings, pongs and closes.
+    /// Parses the frames that a player's WebSocket sends: pings, pongs and closes.
     static var inputReader: WebSocketReader { WebSocketReader(messageBytes: 4 << 10) }
 
-    /// `reader`: may hold the first bytes of a frame that began before.
+    /// `reader`: may hold the first bytes of a frame that began earlier.
     init(
         _ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool, reader: WebSocketReader = LiveViewer.inputReader
     ) {
@@ -154,7 +154,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         loop.relay.attach(viewer)
     }
 
-    /// Sends bytes that are no message of the stream, such as the file's header.
+    /// Sends bytes that are not a message of the stream, such as the file's header.
     private func send(_ bytes: ByteBuffer) {
         guard bytes.readableBytes > 0 else { return }
         self.writer?.writeControl { buffer in
@@ -294,7 +294,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func shutDown(_ reason: CloseReason) { self.close(reason, detail: nil) }
 
-    /// Ends the body properly, unless the viewer is cut for being slow. This lets players tell an end from a broken connection.
+    /// Ends the body properly, unless the viewer is disconnected for being slow. Players can then distinguish an end from a broken connection.
     func close(_ reason: CloseReason, detail: String?) {
         guard self.closeReason == nil else { return }
         self.closeReason = reason

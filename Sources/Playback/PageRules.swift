@@ -16,7 +16,7 @@ package struct PageRequest: Sendable {
     var fetchSite: String?
     /// The Host header, or HTTP/2's authority.
     var hosts: [String] = []
-    /// The server's address of the connection.
+    /// The server's own address on this connection.
     var local: SocketAddress?
 
     private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")
@@ -42,17 +42,16 @@ package struct PageRequest: Sendable {
     }
 }
 
-/// Decides which pages may play, and which host names work without a credential. Pure but for the machine's name; any thread.
+/// Decides which pages may play, and which host names work without a credential. Pure except for the machine's name; any thread.
 ///
-/// If the address alone admits somebody, every page that this person opens could use that, because the browser's requests come from the
-/// same address. So a request without a credential must meet two conditions:
+/// If the address alone admits a person, every page that this person opens could use that, because the browser's requests come from the same address.
+/// So a request without a credential must meet two conditions:
 ///
-/// - It does not come from a page of another origin, by `Origin` or `Sec-Fetch-Site`, unless `http.allowOrigin` names that origin. (CORS
-///   restricts neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
-/// - It calls the server by one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that
-///   leads here (DNS rebinding).
+/// - It does not come from a page of another origin, by `Origin` or `Sec-Fetch-Site`, unless `http.allowOrigin` names that origin. (CORS restricts
+///   neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
+/// - It uses one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that leads here (DNS rebinding).
 ///
-/// A credential in the URL must have been given to the page, so with one `http.allowOrigin` alone decides.
+/// A credential in the URL must have been given to the page, so with a credential `http.allowOrigin` alone decides.
 package struct PageRules: Sendable {
     private let allowOrigin: String
     private let takesAnyHost: Bool
@@ -61,7 +60,7 @@ package struct PageRules: Sendable {
     /// Origin of the public URL in the settings.
     private let ownOrigin: String?
 
-    /// Private addresses: pages of a household or company have them, pages from elsewhere never.
+    /// Private addresses: pages in a home or company network have them, pages from elsewhere never do.
     private static let local = [
         "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1", "fc00::/7", "fe80::/10",
     ]
@@ -77,7 +76,7 @@ package struct PageRules: Sendable {
         self.hosts = Set((named + Self.machine).map { $0.lowercased() })
     }
 
-    /// Returns the answer's cross-origin headers. Throws the refusal, which has none.
+    /// Returns the answer's cross-origin headers. Throws the refusal, without such headers.
     package func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         guard !showsCredential else { return self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)] }
         try self.checkHost(request)
@@ -87,7 +86,7 @@ package struct PageRules: Sendable {
             // "same-site" means another port or name of the same owner.
             if request.fetchSite?.lowercased() == "cross-site" { throw Self.foreign("another site (Sec-Fetch-Site)") }
         }
-        // Covers what a page embeds without a preflight (Fetch §3.7) if the browser says nothing about the page.
+        // Covers media that a page embeds without a preflight (Fetch §3.7) if the browser does not identify the page.
         let embedding: [(HTTPField.Name, String)] = Self.resourcePolicy.map { [($0, "same-site")] } ?? []
         return isNamed ? [(.accessControlAllowOrigin, self.allowOrigin)] : embedding
     }
@@ -162,7 +161,7 @@ package struct PageRules: Sendable {
                 + " setting http.allowOrigin.")
     }
 
-    /// The quoted text, at most 100 characters, with "?" for whatever a name cannot hold.
+    /// The quoted text, at most 100 characters, with "?" for every character that a name cannot hold.
     private static func shown(_ text: String) -> String {
         let plain = text.unicodeScalars.prefix(100).map { (0x21..<0x7F).contains($0.value) && $0 != "\"" ? Character($0) : "?" }
         return "\"\(String(plain))\""

@@ -14,8 +14,8 @@ import Support
 
 /// Holds HTTP players that arrive before the publisher.
 ///
-/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher,
-/// the request is held for `http.firstWait`, and counts against the limits of connections meanwhile (a WebSocket's handshake is answered first:
+/// Players over RTMP wait as long as they like, but a page or player that gets 404 gives up. So if a room exists and waits for a publisher, the
+/// request is held for `http.firstWait`, and counts against the limits of connections meanwhile (a WebSocket's handshake is answered first:
 /// ``AwaitingSocket``). All others get 404 at once, with a Retry-After.
 extension PlaybackServices {
     /// Milliseconds between two checks for the publisher.
@@ -25,7 +25,7 @@ extension PlaybackServices {
     /// Retry-After of a 404, in seconds.
     private static let retryAfterSeconds = 5
 
-    /// Whether the viewer must wait because a room's publisher has not come yet. Throws the player's answer if nobody is awaited.
+    /// Whether the viewer must wait because a room's publisher has not come yet. Throws the player's answer if no room waits for a publisher.
     func mustWait(_ play: HTTPPlay) async throws(APIError) -> Bool {
         let path = play.request.address.path
         if play.listener != nil { return false }
@@ -65,7 +65,7 @@ extension PlaybackServices {
                 }
             }
             if self.rooms.playRefusal(path) != nil { break }
-            // At the deadline, one kind of media, if only its header, is good enough.
+            // At the deadline, one kind of media is enough, even if only its header has come.
             if nowMs >= endMs {
                 if firstSeenMs != nil { return }
                 break

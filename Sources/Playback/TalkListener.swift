@@ -11,7 +11,7 @@ import Support
 final class TalkListener: ConnectedRole {
     private struct State {
         weak var viewer: LiveViewer?
-        /// How the channel ended it before it had a viewer.
+        /// The channel's reason for ending it before it had a viewer.
         var end: (reason: CloseReason, what: String)?
     }
 
@@ -31,7 +31,7 @@ final class TalkListener: ConnectedRole {
         }
     }
 
-    /// The listener plays from now on, unless it returns an end that came before. On the event loop.
+    /// Starts the play, or returns the end that came before it. On the event loop.
     func begin(_ viewer: LiveViewer) -> (reason: CloseReason, what: String)? {
         self.state.value.viewer = viewer
         return self.state.value.end

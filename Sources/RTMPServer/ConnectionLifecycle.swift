@@ -5,20 +5,20 @@ import Support
 /// ```
 /// opening ──► open ──► closing ──► gone ──► over
 /// ```
-/// Each stage may be skipped: a refused connection is never open, and one that its peer ends is never closing.
+/// Each stage may be skipped: a refused connection is never open, and a connection that its peer ends is never closing.
 enum ConnectionLifecycle: Equatable {
-    /// The channel opens; the connection has no place yet.
+    /// The channel opens; the connection is not admitted yet.
     case opening
-    /// It has a place among the connections.
+    /// The connection was admitted and counts against the limits.
     case open
-    /// The reason stands: output still leaves, input is ignored. `hasPlace`: its place is to be given back.
+    /// The close reason is final: output still leaves, input is ignored. `hasPlace`: the connection still counts against the limits.
     case closing(End, hasPlace: Bool)
     /// The channel is closed; messages that arrived before may still be read.
     case gone(End?, hasPlace: Bool)
-    /// Everything was given back and the end was logged.
+    /// Everything was released and the end was logged.
     case over(End?)
 
-    /// Why it ended.
+    /// The reason why the connection ended.
     struct End: Equatable {
         let reason: CloseReason
         let detail: String?
@@ -39,7 +39,7 @@ enum ConnectionLifecycle: Equatable {
         }
     }
 
-    /// Whether there is a reason to end. Asked for each message: it copies nothing.
+    /// Whether there is a reason to end. Asked for each message, so it copies nothing.
     var isEnding: Bool {
         switch self {
         case .closing, .gone(.some, _), .over(.some): true
@@ -63,12 +63,12 @@ enum ConnectionLifecycle: Equatable {
         }
     }
 
-    /// It got a place.
+    /// Records that the connection was admitted.
     mutating func admitted() {
         if self == .opening { self = .open }
     }
 
-    /// Records why it ends; returns whether this is the first reason, which stands.
+    /// Records the close reason; only the first one counts. Returns whether this is the first.
     mutating func note(_ reason: CloseReason, _ detail: String?) -> Bool {
         guard self.end == nil else { return false }
         let end = End(reason: reason, detail: detail)
@@ -84,7 +84,7 @@ enum ConnectionLifecycle: Equatable {
         if !self.isGone { self = .gone(self.end, hasPlace: self.hasPlace) }
     }
 
-    /// It ends; the actions come once, however often it ends. Without a reason, the client closed it.
+    /// Records the end and returns its actions, once for any number of calls. Without a reason, the client closed the connection.
     mutating func ended() -> [Action] {
         if case .over = self { return [] }
         let end = self.end

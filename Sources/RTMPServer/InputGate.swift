@@ -1,15 +1,15 @@
-/// Why a connection's input waits in its decoder, and whether its socket is read. A value.
+/// The reasons why a connection's input waits in its decoder, and whether its socket is read. A value.
 struct InputGate {
     /// A connect, publish or play is being decided; later messages wait.
     var isDeciding = false
-    /// This turn's messages are used up; the rest waits for the next turn.
+    /// The connection has used up this turn's messages; the rest waits for the next turn.
     var isYielding = false
-    /// Enough waits for a decision.
+    /// Enough input waits for a decision.
     var isFull = false
-    /// The channel's autoRead, as it was set last.
+    /// The channel's autoRead, as last set.
     private var isReading = true
 
-    /// The value that autoRead must get; nil if it has it already.
+    /// The new value for autoRead; nil if autoRead already has it.
     mutating func changeOfReading() -> Bool? {
         let reads = !self.isYielding && !self.isFull
         guard reads != self.isReading else { return nil }

@@ -8,14 +8,14 @@ import Support
 
 /// Bounds the input that a connection buffers, by pausing its reads.
 ///
-/// Until a publish is accepted the peer may be anybody and gets `limits.bytesBeforePublish` at most. While a decision is pending (a hook
-/// may take seconds) nothing is decoded, and beyond that bound nothing is read either. TCP then holds the sender back, so a publisher that
-/// sends its first pictures with `publish` loses none.
+/// Until a publish is accepted the peer may be anybody, and at most `limits.bytesBeforePublish` are buffered. While a decision is pending (a hook may
+/// take seconds) nothing is decoded, and beyond that bound nothing is read either. TCP then holds the sender back, so a publisher that sends its
+/// first pictures with `publish` loses none.
 extension RTMPConnection {
     /// Bytes that a read turn may add before ``updateReading()`` takes effect: `maxMessagesPerRead` buffers of ``RTMPListener/smallReads``.
     private static let turnBytes = 4 * RTMPListener.smallReadBytes
-    /// Steps in which buffered bytes are charged; smaller ones are not worth an atomic operation. The step of strangers is smaller because
-    /// they may be many, with little each.
+    /// Steps in which buffered bytes are charged; smaller ones are not worth an atomic operation. The step of strangers is smaller because they may
+    /// be many, each with few bytes.
     private static let publisherChargeStep = 64 << 10
     private static let strangerChargeStep = 4 << 10
 
@@ -32,7 +32,7 @@ extension RTMPConnection {
         return false
     }
 
-    /// Stops reading if enough waits, and charges the buffered bytes. Runs after each read.
+    /// Stops reading if enough input waits, and charges the buffered bytes. Runs after each read.
     func weighInput() {
         let held = self.decoder.heldBytes
         let isFull = self.input.isDeciding && held > self.bytesBeforePublish - min(Self.turnBytes, self.bytesBeforePublish / 2)
@@ -56,7 +56,7 @@ extension RTMPConnection {
         self.chargedBytes = bytes
     }
 
-    /// Turns autoRead off while the connection's turn is over or enough waits for a decision.
+    /// Turns autoRead off while the connection's turn is over or enough input waits for a decision.
     func updateReading() {
         guard let reads = self.input.changeOfReading() else { return }
         do {
@@ -66,7 +66,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Applies the limits for media, and reads as large as a stream needs. Runs when a publish, a stream's or a voice's, was accepted.
+    /// Applies the limits for media, and reads in larger pieces. Runs when a publish, of a stream or a voice, was accepted.
     func publishAccepted() {
         guard !self.isPublisher else { return }
         self.isPublisher = true

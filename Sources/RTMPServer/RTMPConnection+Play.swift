@@ -17,7 +17,7 @@ extension RTMPConnection {
         package let viewer: Viewer
         package let request: AdmissionRequest
         package let pass: AdmissionPass
-        /// The stream counted as played, whatever form of it the viewer gets.
+        /// The stream that the play counts for, in whatever form the viewer gets it.
         package let stream: Relay.Stream
         /// Its place in a talk channel.
         package let listening: (any TalkListening)?
@@ -34,7 +34,7 @@ extension RTMPConnection {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
-            // Decide at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
+            // Decides at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
             guard self.services.admission.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
@@ -46,7 +46,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Whether it has waited for the loop already, or publishes.
+    /// Whether the connection has already waited for the loop, or publishes.
     private var hasPlace: Bool {
         !self.publishings.isEmpty || self.placeMs.map { self.nowMs - $0 < Self.placeLimitMs } ?? false
     }
@@ -151,18 +151,18 @@ extension RTMPConnection {
                 longestBehindMs: viewer.longestBehindMs))
     }
 
-    // MARK: Links of other servers
+    // MARK: Links from other servers
 
-    /// Whether the peer is a server that exchanges the marks of ``LoopDetector``.
+    /// Whether the peer is an Earshot server, which exchanges the marks of ``LoopDetector``.
     private var isLink: Bool { self.connect?.earshotPath != nil }
 
-    /// The marks that such a server has sent.
+    /// The marks that the peer has sent.
     var marks: [String] { LoopDetector.marks(self.connect?.earshotPath) }
 
     /// Identifies what this connection plays or publishes, among all connections.
     package func owner(_ streamID: UInt32) -> String { "\(self.id)/\(streamID)" }
 
-    /// The stream's marks (``LoopDetector``), for a peer that is a link; empty for others.
+    /// The stream's marks (``LoopDetector``) if the peer is a link; empty for others.
     func way(of path: String) -> [AMF0Property] {
         guard self.isLink else { return [] }
         return [AMF0Property(name: LoopDetector.property, value: .string(LoopDetector.text(self.services.streams.origins.way(of: path))))]

@@ -135,7 +135,7 @@ extension RTMPConnection {
         self.refused(reason, "publish \(text.path): \(text.message)", address)
     }
 
-    /// Handles a publisher's announcement that it sends nothing for a while.
+    /// Handles a publisher's announcement of a pause.
     func announcePause(_ streamID: UInt32) {
         guard let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) else { return }
         // Media this soon after a pause does not end it, so a repeat means nothing; a flood of repeats would fill the registry.
@@ -163,7 +163,7 @@ extension RTMPConnection {
         self.close(reason, detail: actor.map { "\(what) By \($0.name)." } ?? what)
     }
 
-    /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device its keyframes.
+    /// Warns that new viewers wait for the next keyframe. The operator can change the limit, or the device's keyframe interval.
     func noteCacheOverflow() {
         let cache = self.services.config.relay.gopCache
         self.log.warning(
@@ -176,7 +176,7 @@ extension RTMPConnection {
             ])
     }
 
-    /// Sends the publisher what its uplink carried, if `rtmp.adviseUplink` says so.
+    /// Sends the publisher the rate that its uplink carried, if `rtmp.adviseUplink` is on.
     func adviseUplink(_ streamID: UInt32, bitsPerSecond: Int) {
         guard self.services.config.rtmp.adviseUplink, !self.isEnding else { return }
         self.session.adviseUplink(streamID, bitsPerSecond: bitsPerSecond)

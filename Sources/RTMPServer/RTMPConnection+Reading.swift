@@ -7,9 +7,9 @@ import Relay
 import Support
 import Trace
 
-/// Turns the socket's bytes into messages, and hands media to its stream.
+/// Turns the socket's bytes into messages, and passes media to its stream.
 extension RTMPConnection {
-    /// Messages handled for one connection before the loop's others have a turn. A message may be as short as one byte.
+    /// Messages handled for one connection before the loop serves other connections. A message may be as short as one byte.
     private static let messagesPerTurn = 256
     /// Most messages in one aggregate message, which is handled in one turn.
     private static let messagesPerAggregate = 4_096
@@ -35,9 +35,9 @@ extension RTMPConnection {
         context.fireChannelReadComplete()
     }
 
-    /// Has the kernel acknowledge a pushing client's data at once. After any output to that client, the kernel holds its acknowledgements
-    /// back, up to 40 ms, to send them with more output. The client then holds its next small frame as long (Nagle's algorithm, RFC 896):
-    /// each frame of a voice came that late.
+    /// Makes the kernel acknowledge a pushing client's data at once. After any output to that client, the kernel holds its acknowledgements back, up
+    /// to 40 ms, to send them with more output. The client then holds its next small frame as long (Nagle's algorithm, RFC 896), so that each frame
+    /// of a voice was delayed by that time.
     private func acknowledgeAtOnce() {
         guard self.hasSpoken || !self.plays.isEmpty, !self.publishings.isEmpty else { return }
         self.hasSpoken = false
@@ -66,7 +66,7 @@ extension RTMPConnection {
         self.performRequests()
     }
 
-    /// Ends a pending decision and reads what waited meanwhile.
+    /// Ends a pending decision and reads the input that waited for it.
     func decided() {
         self.input.isDeciding = false
         if !self.input.isYielding { self.readOn() }
@@ -110,7 +110,7 @@ extension RTMPConnection {
             var count = 0
             while let inner = try aggregate.next() {
                 count += 1
-                // An aggregate inside an aggregate has no meaning and no end; thousands of messages in one are malformed too.
+                // An aggregate inside an aggregate has no meaning, and could nest without end; thousands of messages in one are malformed too.
                 guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
                 try self.receive(inner)
             }
@@ -145,7 +145,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Hands the turn's frames to their stream in one call, with one hop at most.
+    /// Passes the turn's frames to their stream in one call, with one hop at most.
     func publishBatch() {
         guard let publishing = self.batchFor, let token = publishing.token, !self.batch.isEmpty else { return }
         RelayLoop.publish(self.batch, to: publishing.stream, token: token)

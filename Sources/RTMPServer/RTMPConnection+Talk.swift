@@ -78,8 +78,8 @@ extension RTMPConnection {
         self.decided()
     }
 
-    /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but for one name: its
-    /// device is one participant, which must not return under another name. A voice's push is not enough.
+    /// Checks name, address and credential. A camera's push to the room on this connection is credential enough, but only for one name: its device is
+    /// one participant, which must not return under another name. A voice's push is not enough.
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
     ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass) {

@@ -5,9 +5,9 @@ import RTMP
 import Support
 import Trace
 
-/// The connection's flight recorder: what it was sent, what it sent, and what became of it.
+/// The connection's flight recorder: messages in both directions, and how the connection ended.
 extension RTMPConnection {
-    /// Its trace, made now if there is none; nil if the traces' memory is used up.
+    /// Its trace, created now if there is none; nil if the traces' memory is used up.
     private var startedTrace: SessionTrace? {
         if let trace = self.trace { return trace }
         self.trace = self.services.connections.traces.begin(nowMs: self.nowMs)
@@ -40,7 +40,7 @@ extension RTMPConnection {
         recorder.add(type: kind.rawValue, timestamp: timestamp, length: length, streamID: streamID, flags: flags)
     }
 
-    /// Records the end. An ordinary one, or that of a silent peer, begins no trace.
+    /// Records the end. A normal end, or that of a silent peer, begins no trace.
     func traceClose(_ reason: CloseReason, _ detail: String?) {
         if self.trace == nil, self.bytesReceived > 0, reason.isAbnormal(isPublisher: self.isPublisher) {
             self.traceState("opened", "\(self.bytesReceived) bytes received, handshake \(self.handshake == nil ? "done" : "not done")")
@@ -50,7 +50,7 @@ extension RTMPConnection {
         trace.add(TraceEntry(atMs: self.nowMs, .here, .state, "closed", text))
     }
 
-    /// Hands the trace of an ended connection on, which keeps and logs it if the end was abnormal.
+    /// Passes on the trace of an ended connection; it is kept and logged if the end was abnormal.
     func endTrace(_ reason: CloseReason) {
         guard let trace = self.trace else { return }
         self.trace = nil

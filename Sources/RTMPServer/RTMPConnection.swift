@@ -13,9 +13,9 @@ package import Trace
 
 /// One RTMP connection: bytes in, frames to streams, viewers' bytes out. The only handler of its pipeline, behind TLS if there is any.
 ///
-/// Loop-bound. Performs the requests of ``ServerSession``, which holds the session's rules; those of streams are in Relay. Index: lifecycle
-/// · deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, the session's requests in `RTMPConnection+Requests.swift`,
-/// `+Publish.swift` and `+Play.swift`.
+/// Loop-bound. Performs the requests of ``ServerSession``, which holds the session's rules; the rules of streams are in Relay. Index: lifecycle ·
+/// deadlines · closing. Reading is in `RTMPConnection+Reading.swift`, the session's requests in `RTMPConnection+Requests.swift`, `+Publish.swift` and
+/// `+Play.swift`.
 package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, LiveConnection, ClosingConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -54,7 +54,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
                 publishSession.leftOut(false)
                 return false
             }
-            // Always pass what later frames need for decoding.
+            // Always pass frames that later frames need for decoding.
             guard !publishSession.isOpen, frame.tag.flags.contains(.coded) else { return true }
             publishSession.leftOut(true)
             return false
@@ -81,26 +81,26 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     var input = InputGate()
     /// Buffered bytes that are charged to the process's ledger.
     var chargedBytes = 0
-    /// A publish was accepted, now or before.
+    /// A publish was accepted on this connection, now or earlier.
     var isPublisher = false
-    /// Control messages have been written since the last acknowledgement at once.
+    /// Whether control messages were written since the last immediate acknowledgement.
     var hasSpoken = false
     private var lifecycle = ConnectionLifecycle.opening
     let openedMs: Int64
-    /// When it opened by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
+    /// Time of opening by ``RelayLoop/punctualMs``, for the deadlines of handshake and connect.
     private let openedPunctualMs: Int64
     var handshakeDoneMs: Int64?
-    /// How long it waited to be accepted.
+    /// How long the connection waited to be accepted.
     let waitedMs: Int64
-    /// When its loop admitted it after a wait.
+    /// Time at which its loop admitted it after a wait.
     var placeMs: Int64?
     private var lastRoleMs: Int64
     private var lastPingMs: Int64
     private var receivedAtPing: UInt64 = 0
     var bytesReceived: UInt64 = 0
-    /// Its flight recorder, from the first thing that happens until it has been quiet for a while.
+    /// Its flight recorder, from the first event until it has been quiet for a while.
     package var trace: SessionTrace? { didSet { self.mediaTrace = self.trace?.recorder } }
-    /// Where headers of media go: into `trace`, which lives as long. Unchecked, since it is read for each message and nothing is called
+    /// Receives headers of media: the recorder of `trace`, which lives as long. Unchecked, since it is read for each message and nothing is called
     /// during that.
     @exclusivity(unchecked) var mediaTrace: HeaderRecorder?
     /// Frames of this read turn, all for one stream.
@@ -128,7 +128,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     var nowMs: Int64 { self.loop.relay.nowMs }
 
-    /// Why it ends; nil while it does not.
+    /// The close reason; nil while the connection goes on.
     var closeReason: CloseReason? { self.lifecycle.end?.reason }
 
     var isEnding: Bool { self.lifecycle.isEnding }
@@ -136,7 +136,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     /// Whether the channel is closed.
     var isGone: Bool { self.lifecycle.isGone }
 
-    /// Made for each line: stored metadata would be most of what an idle viewer costs.
+    /// Made for each line: stored metadata would be most of an idle viewer's memory.
     var log: Logger {
         var log = self.services.log
         log[metadataKey: "conn"] = "\(self.id)"
@@ -191,13 +191,13 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
         self.lifecycle.channelClosed()
-        // Otherwise the peer's last messages are still being read, and count.
+        // Otherwise the peer's last messages are still being read, and they still count.
         if !self.input.isYielding { self.end() }
         context.fireChannelInactive()
     }
 
-    /// Ends the roles, releases what the connection holds, and logs the end once. A second call releases what was requested in between: a
-    /// write that fails while the peer's last messages are read ends the connection, and the reader then ends it again.
+    /// Ends the roles, releases the connection's resources, and logs the end once. A second call releases resources acquired in between: a write that
+    /// fails while the peer's last messages are read ends the connection, and the reader then ends it again.
     func end() {
         // A killed process's socket closes in the same orderly way as one whose user stopped. But a user's client announces the stop first.
         if !self.publishings.isEmpty {
@@ -272,9 +272,9 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         } else {
             self.lastRoleMs = nowMs
         }
-        // Pings make a dead peer show, since TCP_USER_TIMEOUT needs data in flight; the pongs are not judged. A pushing peer is heard
-        // anyway, and the pong would delay its next frame: Nagle's algorithm lets a second small piece wait for the first one's
-        // acknowledgement, which the kernel here delays by 40 ms.
+        // Pings reveal a dead peer, since TCP_USER_TIMEOUT needs data in flight; the pongs are not judged. A pushing peer needs no pings, and its
+        // pong would delay its next frame: Nagle's algorithm lets a second small piece wait for the first one's acknowledgement, which the kernel
+        // here delays by 40 ms.
         if nowMs - self.lastPingMs > Self.pingIntervalMs {
             self.lastPingMs = nowMs
             let isPushing = !self.publishings.isEmpty && self.bytesReceived != self.receivedAtPing
@@ -294,15 +294,15 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             case .notRTMP, .unsupportedVersion: .notRTMP
             default: .protocolError
             }
-        // A command before connect may have any name, a secret one even.
+        // A command before connect may have any name, even a secret.
         let traced = if case .unexpectedCommand = error { "a command before connect" } else { "\(error)" }
         self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)", traced: traced)
     }
 
-    /// Records the close reason; the first one stands.
+    /// Records the close reason; only the first one counts.
     private func note(_ reason: CloseReason, detail: String?) { self.note(reason, detail: detail, traced: detail) }
 
-    /// `traced`: the detail for the trace.
+    /// `traced`: the detail as the trace shows it.
     private func note(_ reason: CloseReason, detail: String?, traced: String?) {
         guard self.lifecycle.note(reason, detail) else { return }
         self.writer?.isEnding = true

@@ -78,7 +78,7 @@ package final class RTMPListener: Service, Sendable {
             }
     }
 
-    /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as it lives, so these are as
+    /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as the connection lives. So these are as
     /// small as the handshake allows; viewers send little.
     static let smallReads = AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 2048, maximum: RTMPListener.smallReadBytes)
     static let smallReadBytes = 8 << 10

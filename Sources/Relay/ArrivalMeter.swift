@@ -3,8 +3,8 @@ import Media
 import NIOCore
 import RTMP
 
-/// Measures how a publisher's media arrives, for ``StreamJudge``. Owned by the stream's home loop; a value of milliseconds, some hundred
-/// bytes. Per frame it adds and compares, nothing else.
+/// Measures how a publisher's media arrives, for ``StreamJudge``. A value of some hundred bytes, owned by the stream's home loop; times are in
+/// milliseconds. Per frame it only adds and compares.
 struct ArrivalMeter: Sendable {
     /// The publisher's figures, from its metadata.
     private(set) var announced = AnnouncedFigures()
@@ -23,15 +23,15 @@ struct ArrivalMeter: Sendable {
     private var mostComposition = Int32.min
     private var metadataMs: Int64?
 
-    /// Arrival so much later than timestamps say is a stall.
+    /// A frame is a stall if it arrives this much later than its timestamp says.
     static let stallMs: Int64 = 400
-    /// Metadata is read no more often; a flood of it costs nothing.
+    /// Shortest interval between two metadata messages that are read, so that a flood of them costs nothing.
     private static let metadataIntervalMs: Int64 = 1_000
     private static let largestMetadata = 16 << 10
 
     mutating func count(_ frame: Frame, nowMs: Int64) {
         guard frame.tag.flags.contains(.coded) else { return self.readMetadata(frame, nowMs: nowMs) }
-        // A message's further tracks have its time, too.
+        // The further tracks of one message have the same time.
         guard frame.tag.trackID == 0 else { return }
         let lateBy: Int64
         switch frame.kind {
@@ -46,7 +46,7 @@ struct ArrivalMeter: Sendable {
         }
         let gapMs = nowMs &- self.lastArrivalMs
         if lateBy >= Self.stallMs {
-            // Media that comes late while the other kind goes on is no stall.
+            // Media that comes late while the other kind goes on is not a stall.
             let stalledMs = min(lateBy, gapMs)
             if stalledMs >= Self.stallMs {
                 self.stalledMs &+= stalledMs
@@ -74,7 +74,7 @@ struct ArrivalMeter: Sendable {
         self.announced = read
     }
 
-    /// Returns the second when it is over; call several times a second. `lateMs`: the loop's lateness in all, so far.
+    /// Returns the second once it is over; call several times a second. `lateMs`: the loop's total lateness so far.
     mutating func close(audioCodec: AudioCodec?, lateMs: Int64, nowMs: Int64) -> ArrivalSecond? {
         guard let startMs = self.startMs else {
             self.startMs = nowMs
@@ -121,22 +121,22 @@ struct TrackArrivals: Sendable {
     var second = TrackSecond()
     private var lastTimestamp: Int64 = 0
     private var lastArrivalMs: Int64 = 0
-    /// The least transit so far: media cannot be further ahead of the clock without a jump.
+    /// The smallest transit so far: media cannot be further ahead of the clock without a jump.
     private var leastTransit = Int64.max
     private var jumpedMs: Int64 = 0
     private(set) var firstTimestamp: Int64?
     /// ``steadyTimestamp`` at the end of the last second.
     private var closedTimestamp: Int64?
 
-    /// The newest timestamp with the jumps taken out.
+    /// The newest timestamp minus all jumps.
     var steadyTimestamp: Int64 { self.lastTimestamp &- self.jumpedMs }
 
-    /// Steps back that are no jitter of the device's clock.
+    /// A larger step back is a jump, not jitter of the device's clock.
     static let jumpBackMs: Int64 = 250
-    /// Steps ahead, beyond the time that passed, to where media has not been before.
+    /// A step is a jump if it exceeds the elapsed time by more than this, and puts media that much further ahead of the clock than ever before.
     static let jumpAheadMs: Int64 = 1_500
 
-    /// Returns by how much the frame came later than its timestamp's distance from its predecessor says; 0 at a jump.
+    /// Returns by how much the frame came later than its timestamp says, compared with its predecessor; 0 at a jump.
     mutating func count(_ frame: Frame, nowMs: Int64) -> Int64 {
         let bytes = frame.payload.readableBytes
         self.second.frames &+= 1
@@ -181,7 +181,7 @@ struct TrackArrivals: Sendable {
 }
 
 extension AnnouncedFigures {
-    /// Reads `onMetaData` (Adobe FLV 10.1 §E.5); nil when it cannot be read. Rates are in kilobits per second there.
+    /// Reads `onMetaData` (Adobe FLV 10.1 §E.5), whose rates are in kilobits per second; nil when it cannot be read.
     init?(metadata frame: Frame) {
         self.init()
         var payload = frame.payload
@@ -201,7 +201,7 @@ extension AnnouncedFigures {
         }
     }
 
-    /// A positive number that is no nonsense; some encoders write text.
+    /// A plausible positive number; nil for text, which some encoders write.
     private static func figure(_ value: AMF0Value?) -> Double? {
         guard let number = value?.number ?? value?.string.flatMap(Double.init), number > 0, number < 1e7 else { return nil }
         return number

@@ -62,7 +62,7 @@ package struct BodyEncoder: FrameEncoder {
         bytes.put(UInt32(truncatingIfNeeded: Self.tagHeader + count), at: Self.tagHeader + count)
     }
 
-    /// Data frames do not fit a chunked body of payloads. There they mean that the payloads that follow have another type.
+    /// A data frame does not fit a chunked body of payloads. There it means that the following payloads have another type.
     package func notice(of frame: Frame) -> StreamNotice? {
         frame.kind == .data && self.body == .payload && self.framing == .httpChunk ? .changed : nil
     }

@@ -1,16 +1,16 @@
 import Media
 import NIOCore
 
-/// Adds the parameter sets to the first keyframe after a changed sequence header. Pictures change in mid-stream when a phone is turned, for
-/// example. VLC ignores a second sequence header over RTMP and FLV: it would decode the new pictures with the old sets and show garbage.
-/// That keyframe is the only frame not relayed byte for byte. A value, owned by the stream's state.
+/// Adds the parameter sets to the first keyframe after a changed sequence header. Pictures change in mid-stream when a phone is turned, for example.
+/// VLC ignores a second sequence header over RTMP and FLV: it would decode the new pictures with the old sets and show garbage. Only this keyframe is
+/// not relayed byte for byte. A value, owned by the stream's state.
 struct ChangedPictures: Sendable {
     private var hasHeader = false
     private var sets: ByteBuffer?
 
     init() {}
 
-    /// Records a new sequence header: the first, or one that differs from the one before.
+    /// Records a new sequence header: the first, or one that differs from its predecessor.
     mutating func headerCame(_ frame: Frame) {
         guard Self.isPlainVideo(frame), frame.isSequenceHeader else { return }
         self.sets = self.hasHeader ? ParameterSets.units(in: frame.body, of: frame.tag.videoCodec) : nil

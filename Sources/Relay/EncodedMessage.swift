@@ -46,7 +46,7 @@ package enum StreamNotice: UInt8, Sendable {
     case left
     /// The publisher is connected but sends no media.
     case dried
-    /// The payloads that follow have another type. Only in packagings that have no message for that.
+    /// The payloads that follow have another type. Only in packagings whose messages cannot say so.
     case changed
 }
 

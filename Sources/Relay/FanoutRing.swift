@@ -53,11 +53,11 @@ package struct FanoutRing: Sendable {
     package var head: Int { self.base + self.messages.count }
     /// Bytes held. Includes bookkeeping, so that a flood of tiny messages counts at its true cost.
     package var bytes: Int { self.totalBytes }
-    /// The part of these that joiners begin with.
+    /// The bytes of the cached pictures with which joiners begin.
     package var cachedBytes: Int { self.gopStart == nil ? 0 : self.gopBytes }
 
-    /// Copies the ring into memory of its own, for another loop. Shared storage would be copied by whichever loop appends first, and the
-    /// thread sanitizer, which does not see reference counts, reports the other loop's later writes as a race.
+    /// Copies the ring into memory of its own, for another loop. Otherwise the first loop to append would copy the shared storage, and the thread
+    /// sanitizer, which does not see reference counts, would report the other loop's later writes as a race.
     package func copy() -> FanoutRing {
         var copy = self
         copy.messages = Deque(minimumCapacity: self.messages.count)
@@ -95,10 +95,10 @@ package struct FanoutRing: Sendable {
         return self.livePoint
     }
 
-    /// The live edge, for a viewer that is not to be sent the cached pictures.
+    /// The live edge, for a viewer that must not get the cached pictures.
     private var livePoint: (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) { (self.head, self.livePrelude, self.hasVideo) }
 
-    /// The position at which a viewer resumes after missing messages from `sequence` on. Never at pictures that it has already seen.
+    /// The position at which a viewer resumes after missing messages from `sequence` on. It never points to pictures that the viewer has already got.
     package func rejoinPoint(from sequence: Int) -> (sequence: Int, prelude: [Frame], waitsForKeyframe: Bool) {
         self.lastKeyframe(from: sequence) == nil ? self.livePoint : self.joinPoint
     }
@@ -142,7 +142,7 @@ package struct FanoutRing: Sendable {
         self.livePrelude = frames
     }
 
-    /// Drops the cached pictures, which the next ones do not continue. Joiners wait for the next keyframe.
+    /// Drops the cached pictures, since the next pictures do not continue them. Joiners wait for the next keyframe.
     package mutating func dropGOP() {
         self.gopStart = nil
         self.gopPrelude = []

@@ -1,8 +1,8 @@
-/// How far behind live a viewer was allowed to start. That is the age of the cached pictures that it was sent at once when it joined, or
-/// resumed after a pause. A plain value of milliseconds.
+/// How far behind live a viewer was allowed to start: the age of the cached pictures that it got at once when it joined, or when it resumed after a
+/// pause. A plain value of milliseconds.
 ///
-/// The viewer may read them at its own pace. A player that reads no faster than it plays stays that far behind for good and is not slow: it
-/// is judged only by its losses from there on. Once seen at the live edge, it is judged by that.
+/// The viewer may read these pictures at its own pace. A player that reads no faster than it plays stays that far behind for good and is not slow:
+/// only its losses from there on count. A viewer that has been at the live edge has no head start any more.
 struct HeadStart: Sendable, Equatable {
     private(set) var ms: Int64 = 0
     /// The viewer has caught up with live.
@@ -36,7 +36,7 @@ struct HeadStart: Sendable, Equatable {
             return
         }
         guard !self.isMoved else { return }
-        // More stream time arrived than time passed. The first pictures are only now made from a cache, as pieces of MP4 are.
+        // More stream time has arrived than time has passed: the first pictures are only now made from a cache, as MP4 pieces are.
         let burstMs = newest - firstTimestamp - (nowMs - self.beganMs)
         self.ms = max(self.ms, min(burstMs, limitMs))
     }

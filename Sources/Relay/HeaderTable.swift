@@ -32,7 +32,7 @@ package struct HeaderTable: Sendable {
         self.rows.removeAll { slot.supersedes($0.slot) }
         let bytes = self.rows.reduce(0) { $0 + $1.frame.payload.readableBytes }
         guard bytes + frame.payload.readableBytes <= Self.byteLimit, self.rows.count < Self.rowLimit else {
-            // The headers that it replaces are outdated all the same.
+            // The headers that it would have replaced are outdated all the same.
             return self.rows.count != before
         }
         // Appended last. Of headers that share only some of their tracks, joiners must receive the newest after the others.
@@ -40,7 +40,7 @@ package struct HeaderTable: Sendable {
         return true
     }
 
-    /// Whether this very header is kept already and is the newest of its purpose.
+    /// Whether this same header is already kept and is the newest of its purpose.
     private func isNewest(_ slot: HeaderSlot, _ payload: ByteBuffer) -> Bool {
         guard let last = self.rows.last(where: { $0.slot.kind == slot.kind && $0.slot.purpose == slot.purpose }) else { return false }
         return last.slot == slot && last.frame.payload == payload

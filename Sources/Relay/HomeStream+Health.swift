@@ -9,19 +9,19 @@ extension HomeStream {
         return self.judge.health
     }
 
-    /// A new publisher, or one that paused: nothing before counts.
+    /// Discards all earlier seconds. For a new publisher, or one that paused.
     func restartJudging() {
         self.arrivals = ArrivalMeter()
         self.judge.restart()
     }
 
-    /// Call several times a second. `lateMs`: the loop's lateness in all, so far.
+    /// Call several times a second. `lateMs`: the loop's total lateness so far.
     func judge(lateMs: Int64, nowMs: Int64) {
         guard let token = self.state.publisherToken,
             let second = self.arrivals.close(audioCodec: self.meter.audio?.codec, lateMs: lateMs, nowMs: nowMs),
             let delegate = self.delegate, delegate.isJudged
         else { return }
-        // Media on its way after the announcement does not end a pause.
+        // Media still in flight after the announcement does not end a pause.
         guard !self.state.isPaused else { return self.restartJudging() }
         self.judge.judge(
             second, announced: self.arrivals.announced, videoCodec: self.meter.video?.codec, audioCodec: self.meter.audio?.codec)

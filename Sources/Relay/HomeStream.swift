@@ -12,7 +12,7 @@ final class HomeStream {
     var judge = StreamJudge()
     var notices = VerdictNotices()
     var advice = UplinkAdvice()
-    /// RTMP's always exists and is first: it holds the pictures that joiners start with. Others exist while they have viewers.
+    /// RTMP's packaging always exists and is first: it holds the pictures that joiners start with. Others exist while they have viewers.
     var packagings: [PackagedStream]
     var taps: [any StreamTap] = []
     var delegate: (any PublisherDelegate)? {

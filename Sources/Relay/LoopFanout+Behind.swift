@@ -1,11 +1,11 @@
-/// Finds viewers that are behind, judges whose fault that is, and skips video for them.
+/// Finds viewers that are behind, decides whether that is their own fault, and skips video for them.
 extension LoopFanout {
     /// A viewer over the age limit.
     struct SlowViewer {
         let viewer: Viewer
         /// Milliseconds behind live, for any reason.
         let behindMs: Int64
-        /// The part of that which is the viewer's own fault.
+        /// The part of the delay that is the viewer's own fault.
         let ownMs: Int64
     }
 
@@ -38,8 +38,8 @@ extension LoopFanout {
         return min(max(self.rate.bytesPerSecond / 4, least), 128 << 10)
     }
 
-    /// Moves a viewer over `skipBehindMs` behind to the newest keyframe. If there is none and it is past halfway from there to
-    /// `maxBehindMs`, its video waits for the next one.
+    /// Moves a viewer that is more than `skipBehindMs` behind to the newest keyframe. If there is none, a viewer beyond the midpoint of
+    /// `skipBehindMs` and `maxBehindMs` skips its video until the next keyframe.
     func skipIfBehind(_ viewer: Viewer, cursor: Int, policy: RelayPolicy, nowMs: Int64) {
         guard viewer.gate.wantsVideo, !viewer.gate.waitsForKeyframe, self.ring.hasVideo, !viewer.stall.isClear else { return }
         viewer.cursor = cursor
@@ -58,7 +58,7 @@ extension LoopFanout {
         }
     }
 
-    /// Moves a viewer of old sound in pieces on. Each piece of sound is a keyframe; the newest one is sent however old it is.
+    /// Moves a viewer that is behind in an audio-only stream of pieces. Each piece is a keyframe; the newest is sent however old it is.
     func skipToNewestPiece(_ viewer: Viewer, from cursor: Int, nowMs: Int64) {
         guard !viewer.gate.waitsForKeyframe, let newest = self.ring.lastKeyframe(from: cursor + 1) else { return }
         viewer.gate.skipVideo(untilKeyframeFrom: newest)
@@ -83,8 +83,8 @@ extension LoopFanout {
         }
     }
 
-    /// Viewers further behind than `maxBehindMs` by their own fault, slowest first. At most as many as one sweep may cut. `bytesPerSecond`
-    /// is 0 when there is no fresh sample of the kernel's queues. With `isSample` each viewer's delay is noted for metrics.
+    /// Viewers whose own delay exceeds `maxBehindMs`, slowest first, but at most as many as one sweep may cut. `bytesPerSecond` is 0 when there is no
+    /// fresh sample of the kernel's queues. With `isSample` each viewer's delay is recorded for metrics.
     func tooSlow(bytesPerSecond: Int, maxBehindMs: Int64, isSample: Bool, nowMs: Int64) -> ArraySlice<SlowViewer> {
         var near: UInt64 = 0
         let lateMs = self.lateness.ms(nowMs)
@@ -96,7 +96,7 @@ extension LoopFanout {
             let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
             if behindMs > viewer.longestBehindMs { viewer.longestBehindMs = behindMs }
             if isSample {
-                // Nearly all are in the first range: counted together.
+                // Nearly all viewers are in the first range, so these are counted together.
                 if behindMs < RelayFigures.nearMs { near += 1 } else { self.figures.noteBehind(ms: behindMs) }
             }
             guard behindMs > maxBehindMs else { continue }
@@ -108,10 +108,10 @@ extension LoopFanout {
         return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
     }
 
-    /// Viewers that a sweep may cut in any case. Where so many are too slow, that is ten times as many in a second.
+    /// One sweep may cut this many viewers even of a small audience. There are ten sweeps a second.
     private static let fewestCuts = 8
 
-    /// All viewers with their delays, for ranking who is served worst. By own delay first, then by total.
+    /// All viewers with their delays, to rank the worst-served. By own delay first, then by total.
     func standings(nowMs: Int64) -> [SlowViewer] {
         let rate = self.rate.peak
         let lateMs = self.lateness.ms(nowMs)

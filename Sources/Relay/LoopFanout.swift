@@ -16,12 +16,12 @@ package final class LoopFanout {
     var isQueued = false
     /// True while ``coalesceMs`` holds messages back to gather more.
     var isGathering = false
-    /// True while viewers are being sent messages: none leaves the ring then. A failed write makes its channel read what is left, which may
-    /// bring messages for this very ring.
+    /// True while viewers are being sent messages; viewers may not leave the ring then. A failed write makes its channel read the remaining input,
+    /// which may bring messages for this same ring.
     private var isPumping = false
     /// How long messages are gathered before they are sent.
     let coalesceMs: Int64
-    /// Age limit of messages in audio-only streams and of their pieces, in milliseconds: older ones are skipped. Nil: none.
+    /// Age limit in milliseconds of messages in audio-only streams and of their pieces; older ones are skipped. Nil: no limit.
     let maxQueueMs: Int64?
     /// Rate of encoded messages, measured between sweeps.
     private(set) var rate: RecentRate
@@ -119,13 +119,13 @@ package final class LoopFanout {
         self.viewers.append(viewer)
         self.slots.append()
         viewer.enter(self, at: self.viewers.count - 1)
-        // A new lap, so that it includes the new viewer.
+        // Starts a new lap, which includes the new viewer.
         if self.isDue || self.isPumping { self.beginLap() }
         if self.isSeeded { viewer.start(in: self, nowMs: nowMs) }
     }
 
-    /// Moves a viewer past messages that it cannot or need not be sent. It gets the headers in force at its new position, whose changes it
-    /// may have missed, and the last notice that it missed.
+    /// Moves a viewer past messages that it cannot or need not get. It gets the headers in force at its new position, because it may have missed
+    /// their changes, and the last notice that it missed.
     func rejoin(_ viewer: Viewer, nowMs: Int64) {
         let from = viewer.cursor ?? 0
         let point = self.ring.rejoinPoint(from: from)
@@ -139,7 +139,7 @@ package final class LoopFanout {
         viewer.sink.notify(viewer, missed.notice)
     }
 
-    /// Only marks the viewer, because the list may be being iterated.
+    /// Only marks the viewer, because the list may be in use by an iteration.
     func markDetached(_ viewer: Viewer) {
         viewer.detach()
         self.hasDetached = true
@@ -165,7 +165,7 @@ package final class LoopFanout {
         }
         self.viewers.removeLast(self.viewers.count - kept)
         self.nextVisited = next
-        // Some of the viewers left in the lap are gone. A new lap over all of them costs little.
+        // Some of the viewers left in the lap are gone. A new lap over all viewers costs little.
         if self.isDue { self.beginLap() }
         self.slots.truncate(to: kept)
         self.hasDetached = false
@@ -182,12 +182,11 @@ package final class LoopFanout {
     /// Whether some viewers may not have been sent the newest messages yet.
     var isDue: Bool { self.unvisited > 0 }
 
-    /// Starts a lap over all viewers, from where the last one stopped, when something is new.
+    /// Starts a lap over all viewers for new messages. It begins where the last lap stopped.
     func beginLap() { self.unvisited = self.viewers.count }
 
-    /// Sends viewers their pending messages until all were visited or `sends` is used up. Continues where the last call stopped. Each
-    /// viewer that gets something costs one send, and one more per 16 KiB. Most viewers share a cursor and get the same whole batch, which
-    /// is the fast path.
+    /// Sends viewers their pending messages until all were visited or `sends` is used up. Continues where the last call stopped. Each viewer that
+    /// gets something costs one send, and one more per 16 KiB. Most viewers share a cursor and get the same whole batch: the fast path.
     func pumpOn(sends: inout Int, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         let isOutermost = self.beginPumping()
         let head = self.ring.head
@@ -231,17 +230,17 @@ package final class LoopFanout {
                         viewer.line?.count(written)
                         viewer.cursor = self.finishCut(viewer, from: cursor, to: to, written: written)
                     }
-                    // Full or broken: the slow path meets the same and handles it.
+                    // The socket is full or broken; the slow path finds the same and handles it.
                 }
             }
             let viewer = self.viewers[index]
             let (sent, cursor) = (viewer.bytesSent, viewer.cursor)
             self.serve(viewer, scratch: scratch, policy: policy, nowMs: nowMs)
-            // Looking at a paused or full viewer costs next to nothing.
+            // A visit to a paused or full viewer costs next to nothing.
             if viewer.cursor != cursor || viewer.bytesSent != sent {
                 sends -= Self.sends(Int(truncatingIfNeeded: viewer.bytesSent &- sent))
             }
-            // The slow path gathers its own batch and notifies connections. Those may do anything but remove messages from the ring.
+            // The slow path gathers its own batch and notifies connections, which may do anything but remove messages from the ring.
             from = -1
             slots = self.slots.base
             count = self.viewers.count
@@ -280,7 +279,7 @@ package final class LoopFanout {
         return ageMs <= limit
     }
 
-    /// Returns the longest wait without the deliberate one, and resets it.
+    /// Returns the longest wait without ``coalesceMs``, and resets it.
     func takeLongestWaitMs() -> Int64 {
         defer { self.longestWaitMs = 0 }
         return max(0, self.longestWaitMs - self.coalesceMs)
@@ -360,7 +359,7 @@ package final class LoopFanout {
         return self.finishCut(viewer, from: from, to: to, written: written)
     }
 
-    /// Hands the cut message to the connection to finish. Returns the cursor behind it.
+    /// Hands the partly written message to the connection to finish. Returns the cursor after it.
     private func finishCut(_ viewer: Viewer, from: Int, to: Int, written: Int) -> Int {
         var rest = written
         var sequence = from

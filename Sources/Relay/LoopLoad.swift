@@ -1,13 +1,13 @@
 import Synchronization
 
-/// A loop's smoothed lag, and the load level that follows. A plain value, fed by each sweep; times are in milliseconds.
+/// A loop's smoothed lag, and the load level derived from it. A plain value, fed by each sweep; times are in milliseconds.
 ///
 /// ```
 /// calm --lag ≥ busyMs--> busy --lag ≥ overloadMs--> overloaded
 /// calm <--lag < 0.6 × busyMs-- busy <--lag < 0.9 × overloadMs-- overloaded
 /// ```
-/// Lag is the longer of two: how late the loop's timer fired, and how long a message waited for the loop to reach a viewer whose socket was
-/// ready. A loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
+/// Lag is the longer of two: how late the loop's timer fired, and how long a message waited for the loop to reach a viewer whose socket was ready. A
+/// loop with more viewers than it can carry sends each of them more at a time, later: its lag grows before anything is lost.
 package struct LoopLoad: Sendable, Equatable {
     package enum Level: Int, Sendable, Comparable {
         /// Admits everybody.
@@ -24,23 +24,23 @@ package struct LoopLoad: Sendable, Equatable {
     /// Averaged over about the last half second.
     package private(set) var lagMs: Double = 0
     private let overloadMs: Double
-    /// How long the lag has been so high that refusing newcomers does not suffice.
+    /// How long the lag has been so high that refusing new viewers does not suffice.
     private var severeMs: Int64 = 0
     private var sinceShedMs: Int64 = 0
 
     package static let sampleMs: Int64 = 100
     /// Weight of a new sample in the average.
     private static let weight = 0.2
-    /// Hysteresis: the level falls again below these shares of its limit. Without newcomers the lag stays where it is, so the second must
-    /// be near the limit, or a spike would keep out viewers whom the loop could carry.
+    /// Hysteresis: the level falls again below these shares of its limit. Without new viewers the lag stays constant, so the second share must be
+    /// near the limit; otherwise a spike would keep out viewers that the loop could carry.
     private static let busyReturns = 0.6
     private static let overloadReturns = 0.9
-    /// Share of `overloadMs` from which refusing newcomers does not suffice. Refusing costs something too, and they may be very many.
+    /// Share of `overloadMs` from which refusing new viewers does not suffice. Each refusal costs something too, and there may be very many.
     private static let severe = 1.5
     private static let severeLimitMs: Int64 = 5_000
     private static let shedIntervalMs: Int64 = 1_000
-    /// Connections that a busy loop may have on their way to a stream. Few enough to keep laps short, which the running streams pay for,
-    /// and enough for as many joins a second as the loop can serve. The later the loop, the fewer.
+    /// Connections that a busy loop may have opening, before they play or publish. The limit keeps laps short for running streams, and still allows
+    /// as many joins a second as the loop can serve. It shrinks as the lag grows.
     private static let mostOpening = 128.0
     private static let fewestOpening = 4.0
 
@@ -50,7 +50,7 @@ package struct LoopLoad: Sendable, Equatable {
 
     /// Records the lag measured over the last `elapsedMs`.
     package mutating func sample(lagMs: Int64, elapsedMs: Int64) {
-        // Limited, so that one long pause is forgotten within a second: it is no overload.
+        // Limited, so that one long pause, which is no overload, is forgotten within a second.
         let sample = min(Double(lagMs), self.overloadMs * 4)
         let steps = max(1, min(20, elapsedMs / Self.sampleMs))
         for _ in 0..<steps { self.lagMs += (sample - self.lagMs) * Self.weight }
@@ -85,8 +85,8 @@ package struct LoopLoad: Sendable, Equatable {
         }
     }
 
-    /// The number of viewers to shed now so that the others are served. One in a hundred, once a second, after the lag has been at 1.5
-    /// times `overloadMs` for five seconds. 0 for fewer than a hundred, who do not make a loop late.
+    /// The number of viewers to disconnect now so that the others are served: one in a hundred, once a second, after the lag has been at 1.5 times
+    /// `overloadMs` for five seconds. 0 for fewer than a hundred viewers, which do not make a loop late.
     package mutating func shed(of viewers: Int) -> Int {
         guard self.severeMs >= Self.severeLimitMs, self.sinceShedMs >= Self.shedIntervalMs else { return 0 }
         self.sinceShedMs = 0
@@ -138,9 +138,9 @@ struct Lateness: Sendable, Equatable {
 
     private func pendingMs(_ nowMs: Int64) -> Int64 { nowMs > self.dueMs ? nowMs - self.dueMs : 0 }
 
-    /// How late the loop may be with current events. Peers are not to blame for it.
+    /// How late the loop may be in handling current events; peers are not to blame for this.
     func ms(_ nowMs: Int64) -> Int64 { max(self.recentMs - (nowMs - self.sweptMs), self.pendingMs(nowMs), 0) }
 
-    /// The time that has passed for peers. Excludes the time in which the loop could not have answered.
+    /// The time that has passed for peers, without the time in which the loop could not have answered.
     func punctualMs(_ nowMs: Int64) -> Int64 { nowMs - self.totalMs - self.pendingMs(nowMs) }
 }

@@ -2,7 +2,7 @@ import LibC
 package import NIOCore
 import NIOPosix
 
-/// Defers tasks to a loop's next turn by writing to a pipe. The loop reads the byte together with what its other sockets have, not before.
+/// Defers tasks to a loop's next turn by writing to a pipe. The loop reads the byte in the same poll as its other sockets.
 ///
 /// `@unchecked Sendable`: every stored `var` is touched on `eventLoop` only.
 package final class LoopTurns: TurnTaking, @unchecked Sendable {
@@ -64,7 +64,7 @@ package final class LoopTurns: TurnTaking, @unchecked Sendable {
 
     package func next(_ task: @escaping () -> Void) {
         self.waiting.append(task)
-        // Later tasks run with the first.
+        // Later tasks run together with the first.
         guard self.waiting.count == 1 else { return }
         var byte: UInt8 = 0
         if self.writeEnd >= 0, write(self.writeEnd, &byte, 1) == 1 { return }

@@ -2,9 +2,9 @@ import Synchronization
 
 /// Counts the bytes a process holds for media and for its peers, against one limit.
 ///
-/// Any thread. Owners of memory whose size a peer decides (a slab, a message under assembly, a mailbox's arena, a playlist's segments)
-/// charge it here when they reserve it and give it back when they free it: once per block, never per message. The ledger does not enforce
-/// its limit. Others do: streams that nobody watches lose their cached pictures (``RelayLoop/dropUnwatchedCaches()``).
+/// Any thread. Owners of memory whose size a peer decides (a slab, a message under assembly, a mailbox's arena, a playlist's segments) charge it here
+/// when they reserve it and give it back when they free it: once per block, never per message. The ledger does not enforce its limit; others do, by
+/// dropping the cached pictures of unwatched streams (``RelayLoop/dropUnwatchedCaches()``).
 package final class MemoryLedger: Sendable {
     private let most: Atomic<Int>
     private let charged = Atomic<Int>(0)

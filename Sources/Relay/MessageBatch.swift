@@ -2,7 +2,7 @@ import LibC
 
 /// A run of ring messages gathered for sending. Reused by every viewer at the same position. Loop-bound.
 final class MessageBatch {
-    /// Sequence numbers of the first message, and behind the last.
+    /// Sequence numbers of the first message, and of the one after the last.
     private(set) var from = 0
     private(set) var to = 0
     private(set) var bytes = 0
@@ -21,7 +21,7 @@ final class MessageBatch {
     /// Valid until the next ``gather(from:in:)``, and as long as the ring keeps the messages.
     var vectors: UnsafeBufferPointer<IOVector> { UnsafeBufferPointer(rebasing: self.pieces[..<self.count]) }
 
-    /// Gathers messages from `from` on to send unchanged: up to a notice, at most a batch. Does so once per position.
+    /// Gathers the messages from `from` on that can be sent unchanged: up to a notice, at most one batch. Reuses the batch for the same position.
     func gather(from: Int, in ring: FanoutRing) {
         // Messages never change: a batch from here is complete unless it ended at the head and the ring grew.
         if self.from == from, self.to < self.head || self.head == ring.head { return }

@@ -14,8 +14,8 @@ struct RecentRate {
         self.windowStartMs = nowMs
     }
 
-    /// The highest rate of the last seconds and of this one so far. Bytes that wait in a kernel arrived in one of them. By the last
-    /// second's rate, a keyframe after a quiet time or the beginning of a stream would last many seconds.
+    /// The highest rate of the last seconds, including the unfinished one. Bytes that wait in a kernel arrived in one of these seconds. By the last
+    /// second's rate alone, a keyframe after a quiet time or the beginning of a stream would count as many seconds.
     var peak: Int { self.seconds.reduce(self.bytesInWindow, max) }
 
     /// Derives rates from a ring that was filled elsewhere. A fanout that starts with it has sent nothing yet, but knows the stream's rate.

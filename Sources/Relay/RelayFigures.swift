@@ -1,7 +1,7 @@
 package import Health
 import NIOCore
 
-/// How promptly a loop serves its viewers, for metrics. Loop-bound; nothing is counted per frame and viewer.
+/// How promptly a loop serves its viewers, for metrics. Loop-bound; counts nothing per frame and viewer.
 package final class RelayFigures {
     /// A copy of the figures, for other threads.
     package struct Values: Sendable, Equatable {
@@ -13,7 +13,7 @@ package final class RelayFigures {
         /// How far behind live each viewer is, once a second.
         package var behind = Histogram(
             boundsMicros: [50_000, 100_000, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 10_000_000, 30_000_000])
-        /// Time from a viewer's admission to its first picture or sound, where the ring had some for it.
+        /// Time from a viewer's admission to its first picture or sound, if the ring had media for it.
         package var join = Histogram(
             boundsMicros: [1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000])
 
@@ -29,9 +29,10 @@ package final class RelayFigures {
 
     package private(set) var values = Values()
 
-    /// Of so many turns, the laps within one are timed, and count for all. Those of several turns are all timed.
+    /// One in this many turns is timed for laps within a single turn, and its laps count for all these turns. Laps over several turns are always
+    /// timed.
     static let timedTurns: UInt64 = 8
-    /// Below this a viewer is in the first range of ``Values/behind``. Milliseconds.
+    /// A viewer less far behind is in the first range of ``Values/behind``. Milliseconds.
     static let nearMs: Int64 = 50
 
     package init() {}
@@ -43,14 +44,14 @@ package final class RelayFigures {
 }
 
 extension RelayLoop {
-    /// Counts laps that end now.
+    /// Records laps that end now.
     func noteLaps(_ count: UInt64, since began: NIODeadline) {
         self.figures.noteLaps(count, micros: (NIODeadline.now() - began).nanoseconds / 1_000)
     }
 }
 
 extension LoopFanout {
-    /// Notes how long the viewer waited, once it has been sent its headers and something of the ring.
+    /// Records the viewer's wait, once it has been sent its headers and the ring's first message for it.
     func noteJoin(of viewer: Viewer, nowMs: Int64) {
         guard !viewer.isDetached, viewer.prelude.isEmpty, !viewer.gate.waitsForKeyframe, let cursor = viewer.cursor,
             cursor > viewer.joinSequence

@@ -1,6 +1,6 @@
 /// Frees memory when a stream, or the process, holds too much.
 extension RelayLoop {
-    /// Notifies a publisher whose group of pictures exceeds the cache. Only once, as it goes on like that.
+    /// Notifies a publisher whose group of pictures exceeds the cache. Only once, since such a publisher usually goes on like that.
     func notifyOverflow(_ home: HomeStream) {
         guard let delegate = home.delegate else { return }
         let overflows = home.ring.gopOverflows

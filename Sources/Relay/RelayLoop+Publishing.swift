@@ -27,7 +27,7 @@ extension RelayLoop {
 
     /// Relays frames, in order, from the publisher with this token. Any thread; one hop unless called on the home loop.
     package static func publish(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
-        // Not through `run`, whose closure would be allocated for each batch.
+        // Does not use `run`, whose closure would be allocated for each batch.
         if stream.home.eventLoop.inEventLoop { return stream.home.ingest(frames, to: stream, token: token) }
         stream.home.eventLoop.execute { stream.home.ingest(frames, to: stream, token: token) }
     }
@@ -35,7 +35,7 @@ extension RelayLoop {
     private func ingest(_ frames: [Frame], to stream: Stream, token: StreamState.Token) {
         guard let home = self.homes[stream.id] else { return }
         let nowMs = self.nowMs
-        // Taken out, so that a callback that re-enters here finds an empty list.
+        // Moved out, so that a callback that re-enters here finds an empty list.
         var items = self.spareItems
         self.spareItems = []
         for frame in frames {

@@ -18,13 +18,13 @@ extension RelayLoop {
         self.homes[stream.id].map { (self.snapshot(of: $0, nowMs: self.nowMs), [self] + $0.subscribers) }
     }
 
-    /// The figures of the publisher with this token, also when it has just left; nil once another one has replaced it. On the home loop.
+    /// The figures of the publisher with this token, even if it has just left; nil once another publisher has replaced it. On the home loop.
     package func meter(of stream: Stream, token: StreamState.Token) -> StreamMeter? {
         guard let home = self.homes[stream.id], home.state.publisherToken == nil || home.state.publisherToken == token else { return nil }
         return home.meter
     }
 
-    /// Bytes sent to the stream's present viewers on this loop, and how far behind live the last of them is, in milliseconds; nil without any.
+    /// Bytes sent to the stream's present viewers on this loop, and the largest delay behind live in milliseconds; nil without viewers.
     package func audience(of stream: Stream) -> (bytesSent: UInt64, worstBehindMs: Int64?) {
         var (bytes, worst): (UInt64, Int64?) = (0, nil)
         let nowMs = self.nowMs
@@ -41,7 +41,7 @@ extension RelayLoop {
     /// The last minutes of a stream whose home is this loop, oldest first.
     package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
 
-    /// How the media of the listed streams whose home is this loop came in within this time, by path; without those that had none.
+    /// Arrival figures of the listed streams whose home is this loop, within this time, by path; without streams that have none.
     package func arrivals(withinMs: Int64) -> [String: StreamHistory.Sum] {
         let nowMs = self.nowMs
         var sums: [String: StreamHistory.Sum] = [:]

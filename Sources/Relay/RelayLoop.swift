@@ -12,7 +12,7 @@ package final class RelayLoop: @unchecked Sendable {
     let policy: RelayPolicy
     private let turns: (any TurnTaking)?
     private let sendsPerTurn: Int
-    /// Milliseconds, in place of the server's monotonic clock; nil: that one.
+    /// Replaces the server's monotonic clock, in milliseconds; nil: the real clock.
     private let clock: (@Sendable () -> Int64)?
 
     var homes: [ObjectIdentifier: HomeStream] = [:]
@@ -46,8 +46,8 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// Largest capacity of ``spareItems`` kept after a burst of frames.
     static let spareItemsLimit = 256
-    /// Sends per turn before the loop polls its sockets again, after about 4 ms. Messages read then go to the viewers that are still to
-    /// come in the lap, and nobody waits for a whole lap of a large stream. See ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``.
+    /// Sends per turn, about 4 ms, before the loop polls its sockets again. Messages read then go to the viewers that are still to come in the lap,
+    /// and nobody waits for a whole lap of a large stream. See ``LoopFanout/pumpOn(sends:scratch:policy:nowMs:)``.
     package static let usualSendsPerTurn = 512
     /// Delay before the next turn without a ``TurnTaking``. Long enough for a little other due work, no more.
     private static let turnPause = TimeAmount.microseconds(50)
@@ -80,14 +80,15 @@ package final class RelayLoop: @unchecked Sendable {
 
     func encoder(_ packaging: Packaging) -> any FrameEncoder { self.encoders[packaging.rawValue] }
 
-    /// Runs on the loop: at once when called there, otherwise as its next task.
+    /// Runs the body on the loop: at once when called there, otherwise as the loop's next task.
     package func run(_ body: @escaping @Sendable (RelayLoop) -> Void) {
         if self.eventLoop.inEventLoop { body(self) } else { self.eventLoop.execute { body(self) } }
     }
 
     /// Starts the sweep: one timer for all streams and viewers of the loop.
     ///
-    /// Beside the ``LoopSweeper``, which ticks only while somebody has a deadline: this one measures how late the loop is, so it ticks evenly and always.
+    /// It does not share the timer of ``LoopSweeper``, which ticks only while somebody has a deadline. This one measures how late the loop is, so it
+    /// ticks evenly and always.
     package func start() {
         self.run { loop in
             loop.planSweep()
@@ -103,7 +104,7 @@ package final class RelayLoop: @unchecked Sendable {
         for fanout in self.fanouts.values { fanout.lateness = self.lateness }
     }
 
-    /// Lets all streams go, which hold this loop as it holds them. What comes for one of them after this finds none.
+    /// Drops all streams, to break the reference cycle between them and this loop. Later calls for a stream find none.
     package func stop() {
         self.run { loop in
             loop.sweepTask?.cancel()
@@ -209,7 +210,7 @@ package final class RelayLoop: @unchecked Sendable {
         viewer.isPaused = paused
         viewer.isSteady = false
         guard !paused, let fanout = self.fanouts[FanoutKey(viewer)], fanout.isSeeded else { return }
-        // Resumes live: at the newest keyframe, or at the next one if that was seen.
+        // The viewer resumes live: at the newest keyframe, or at the next one if it has already got the newest.
         fanout.rejoin(viewer, nowMs: self.nowMs)
         viewer.unsentBytes = viewer.sink.unsentBytes()
         viewer.beginBurst(in: fanout, nowMs: self.nowMs)
@@ -243,7 +244,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// Queues the fanout for the loop's next task, not for now. Messages read meanwhile go out in the same writes (natural batching).
+    /// Queues the fanout for the loop's next task. Messages read before that go out in the same writes (natural batching).
     private func makeDue(_ fanout: LoopFanout) {
         fanout.beginLap()
         guard !fanout.isQueued else { return }
@@ -273,7 +274,7 @@ package final class RelayLoop: @unchecked Sendable {
             if isWholeTurn {
                 self.dirty.append(fanout)
             } else {
-                // It only had the rest of another's turn, so it goes first in the next.
+                // This fanout had only the rest of another's turn, so it goes first in the next turn.
                 self.dirty.prepend(fanout)
             }
         }
@@ -318,7 +319,7 @@ package final class RelayLoop: @unchecked Sendable {
             waitMs = max(waitMs, fanout.takeLongestWaitMs())
             fanout.sweepDetached()
             if self.dropIfUnused(fanout) { continue }
-            // When all are near live, only the kernel's queues can reveal a slow viewer.
+            // If all viewers are near live, only the kernel's queues can reveal a slow one.
             if samplesKernel || fanout.slowestWaitMs(nowMs: nowMs) > self.policy.maxBehindMs {
                 self.closeSlow(fanout, samplesKernel: samplesKernel, nowMs: nowMs)
             }
@@ -330,7 +331,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func closeSlow(_ fanout: LoopFanout, samplesKernel: Bool, nowMs: Int64) {
         if samplesKernel { fanout.sampleKernel(limitMs: self.policy.ring.gopMs, nowMs: nowMs) }
-        // Bytes in the kernel may have left since the last sample: only a fresh one counts.
+        // Bytes in the kernel may have left since the last sample, so only a fresh sample counts.
         let rate = samplesKernel ? fanout.rate.peak : 0
         for slow in fanout.tooSlow(
             bytesPerSecond: rate, maxBehindMs: self.policy.maxBehindMs, isSample: samplesKernel, nowMs: nowMs)
@@ -356,11 +357,10 @@ package final class RelayLoop: @unchecked Sendable {
         }
     }
 
-    /// The clock without the time by which the loop was late, in milliseconds. For the deadlines of peers, who cannot be answered then.
+    /// The clock minus the loop's lateness, in milliseconds. For deadlines of peers, which get no answer while the loop is late.
     package var punctualMs: Int64 { self.lateness.punctualMs(self.nowMs) }
 
-    /// Drops an unused fanout. Loops without a stream's viewers cost that stream nothing, nor do packagings that nobody is sent. Returns
-    /// whether the fanout is gone.
+    /// Drops an unused fanout, so that loops and packagings without viewers cost the stream nothing. Returns whether the fanout is gone.
     private func dropIfUnused(_ fanout: LoopFanout) -> Bool {
         let stream = fanout.stream
         let packaging = fanout.packaging

@@ -6,7 +6,7 @@ package struct RelayPolicy: Sendable {
     package var overloadMs: Int64 = 500
     /// How long messages are gathered before they are sent; 0: not at all.
     package var coalesceMs: Int64 = 0
-    /// The same for single apps.
+    /// ``coalesceMs`` of single apps.
     package var coalesceByAppMs: [String: Int64] = [:]
     /// Age limit in audio-only streams of these apps: viewers further behind skip to new audio. Other viewers are sent everything.
     package var maxQueueByAppMs: [String: Int64] = [:]
@@ -16,10 +16,10 @@ package struct RelayPolicy: Sendable {
     package var ledger: MemoryLedger?
     package init() {}
 
-    /// For a stream "app/name".
+    /// The interval for a stream "app/name".
     func coalesceMs(_ path: String) -> Int64 { Self.value(self.coalesceByAppMs, path) ?? self.coalesceMs }
 
-    /// Nil: audio is not skipped.
+    /// The age limit for a stream "app/name". Nil: audio is not skipped.
     func maxQueueMs(_ path: String) -> Int64? { Self.value(self.maxQueueByAppMs, path) }
 
     private static func value(_ byApp: [String: Int64], _ path: String) -> Int64? {

@@ -1,17 +1,17 @@
 import Media
 import NIOCore
 
-/// Reorders the first frames after a publisher's return so that players can follow. The first of each kind go out one after the other.
+/// Reorders the first frames after a publisher's return so that players can follow. The first frame of each kind is sent back to back.
 ///
-/// VLC's stream clock is the oldest of its tracks' newest times (its `avformat` reader). At the first frame after a return that is the
-/// other track's time from before, late by the whole absence: VLC empties its buffers and restarts its clock with the frame after that one.
-/// If that frame is of the other kind, the clock starts with the return. If it is of the same kind, VLC starts with the old time and plays
-/// the absence once more: it stays that much further behind.
+/// VLC's stream clock is the oldest of its tracks' newest times (its `avformat` reader). At the first frame after a return that is the other track's
+/// time from before, late by the whole absence: VLC empties its buffers and restarts its clock with the frame after that one. If that frame is of the
+/// other kind, the clock starts with the return. If it is of the same kind, VLC starts with the old time and plays the absence once more: it stays
+/// that much further behind.
 ///
-/// Frames of one kind are held until the first of the other, so nothing is lost. That first one gets the time of the frame that it now
-/// follows, since times never go back. A device starts both kinds at once, so that is a picture's time earlier. A pure value.
+/// Frames of one kind are held until the first of the other kind, so nothing is lost. That frame then gets the time of the frame before it, since
+/// times never go back. A device starts both kinds at once, so this moves it by about one picture's duration. A pure value.
 struct ReturnOrder: Sendable {
-    /// Longest hold, in milliseconds. A device starts both kinds at once; for one that now sends a single kind nobody should wait long.
+    /// Longest hold, in milliseconds. A device starts both kinds at once, and a device that now sends a single kind must not be delayed for long.
     static let longestMs: Int64 = 500
     static let mostFrames = 64
     static let mostBytes = 4 << 20
@@ -48,7 +48,7 @@ struct ReturnOrder: Sendable {
     /// Whether the held frames have waited long enough.
     func isOverdue(nowMs: Int64) -> Bool { !self.held.isEmpty && self.isOver(nowMs: nowMs) }
 
-    /// The held frames, for when nothing more will come.
+    /// The held frames, for the case that nothing more will come.
     var rest: [Frame] { self.held }
 
     private func isOver(nowMs: Int64) -> Bool { nowMs - self.sinceMs >= Self.longestMs }

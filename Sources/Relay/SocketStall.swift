@@ -1,6 +1,6 @@
 /// How long a viewer's own socket has kept it waiting, since it last had everything. A plain value of milliseconds.
 ///
-/// A viewer may be behind for two reasons: its socket was full, or the loop did not get to it. Only the first is the viewer's fault.
+/// A viewer may be behind for two reasons: its socket was full, or the loop did not reach it in time. Only the first is the viewer's fault.
 struct SocketStall: Sendable, Equatable {
     private var sinceMs: Int64?
     private var beforeMs: Int64 = 0

@@ -3,7 +3,7 @@ package import NIOCore
 
 /// The connection that owns a ``SocketWriter`` and gets its events.
 package protocol SocketWriterOwner: AnyObject {
-    /// A new message may be started again.
+    /// The connection may start a new message again.
     func writerBecameReady()
     func writeFailed()
     /// Too many bytes of answers wait for a peer that does not read.
@@ -12,9 +12,9 @@ package protocol SocketWriterOwner: AnyObject {
 
 /// Writes one connection's bytes, by one of two paths. Loop-bound; owned by its connection.
 ///
-/// Plain TCP: writes directly to the descriptor, without a queue. The rest of a started message that the kernel does not accept goes
-/// through the channel in small pieces, whose completion signals room. TLS: everything goes through the channel, while it is writable.
-/// Control messages always go through the channel, and start at a message boundary.
+/// Plain TCP: writes directly to the descriptor, without a queue. The rest of a started message that the kernel does not accept goes through the
+/// channel in small pieces, whose completion signals room. TLS: everything goes through the channel, while it is writable. Control messages always go
+/// through the channel, and start at a message boundary.
 package final class SocketWriter {
     private unowned let owner: any SocketWriterOwner
     private var context: ChannelHandlerContext?
@@ -45,7 +45,7 @@ package final class SocketWriter {
     private var bytesThroughChannel: UInt64 = 0
     package var bytesWritten: UInt64 { self.bytesThroughChannel &+ (self.line?.bytesWritten ?? 0) }
 
-    /// The rest of a message that was cut.
+    /// The rest of a partly written message.
     private struct Rest {
         /// Bytes that replace the message's own first header; empty otherwise.
         var header: [UInt8]
@@ -54,11 +54,11 @@ package final class SocketWriter {
         var offset: Int
     }
 
-    /// Piece given to the channel when the kernel is full. Large enough that its completion signals room, small enough to cost nothing per
-    /// slow viewer.
+    /// Size of a piece for the channel when the kernel is full. Its completion signals room, so it must not be too small; each slow viewer holds one,
+    /// so it must not be large.
     private static let directPiece = 2 << 10
     private static let channelPiece = 64 << 10
-    /// Bytes of answers that may wait for one peer. It can request any number of them without reading.
+    /// Bytes of answers that may wait for one peer. A peer can request any number of answers without reading them.
     private static let controlLimit = 256 << 10
 
     package init(owner: any SocketWriterOwner, context: ChannelHandlerContext, descriptor: CInt?) {
@@ -107,7 +107,7 @@ package final class SocketWriter {
         if self.isDirect { self.writePiece(Self.directPiece) } else { self.writeRestWhileWritable() }
     }
 
-    /// TLS: the last write may have changed writability there and back, which no later event reports.
+    /// Writes the rest over TLS. The last write may have changed writability there and back, which no later event reports.
     private func writeRestWhileWritable() {
         while self.rest != nil, self.context?.channel.isWritable == true { self.writePiece(Self.channelPiece) }
     }
@@ -161,7 +161,7 @@ package final class SocketWriter {
         context.writeAndFlush(NIOAny(bytes), promise: promise)
     }
 
-    /// Holds the first message until the channel has sent what it already has. Call it while something may still be waiting there.
+    /// Holds the first message until the channel has sent its present output. Call it while something may still be waiting there.
     package func waitForChannel() {
         // Over TLS, messages go through the channel too.
         if self.isDirect { self.writeThroughChannel(ByteBuffer()) }

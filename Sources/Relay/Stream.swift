@@ -1,8 +1,8 @@
 package import Health
 import Synchronization
 
-/// A name under an app that is being published or waited for. A handle that any thread may hold; all state lives on the home loop, and what
-/// viewers need also on the loops that have viewers.
+/// A name under an app that is being published or waited for. A handle for any thread. The state lives on the home loop; loops with viewers also have
+/// what those viewers need.
 package final class Stream: Sendable {
     /// "app/name"
     package let path: String
@@ -44,9 +44,9 @@ package protocol PublisherDelegate: AnyObject, Sendable {
     func cacheOverflowed()
     /// Whether the stream is judged. Streams that the server makes itself, and voices that may be silent, are not.
     var isJudged: Bool { get }
-    /// The verdict changed, `former` was told before. At most one call in ten seconds.
+    /// The verdict changed; `former` is the last one reported. At most one call in ten seconds.
     func healthChanged(_ token: StreamState.Token, _ health: StreamHealth, former: StreamVerdict)
-    /// The uplink carries too little: what it carried in the last seconds. At most one call in five seconds.
+    /// The uplink carries too little; the parameter is its rate over the last seconds. At most one call in five seconds.
     func uplinkCarried(bitsPerSecond: Int)
 }
 
@@ -76,12 +76,12 @@ package struct StreamSnapshot: Sendable {
     package let health: StreamHealth?
     package let viewers: Int
     package let ringBytes: Int
-    /// The part of these that joiners begin with.
+    /// The bytes of the cached pictures with which joiners begin.
     package let cachedBytes: Int
     /// The figures in the publisher's metadata.
     let announced: AnnouncedFigures
 
-    /// By the publisher's metadata; nil when it says nothing.
+    /// The frame rate in the publisher's metadata; nil when it has none.
     package var announcedFramesPerSecond: Double? { self.announced.framesPerSecond }
     package var announcedVideoBitsPerSecond: Double? { self.announced.videoBitsPerSecond }
     package var announcedAudioBitsPerSecond: Double? { self.announced.audioBitsPerSecond }

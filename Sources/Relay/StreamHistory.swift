@@ -1,7 +1,7 @@
 package import Media
 import NIOCore
 
-/// A stream's last minutes, second by second, for charts. It tells a bad uplink from a bad viewer. Owned by the home loop; a value.
+/// A stream's last minutes, second by second, for charts. It distinguishes a bad uplink from a bad viewer. Owned by the home loop; a value.
 ///
 /// Nothing is recorded while nobody publishes.
 package struct StreamHistory: Sendable {
@@ -21,11 +21,11 @@ package struct StreamHistory: Sendable {
     /// Seconds added up, for averages over longer times.
     package struct Sum: Sendable, Equatable {
         package var seconds = 0
-        /// Frames a second of each, added up.
+        /// The seconds' frame rates, added up.
         package var framesPerSecond = 0.0
-        /// Milliseconds of each, added up.
+        /// The seconds' jitter in milliseconds, added up.
         package var arrivalJitterMs = 0.0
-        /// The longest; 0 when none is known.
+        /// The longest interval; 0 when none is known.
         package var longestKeyframeIntervalMs: Int64 = 0
 
         package init() {}

@@ -34,7 +34,7 @@ package struct StreamMeter: Sendable {
             self.windowVideoBytes += bytes
             if frame.tag.flags.contains(.coded) { self.windowFrames += 1 }
             if frame.isKeyframe {
-                // Not across a jump of the publisher's clock.
+                // Skips the interval across a jump of the publisher's clock.
                 if let last = self.lastKeyframe, frame.timestamp > last { self.keyframeIntervalMs = frame.timestamp - last }
                 self.lastKeyframe = frame.timestamp
             }
@@ -60,7 +60,7 @@ package struct StreamMeter: Sendable {
         self.windowFrames = 0
     }
 
-    /// Forgets the old publisher's formats, which say nothing about the new one's.
+    /// Forgets the former publisher's formats, which do not apply to the new one.
     package mutating func publisherChanged() {
         self.video = nil
         self.audio = nil

@@ -39,7 +39,7 @@ package final class StreamRegistry: Sendable {
     /// The stream with this path, if somebody uses it.
     package func find(_ path: String) -> Stream? { self.rows.withLock { $0[path]?.stream } }
 
-    /// Viewer counts by path, of all streams that have any.
+    /// Viewer counts by path, of all streams that have viewers.
     package func viewerCounts() -> [(path: String, viewers: Int)] {
         self.rows.withLock { rows in
             rows.values.compactMap { $0.stream.viewerCount > 0 ? ($0.stream.path, $0.stream.viewerCount) : nil }

@@ -22,7 +22,7 @@ package enum TakeoverRule: Sendable {
 package enum ClaimRefusal: Error, Sendable, Equatable {
     /// Another identity publishes there.
     case nameTaken
-    /// The same identity took the name over too often in a short time. Two devices fight for it.
+    /// The same identity took the name over too often in a short time: two devices fight for it.
     case flapping
 }
 
@@ -32,13 +32,13 @@ package struct GracePeriods: Sendable {
     package var cleanStopMs: Int64 = 3_000
     /// Longest silence of a connected publisher; then it is dropped.
     package var mediaIdleMs: Int64 = 120_000
-    /// The same, after it announced a pause.
+    /// The longest silence after an announced pause.
     package var pausedMs: Int64 = 120_000
     /// Silence after which a publisher counts as quiet.
     package var quietMs: Int64 = 15_000
-    /// After this silence of a connected publisher, viewers are sent StreamDry.
+    /// Silence of a connected publisher after which viewers get StreamDry.
     package var dryMs: Int64 = 5_000
-    /// Silence after which players are sent a ``Flush``; nil: never.
+    /// Silence after which players get a ``Flush``; nil: never.
     package var flushMs: Int64?
     package init() {}
 }
@@ -61,7 +61,7 @@ package struct StreamState: Sendable {
         case flush(timestamp: Int64)
         /// Headers and metadata for joiners, from here on.
         case prelude([Frame])
-        /// The next pictures do not continue those so far.
+        /// The next pictures do not continue the earlier ones.
         case dropGOP
         /// The stream is over; later joiners get nothing of it.
         case end
@@ -106,7 +106,7 @@ package struct StreamState: Sendable {
     private var isDry = false
     private var isFlushed = false
     private var flushedMs = Int64.min / 2
-    /// Until when the publisher is waited for in any case, whatever the grace periods.
+    /// The stream waits for its publisher at least until then, whatever the grace periods.
     private var waitsUntilMs: Int64?
 
     private static let takeoverLimit = 3
@@ -125,8 +125,8 @@ package struct StreamState: Sendable {
         if case .live(let token, _) = self.phase { token } else { nil }
     }
 
-    /// Grants the publisher slot to `identity`, or throws the reason why not. `replaced` is the ghost that it takes over from. `grace`
-    /// replaces the stream's grace periods from now on.
+    /// Grants the publisher slot to `identity`, or throws the refusal. `replaced` is the ghost whose slot it takes over. `grace` replaces the
+    /// stream's grace periods from now on.
     package mutating func claim(
         _ identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil, nowMs: Int64,
         items: inout [Item]
@@ -153,7 +153,7 @@ package struct StreamState: Sendable {
         self.timeline.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
-        // The new encoder's pictures do not refer to the old one's, whose end of sequence is void.
+        // The old encoder's end of sequence is void: the new encoder's pictures do not refer to the old ones.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo
         items.append(.dropGOP)
@@ -215,7 +215,7 @@ package struct StreamState: Sendable {
         items.append(.prelude(self.headers.frames))
     }
 
-    /// Releases frames that wait for another kind's first frame, as they came.
+    /// Releases frames that wait for the other kind's first frame, unchanged.
     private mutating func releaseHeld(items: inout [Item]) {
         guard let frames = self.returnOrder?.rest else { return }
         self.returnOrder = nil
@@ -233,7 +233,7 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// The publisher will send nothing for a while. Media still on its way does not end the pause.
+    /// Records an announced pause. Media still in flight does not end it.
     package mutating func announcePause(nowMs: Int64) {
         guard self.publisherToken != nil else { return }
         self.activity = .paused(sinceMs: nowMs)
@@ -252,8 +252,8 @@ package struct StreamState: Sendable {
         self.phase = .grace(deadlineMs: max(deadlineMs, self.waitsUntilMs ?? deadlineMs))
     }
 
-    /// Sets how long to wait for the publisher. One that is gone is waited for until then; one that is connected and silent at least until
-    /// then. Arriving media cancels it.
+    /// Sets how long to wait for the publisher: exactly until then for one that is gone, at least until then for one that is connected and silent.
+    /// Arriving media cancels this.
     package mutating func wait(untilMs: Int64) {
         switch self.phase {
         case .idle: return
@@ -276,7 +276,7 @@ package struct StreamState: Sendable {
         return token
     }
 
-    /// Ends the stream now, whoever publishes. Returns false when it was over already.
+    /// Ends the stream now, even while somebody publishes. Returns false when it was already over.
     package mutating func endNow(items: inout [Item]) -> Bool {
         guard self.phase != .idle else { return false }
         self.end(items: &items)
@@ -322,7 +322,7 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// Flushes once per silence, at most every ten seconds. Pictures may be seconds apart on purpose.
+    /// Sends one flush per silence, at most one every ten seconds: pictures may be seconds apart on purpose.
     private mutating func flush(nowMs: Int64, items: inout [Item]) {
         guard let flushMs = self.grace.flushMs, !self.isFlushed, self.phase != .idle, nowMs - self.lastMediaMs >= flushMs,
             nowMs - self.flushedMs >= Flush.leastIntervalMs, let last = self.timeline.lastTimestamp

@@ -1,8 +1,8 @@
 package import Media
 
-/// Receives a stream's frames without being a viewer. For example a muxer, a recorder or a link to another server.
+/// Receives a stream's frames without being a viewer: a muxer, a recorder or a link to another server.
 package protocol StreamTap: AnyObject, Sendable {
-    /// Receives items, in order. On the stream's home loop, which waits: store them and return.
+    /// Receives items, in order, on the stream's home loop. It must not block: store the items and return.
     func take(_ items: [TapItem])
     /// Called ten times a second on the same loop, for work due when nothing arrives.
     func sweep()
@@ -25,8 +25,8 @@ package enum TapItem: Sendable {
 }
 
 extension RelayLoop {
-    /// Gives the tap a joiner's pictures, then all that follows until ``remove(_:from:)``. Any thread. The caller keeps the stream in use
-    /// while the tap is there.
+    /// Gives the tap the cached pictures as a joiner gets them, then everything that follows until ``remove(_:from:)``. Any thread. The caller keeps
+    /// the stream in use while the tap is there.
     package static func add(_ tap: any StreamTap, to stream: Stream) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id] else { return tap.take([.ended]) }
@@ -41,7 +41,7 @@ extension RelayLoop {
         }
     }
 
-    /// Gives frames to the taps only, as they come too late for viewers. Any thread, in order with ``publish(_:to:token:)``.
+    /// Gives frames only to the taps, since they come too late for viewers. Any thread, in order with ``publish(_:to:token:)``.
     package static func keep(_ frames: [Frame], of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
@@ -53,7 +53,7 @@ extension RelayLoop {
         }
     }
 
-    /// The newest cached keyframe, and the header that decodes it. On the stream's home loop; nil without one.
+    /// The newest cached keyframe, and the sequence header needed to decode it. On the stream's home loop; nil without one.
     package func keyframe(of stream: Stream) -> (header: Frame, keyframe: Frame)? {
         guard let ring = self.homes[stream.id]?.ring, let start = ring.gopStart, let keyframe = ring[start].frame(self.rtmp),
             let header = ring.gopPrelude.last(where: { $0.kind == .video && $0.isSequenceHeader })

@@ -21,7 +21,7 @@ package struct Timeline: Sendable, Equatable {
         var arrivalMs: Int64
         /// Time between the last two frames.
         var stepMs: Int64 = 1
-        /// Its times may still lie before those given out, until they have caught up.
+        /// Its times may still lie before earlier output, until they have caught up.
         var isSettling = false
 
         /// How far `mapped` lies outside the range expected of the next frame.
@@ -56,7 +56,7 @@ package struct Timeline: Sendable, Equatable {
         self.video = nil
     }
 
-    /// Maps a publisher's timestamp to the stream's. `isCoded` is false for headers and data, whose time is no measure for others.
+    /// Maps a publisher's timestamp to the stream's. `isCoded` is false for headers and data, whose time does not affect that of other frames.
     package mutating func map(_ timestamp: Int64, _ kind: Frame.Kind, isCoded: Bool, nowMs: Int64) -> Int64 {
         guard isCoded else { return self.between(timestamp, nowMs: nowMs) }
         if self.isResuming, let last = self.last {
@@ -79,7 +79,7 @@ package struct Timeline: Sendable, Equatable {
         }
         var mapped = timestamp &+ track.offset
         if track.offset != self.offset {
-            // The other kind jumped before: this one follows with the first frame closer to that clock.
+            // The other kind jumped before: this track follows with its first frame that is closer to the other clock.
             let other = timestamp &+ self.offset
             if track.distance(to: other, nowMs: nowMs) < track.distance(to: mapped, nowMs: nowMs) {
                 mapped = other
@@ -107,7 +107,7 @@ package struct Timeline: Sendable, Equatable {
         return track
     }
 
-    /// A stand-in for a kind's first frame after a publisher's return. It is measured by the kind that came first.
+    /// A stand-in for the track of the kind that comes second after a publisher's return: it is measured by the kind that came first.
     private func laterTrack() -> Track? {
         guard self.floor > .min, let last = self.last else { return nil }
         return Track(offset: self.offset, last: max(last, self.floor) - 1, arrivalMs: self.lastArrivalMs)

@@ -1,13 +1,13 @@
-/// A viewer's way out: one connection, which may carry several viewers. Lives on the connection's event loop.
+/// A viewer's output: one connection, which may carry several viewers. Lives on the connection's event loop.
 package protocol ViewerSink: AnyObject {
     /// Whether a message may be started. The connection is open then, and no earlier message is pending.
     var isReady: Bool { get }
-    /// Direct writes that bypass this protocol for most messages; open only while ``isReady`` holds. `nil` when all goes through a channel.
+    /// Bypasses this protocol with direct writes for most messages; open only while ``isReady`` holds. `nil` when all output goes through a channel.
     var line: DirectLine? { get }
     /// Writes as much as is accepted at once, starting at a message boundary. Returns the bytes accepted.
     func write(_ vectors: UnsafeBufferPointer<IOVector>, bytes: Int) -> Int
-    /// Finishes a message that `write` cut, or did not begin when `offset` is 0. Calls `pump` again when there is room. A non-empty
-    /// `header` replaces the message's own first header.
+    /// Finishes a message that `write` wrote in part, or not at all when `offset` is 0. Calls `pump` again when there is room. A non-empty `header`
+    /// replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
     func notify(_ viewer: Viewer, _ notice: StreamNotice)
     /// The viewer is behind and will not get all pictures. Rare: once per skip.
@@ -37,27 +37,27 @@ package final class Viewer {
     package unowned(unsafe) let sink: any ViewerSink
     /// Unsafe like `sink`, which owns it.
     unowned(unsafe) let line: DirectLine?
-    /// Its fanout, which clears this when either of them goes.
+    /// Its fanout, which clears this when the viewer leaves or the fanout goes.
     private unowned(unsafe) var fanout: LoopFanout?
     private var index = 0
-    /// Totals of what was sent by other ways than the slot.
+    /// Totals of output that did not go through the slot.
     private var otherBytes: UInt64 = 0
     private var otherMessages: UInt64 = 0
     package internal(set) var gate = ViewerGate()
     package internal(set) var isPaused = false
     package private(set) var isDetached = false
-    /// Headers and metadata sent before the ring's messages. Shared by all who joined at the same position.
+    /// Headers and metadata sent before the ring's messages. Shared by all viewers that joined at the same position.
     var prelude: [EncodedMessage] = []
     var preludeIndex = 0
     package let joinedMs: Int64
     /// How far behind live it was allowed to start.
     private(set) var headStart = HeadStart()
-    /// Whether there was something for it when it came, none of which it has been sent yet; and where it began.
+    /// Whether the ring had media for the viewer when it joined, but it has been sent none of it yet. `joinSequence` is where it began.
     var isJoining = false
     private(set) var joinSequence = 0
     /// How long its own socket has kept it waiting.
     var stall = SocketStall()
-    /// How far behind live it was seen at worst, in milliseconds; seen every few seconds.
+    /// The largest observed delay behind live, in milliseconds; sampled every few seconds.
     package internal(set) var longestBehindMs: Int64 = 0
     /// Bytes in the kernel's send queue at the last sample.
     var unsentBytes = 0
@@ -85,7 +85,7 @@ package final class Viewer {
 
     func move(to index: Int) { self.index = index }
 
-    /// Detaches the viewer: nothing is sent to it any more. The connection, and with it `line`, may go from now on.
+    /// Detaches the viewer, which gets nothing from now on. Its connection, and with it `line`, may be released after this.
     func detach() {
         guard !self.isDetached else { return }
         self.isDetached = true
@@ -119,7 +119,7 @@ package final class Viewer {
 
     // MARK: Position
 
-    /// Starts at the ring's join point. Requests made meanwhile (no audio, no video) stand.
+    /// Starts at the ring's join point. Requests made before that (no audio, no video) still apply.
     func start(in fanout: LoopFanout, nowMs: Int64) {
         let point = fanout.ring.joinPoint
         self.cursor = point.sequence
@@ -160,8 +160,8 @@ package final class Viewer {
             limitMs: limitMs, nowMs: nowMs)
     }
 
-    /// The part of the delay that is the viewer's own fault, in milliseconds. That is the time beyond its head start in which its socket
-    /// was full, plus its bytes in the kernel, unless the loop put those there late and all at once.
+    /// The part of the delay that is the viewer's own fault, in milliseconds. It is the time beyond its head start in which its socket was full, plus
+    /// its bytes in the kernel. Those do not count if the loop wrote them late and all at once.
     func ownDelayMs(in ring: FanoutRing, bytesPerSecond: Int, lateMs: Int64, nowMs: Int64) -> Int64 {
         let behindMs = self.behindMs(in: ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
         let queuedMs = max(0, behindMs - self.ageMs(in: ring, nowMs: nowMs) - lateMs)

@@ -1,4 +1,4 @@
-/// Decides which messages a viewer is sent. All, unless it asked for less or fell behind. A pure value.
+/// Decides which messages a viewer gets: all, unless it asked for less or fell behind. A pure value.
 ///
 /// ```
 /// open --behind / joined without a keyframe / video switched on again--> waiting for a keyframe --keyframe--> open
@@ -9,7 +9,7 @@ package struct ViewerGate: Sendable, Equatable {
     package private(set) var waitsForKeyframe: Bool
     /// Video messages skipped because the viewer was behind or had no keyframe yet.
     package private(set) var skippedFrames = 0
-    /// Keyframes below this sequence number do not end the wait: a newer one is known.
+    /// Keyframes below this sequence number do not end the wait, since a newer one is known.
     private var earliestKeyframe = 0
 
     package init(waitsForKeyframe: Bool = false) {
@@ -28,7 +28,7 @@ package struct ViewerGate: Sendable, Equatable {
         self.wantsVideo = wanted
     }
 
-    /// Skips video up to the next keyframe at or after `sequence`. Audio and headers go on.
+    /// Skips video up to the next keyframe at or after `sequence`. Audio and headers continue.
     package mutating func skipVideo(untilKeyframeFrom sequence: Int) {
         self.waitsForKeyframe = true
         self.earliestKeyframe = max(self.earliestKeyframe, sequence)

@@ -1,15 +1,15 @@
-/// The part of a viewer that the pump touches for an ordinary message. The slots of a fanout lie side by side, in the order of its viewers.
-/// A thousand viewers' objects, connections and writers would be a thousand cache misses each, for every message.
+/// The part of a viewer that the pump touches for an ordinary message. The slots of a fanout lie side by side, in the order of its viewers. If the
+/// pump used a thousand viewers' objects, connections and writers instead, every message would cost thousands of cache misses.
 struct ViewerSlot {
     /// Sequence number of the next ring message; negative until the loop's ring is seeded.
     var cursor = -1
-    /// Totals of what the pump sent straight from the slot, in whole batches.
+    /// Totals of whole batches that the pump sent directly from the slot.
     var bytes: UInt64 = 0
     var messages: UInt64 = 0
     /// The viewer's socket while its ``DirectLine`` is open, negative otherwise.
     var descriptor: CInt = -1
-    /// The viewer gets every message unchanged, so the pump needs only the cursor. Set by the pump, cleared by anything that changes what
-    /// the viewer is sent.
+    /// The viewer gets every message unchanged, so the pump needs only the cursor. Set by the pump; cleared by any change of the messages that the
+    /// viewer gets.
     var isSteady = false
 }
 

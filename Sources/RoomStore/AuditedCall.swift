@@ -3,8 +3,8 @@ import Synchronization
 
 /// A call of the API whose line in the audit trail is to be stored. Any thread.
 ///
-/// The registry stores the line in the transaction of the call's first change, so that there is no change without its line. It finds the
-/// call by the task that carries it out: the many operations need not pass it on.
+/// The registry stores the line in the transaction of the call's first change, so that there is no change without its line. It finds the call by a
+/// task-local value, so that the many operations need not pass it on.
 package final class AuditedCall: Sendable {
     /// Nil outside of calls, and in calls that leave no line.
     @TaskLocal package static var current: AuditedCall?
@@ -20,7 +20,7 @@ package final class AuditedCall: Sendable {
 
     package init(_ line: AuditLine) { self.state = Mutex(State(line: line)) }
 
-    /// Adds what is known of the call by now.
+    /// Adds facts about the call.
     package func update(_ body: (inout AuditLine) -> Void) { self.state.withLock { body(&$0.line) } }
 
     /// The line for a transaction to store; nil if one has stored it, or the call is over.
@@ -28,7 +28,7 @@ package final class AuditedCall: Sendable {
 
     func stored(as id: Int64) { self.state.withLock { $0.id = id } }
 
-    /// The call does nothing: it only repeats an earlier answer. It leaves no line.
+    /// Discards the call's line: the call only repeats an earlier answer.
     package func discard() { self.state.withLock { $0.isOver = true } }
 
     /// Ends the call. Returns the line in its last form, and its id if it is stored; nil if the call leaves no line.

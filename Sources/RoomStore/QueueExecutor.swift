@@ -1,7 +1,7 @@
 package import Dispatch
 
-/// Runs an actor on a dispatch queue of its own. Blocking work (the store, muxing, files) must not block a thread of the shared pool. Linux
-/// lacks `DispatchSerialQueue`, which would do the same.
+/// Runs an actor on a dispatch queue of its own. Blocking work (the store, muxing, files) must not block a thread of the shared pool. Linux lacks
+/// `DispatchSerialQueue`, which would do the same.
 package final class QueueExecutor: SerialExecutor {
     package let queue: DispatchQueue
 

@@ -1,7 +1,7 @@
 package import Rooms
 
 extension RoomRegistry {
-    /// Ends a call and stores its line, or the result of a line that its change has stored already. Any thread; does not wait.
+    /// Ends a call and stores its line, or only the result if the call's change has already stored the line. Any thread; does not wait.
     package nonisolated func ended(_ call: AuditedCall) {
         guard let (line, id) = call.end() else { return }
         if let id {

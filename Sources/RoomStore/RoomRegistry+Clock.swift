@@ -3,8 +3,8 @@ import Support
 
 /// Handles leaps of the wall clock.
 extension RoomRegistry {
-    /// Compares room time with the wall clock. Call every second or two. A leap is reported once. When it has held, all room times follow
-    /// it in one transaction, between any two other changes. That has no event of its own; the leap's event names the instant.
+    /// Compares room time with the wall clock. Call every second or two. A leap is reported once. When it has held, all room times follow it in one
+    /// transaction, between any two other changes. That adoption has no event of its own; the leap's event names its instant.
     package nonisolated func watchClock() {
         switch self.clock.finding() {
         case nil: break

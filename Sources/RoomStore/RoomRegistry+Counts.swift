@@ -13,7 +13,7 @@ package struct StoreFigures: Sendable, Equatable {
     package let rooms: [RoomState: Int]
     /// Notices that wait for their target; ``mostCounted`` stands for more.
     package let waitingNotices: Int
-    /// When the event of the oldest of them happened, by the rooms' clock in milliseconds since 1970; nil without any.
+    /// Event time of the oldest waiting notice, by the rooms' clock in milliseconds since 1970; nil without waiting notices.
     package let oldestNoticeAt: Int64?
 
     package static let mostCounted = 100_000

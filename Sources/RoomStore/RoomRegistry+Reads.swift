@@ -79,7 +79,7 @@ extension RoomRegistry {
         }
     }
 
-    /// The pushes that run, in the order in which they began.
+    /// The running pushes, in the order in which they began.
     package nonisolated func runningPushes(of path: StreamPath? = nil) async throws(RegistryError) -> [PublishedPush] {
         try await self.store.read { try $0.runningPushes(of: path) }
     }
@@ -89,7 +89,7 @@ extension RoomRegistry {
         try await self.store.read { try $0.endedPushes(query) }
     }
 
-    /// All bans whose stream's name is this one; nil: all.
+    /// All bans of streams with this name; nil: of all streams.
     package nonisolated func bans(ofName name: String?) async throws(RegistryError) -> [StreamBan] {
         try await self.store.read { try $0.bans(ofName: name) }
     }

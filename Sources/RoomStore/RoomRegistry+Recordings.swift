@@ -39,7 +39,7 @@ extension RoomRegistry {
     /// The first frames of a task are in the file with this id.
     package nonisolated func recordingStarted(_ id: String) { self.submit { try $0.recordingStarted(id) } }
 
-    /// The file has its last frame and is to be finished, or it has failed.
+    /// The file has its last frame and can be finished, or it has failed.
     package nonisolated func recordingEnded(_ id: String, _ outcome: RecordingOutcome, done: @escaping @Sendable () -> Void = {}) {
         self.submit(done: done) { try $0.recordingEnded(id, outcome) }
     }

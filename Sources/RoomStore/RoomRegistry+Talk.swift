@@ -48,7 +48,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Calls `told` with a room's talk settings, in the order of all changes to them. It runs on the registry's queue and must not block.
+    /// Calls `told` with a room's talk settings, in the order of all changes to them. The closure runs on the registry's queue and must not block.
     package nonisolated func notifyTalk(
         of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {

@@ -64,7 +64,7 @@ extension RoomRegistry {
                 now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
             return isMore || lines >= Self.batch
         }.get()
-        // Works in small steps, so that other operations get their turn.
+        // Works in small steps, so that other operations run in between.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)
     }
 }

@@ -15,7 +15,7 @@ extension RoomRegistry {
         try await self.store.read { try $0.pendingNotices(of: hook.target) }
     }
 
-    /// Stores a new target; its id and time are the returned one's.
+    /// Stores a new target; the returned one has its id and time.
     package nonisolated func create(
         _ hook: StoredWebhook, keeping: KeptAnswer<StoredWebhook>? = nil
     ) async throws(RegistryError) -> StoredWebhook {
@@ -44,7 +44,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Deletes a target and the notices that wait for it. Returns the number of these; nil if there is no such target.
+    /// Deletes a target and its waiting notices. Returns their number; nil if there is no such target.
     package nonisolated func deleteWebhook(_ id: Int64) async throws(RegistryError) -> Int? {
         let deleted = try await self.perform { work -> (target: WebhookTarget, dropped: Int)? in
             guard let hook = try work.store.webhook(id) else { return nil }
@@ -55,7 +55,7 @@ extension RoomRegistry {
         guard let (target, first) = deleted else { return nil }
         self.hookCount.subtract(1, ordering: .relaxed)
         var (dropped, last) = (first, first)
-        // In steps, so that other changes have their turn. A server killed in between gives the rest up as notices of no target.
+        // In steps, so that other changes run in between. If the server is killed meanwhile, the remaining notices have no target and are given up.
         while last >= Self.batch {
             last = try await self.perform(isChange: false) { try $0.store.dropNotices(of: target, limit: Self.batch) }
             dropped += last
@@ -76,6 +76,6 @@ extension RoomRegistry {
         }
     }
 
-    /// Whether the API has made targets; the settings' ones do not count. Any thread.
+    /// Whether the API has created targets; targets in the settings do not count. Any thread.
     package nonisolated var hasWebhooks: Bool { self.hookCount.load(ordering: .relaxed) > 0 }
 }

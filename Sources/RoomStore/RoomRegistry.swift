@@ -20,7 +20,7 @@ package actor RoomRegistry {
         package var isExclusive = true
         /// Below this much free disk, no room is created and no push begins.
         package var disk = DiskFloor()
-        /// Hears how long each transaction took, in microseconds, and whether it is on disk. On the registry's queue; must not block.
+        /// Called with each transaction's duration in microseconds, and whether it is on disk. On the registry's queue; must not block.
         package var committed: @Sendable (_ micros: Int64, _ isStored: Bool) -> Void = { _, _ in }
         /// Limits of the queue in front of the store.
         var intake = SubmissionQueue.Limits()
@@ -32,7 +32,7 @@ package actor RoomRegistry {
         case event(RoomEvent)
         /// End the push with this sequence (nil: any push) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
-        /// The room waits for this stream's publisher. Its viewers' stream continues as long.
+        /// The room waits for this stream's publisher. Its viewers' stream continues for the same time.
         case waits(StreamPath, Room.Wait)
         /// A push counts as live: its first media has arrived. With its `stream.begin` event.
         case streamBegan(StreamPath, roomID: RoomID, slot: Int)
@@ -74,7 +74,7 @@ package actor RoomRegistry {
     nonisolated let intake: SubmissionQueue
     private let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
-    /// In a struct of its own: a generic container that holds a closure itself wraps it once more each time that it is read.
+    /// In a struct of its own: a generic container that holds a closure directly wraps it once more at each read.
     private struct Listener {
         var body: @Sendable ([Outcome]) -> Void = { _ in }
     }
@@ -120,7 +120,7 @@ package actor RoomRegistry {
         self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
     }
 
-    /// Changes settings from the next operation on. Not what the registry was made with: exclusiveness and the limits of its queue.
+    /// Changes settings from the next operation on, except those fixed at creation: exclusiveness and the limits of its queue.
     package nonisolated func update(_ change: (inout Settings) -> Void) { self.standing.update(change) }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
@@ -129,7 +129,7 @@ package actor RoomRegistry {
     /// Problems with the store's files at the start and their remedies, one log line each.
     package nonisolated var notices: [String] { self.store.notices }
 
-    /// Why the store's changes could not be moved into its own file at shutdown; nil if they were, or before shutdown.
+    /// The reason why the store's changes could not be moved into its own file at shutdown; nil if they were, or before shutdown.
     package nonisolated var endProblem: String? { self.problemAtEnd.withLock { $0 } }
 
     package nonisolated var counters: Counters { self.counted.withLock { $0 } }
@@ -145,13 +145,12 @@ package actor RoomRegistry {
         return status
     }
 
-    /// Why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
+    /// The reason why nobody may play this stream now (forbidden, room closed). Reads memory, for use at every join.
     package nonisolated func playRefusal(_ path: String) -> StateReason? { self.playTable.refusal(path) }
 
     // MARK: - Start and stop
 
-    /// Ends what the last run left running, applies overdue deadlines, then starts the timer.
-    /// Throws ``StoreError``.
+    /// Ends everything that the last run left running, applies overdue deadlines, then starts the timer. Throws ``StoreError``.
     package func start() throws {
         let now = self.clock.now()
         do {
@@ -205,9 +204,8 @@ package actor RoomRegistry {
 
     // MARK: - Submission
 
-    /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the
-    /// result once on disk, on the registry's queue and in its order; it must not block. `isChange`: the line of the call that the task
-    /// carries out is stored with it.
+    /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the result once on
+    /// disk, on the registry's queue and in its order; it must not block. `isChange`: also stores the audit line of the current task's call.
     nonisolated func perform<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, isChange: Bool = true, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomTransaction) throws -> T

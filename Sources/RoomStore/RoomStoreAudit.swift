@@ -76,8 +76,8 @@ extension StoreAccess {
         ) { row in Self.auditEntry(&row) }
     }
 
-    /// Deletes up to `limit` lines that are too old or too many, the oldest first. Returns their number.
-    /// Those that are too old go only within their quota for this hour: a clock that leapt must not cost the whole trail.
+    /// Deletes up to `limit` lines that are too old or too many, the oldest first. Returns their number. Deletion of lines that are too old is
+    /// limited by an hourly quota, so that a leap of the clock does not delete the whole trail.
     func forgetAudit(_ retention: AuditRetention, now: Int64, limit: Int, _ shares: HistoryShares, steadyMs: Int64) throws -> Int {
         let held = try self.number("SELECT (SELECT max(id) FROM audit) - (SELECT min(id) FROM audit) + 1") ?? 0
         let allowed = shares.allowance(.audit, held: held, historyMs: retention.keptMs, steadyMs: steadyMs, limit: limit)

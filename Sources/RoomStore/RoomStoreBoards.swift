@@ -32,7 +32,7 @@ extension StoreAccess {
         return (bytes, last)
     }
 
-    /// The next strokes after `number`, oldest first: of no more than `bytes`, but one at least. `isAll`: whether there are no others.
+    /// The next strokes after `number`, oldest first: at most `bytes` in total, but at least one stroke. `isAll`: whether no strokes follow.
     func strokes(
         of board: String, in room: String, after number: Int64, bytes: Int
     ) throws -> (list: [StoredStroke], isAll: Bool) {
@@ -80,8 +80,8 @@ extension RoomRegistry {
         try await self.store.read { try $0.pages(of: board, in: room.rawValue) }
     }
 
-    /// The next strokes of a board after `number`, oldest first: of no more than `bytes`, but one at least. `isAll`: whether there are no
-    /// others.
+    /// The next strokes of a board after `number`, oldest first: at most `bytes` in total, but at least one stroke. `isAll`: whether no strokes
+    /// follow.
     package nonisolated func strokes(
         ofBoard board: String, in room: RoomID, after number: Int64, bytes: Int
     ) async throws(RegistryError) -> (list: [StoredStroke], isAll: Bool) {

@@ -21,7 +21,7 @@ extension StoreAccess {
     /// The store's random id, made with its schema; 0 if it has none.
     func storeID() throws -> Int64? { try self.number("PRAGMA user_version") }
 
-    /// The latest instant that room time has reached. Goes by storage order, as times stored while the clock was wrong may lie ahead.
+    /// The latest instant that room time has reached. Taken from the rows stored last, as times stored while the clock was wrong may lie ahead.
     func newestInstant() throws -> Int64? {
         let event = try self.number("SELECT at FROM events ORDER BY id DESC LIMIT 1")
         let mark = try self.clockMark()?.roomMs
@@ -29,10 +29,9 @@ extension StoreAccess {
         return max(event, mark)
     }
 
-    /// Moves room times by `ms`, so that every deadline stays as far away. Applies to rooms that are open or may be opened again. Times
-    /// that callers gave (until when streams are forbidden) and history stay. Closed rooms are history: only the end of their retention
-    /// moves, as otherwise a clock set right after years would forget them all at once. Returns the number of rooms moved, except closed
-    /// ones.
+    /// Moves room times by `ms`, so that the time left until every deadline stays the same. Applies to rooms that are open or may be opened again.
+    /// Times chosen by callers (the ends of bans) and history stay. Closed rooms are history: only the end of their retention moves, as otherwise a
+    /// clock corrected after years would delete them all at once. Returns the number of rooms moved, except closed ones.
     func moveTimes(by ms: Int64) throws -> Int {
         try self.run(
             """

@@ -42,7 +42,7 @@ extension StoreAccess {
     /// The newest id ever given, including forgotten events; 0 before the first.
     func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
 
-    /// The event number and instance of the id's former life, to count on from.
+    /// The event number and instance of the id's former life, from which to continue.
     func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
         try self.first("SELECT number, instance FROM events WHERE room_id = ? ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
             (number: row.next(), instance: row.next())
@@ -110,7 +110,7 @@ extension StoreAccess {
 
     func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
         var due: [OutboxEntry] = []
-        // Notices of a paused target wait until it is resumed, or older than the history.
+        // Notices of a paused target wait until it is resumed, or until they are older than the history.
         let paused = Set(try self.webhooks().filter(\.isPaused).map(\.target.row))
         for target in try self.waitingTargets() where !paused.contains(target.url) {
             due += try self.all(

@@ -30,7 +30,7 @@ extension RoomTransaction {
             do {
                 try self.leave(id, user: user, as: wasKicked ? .memberKicked : .memberLeft, by: Actor(user))
             } catch RegistryError.noSuchMember, RegistryError.noSuchRoom {
-                // A call has removed the user or the room before.
+                // A call has already removed the user or the room.
             }
         }
         if !change.events.isEmpty, var room = try self.store.room(id) {
@@ -50,12 +50,12 @@ extension RoomTransaction {
 }
 
 extension RoomRegistry {
-    /// Stores a gathering's change with what follows for its room, in one transaction. Throws when the room is not open to who joins.
+    /// Stores a gathering's change and its consequences for the room, in one transaction. Throws when the room does not accept the users who join.
     package nonisolated func commit(_ change: GatheringChange) async throws(RegistryError) {
         try await self.perform { try $0.commit(change) }
     }
 
-    /// All that are kept, by id.
+    /// All stored gatherings, by id.
     package nonisolated func gatherings() async throws(RegistryError) -> [StoredGathering] {
         try await self.store.read { try $0.gatherings() }
     }

@@ -5,7 +5,7 @@ import Synchronization
 final class HistoryShares: Sendable {
     enum Kind { case events, pushes, notices, audit }
 
-    /// Minimum rows that may be deleted per hour, also of a small history.
+    /// Rows of each kind that may be deleted per hour in any case, even if the history is small.
     private static let least = 256
     private let shares = Mutex<[Kind: RetentionShare]>([:])
 

@@ -19,12 +19,12 @@ extension StoreAccess {
         try self.all("SELECT \(Self.keyColumns) FROM access_keys ORDER BY created_at, id") { row in try Self.key(&row) }
     }
 
-    /// Also a revoked one.
+    /// The key with this id, even if it is revoked.
     func key(_ id: String) throws -> AccessKey? {
         try self.first("SELECT \(Self.keyColumns) FROM access_keys WHERE id = ?", [id]) { row in try Self.key(&row) }
     }
 
-    /// The secret of a key that is valid.
+    /// The secret of a valid key.
     func keySecret(_ id: String) throws -> String? {
         try self.first("SELECT secret FROM access_keys WHERE id = ? AND revoked_at IS NULL", [id]) { row in row.next() }
     }
@@ -35,7 +35,7 @@ extension StoreAccess {
         try self.number("SELECT 1 FROM access_keys WHERE name = ? AND revoked_at IS NULL", [name]) != nil
     }
 
-    /// Also forgets the secret, which nothing needs any more.
+    /// Also deletes the secret, which nothing needs any more.
     func revokeKey(_ id: String, now: Int64) throws {
         try self.run("UPDATE access_keys SET revoked_at = ?, secret = '' WHERE id = ? AND revoked_at IS NULL", [now, id])
     }

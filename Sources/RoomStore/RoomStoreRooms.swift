@@ -143,7 +143,7 @@ extension StoreAccess {
             StoreArguments([id.rawValue, slot.number, slot.app, slot.name] + Self.slotValues(slot)))
     }
 
-    /// Writes only changed columns, so that the indexes of others are not touched.
+    /// Writes only changed columns, so that indexes of other columns are not touched.
     func update(from old: Room, to new: Room) throws {
         var columns: [String] = []
         var values: [(any StoreConvertible)?] = []

@@ -14,7 +14,7 @@ struct StoredPush {
     var end: PushEnd?
     var media: PushMedia
 
-    /// For its events.
+    /// The push's details for its events.
     func details(_ end: PushDetails.End? = nil) -> PushDetails {
         PushDetails(
             path: self.path, slot: self.slot, sequence: self.sequence, clientAddress: self.clientAddress, parameters: self.parameters,
@@ -120,7 +120,7 @@ extension StoreAccess {
             mediaAt: push.mediaAt, endedAt: push.endedAt, end: push.end, width: push.media.width, height: push.media.height)
     }
 
-    /// The pushes that run; of one stream, or of all.
+    /// The running pushes, of one stream or of all.
     func runningPushes(of path: StreamPath?) throws -> [PublishedPush] {
         let isThis = path == nil ? "" : " AND app = ? AND name = ?"
         return try self.all(

@@ -37,17 +37,17 @@ extension StoreAccess {
         ) { row in try Self.token(&row) }
     }
 
-    /// Finds revoked tokens, too.
+    /// Finds revoked tokens too.
     func tokenName(hash: String) throws -> (id: Int64, name: String)? {
         try self.first("SELECT id, name FROM tokens WHERE hash = ?", [hash]) { row in (id: row.next(), name: row.next()) }
     }
 
-    /// Finds revoked tokens, too.
+    /// Finds revoked tokens too.
     func token(_ id: Int64) throws -> APIToken? {
         try self.first("SELECT \(Self.tokenColumns) FROM tokens WHERE id = ?", [id]) { row in try Self.token(&row) }
     }
 
-    /// Revokes the token and returns it, also if already revoked; nil if there is none.
+    /// Revokes the token and returns it, even if it was already revoked; nil if there is none.
     func revokeToken(_ id: Int64, now: Int64) throws -> APIToken? {
         try self.run("UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
         return try self.token(id)

@@ -1,6 +1,6 @@
 import Rooms
 
-/// Webhook targets made by the API, and what is done with all notices of one.
+/// Webhook targets made by the API, and operations on all notices of one target.
 extension StoreAccess {
     private static let webhookColumns = "id, name, url, format, kinds, rooms, is_paused, secret, created_at"
 
@@ -10,7 +10,7 @@ extension StoreAccess {
         let (kinds, rooms): (String, String) = (row.next(), row.next())
         return StoredWebhook(
             id: id, name: name, url: url, format: format,
-            // A kind of another version is no kind of this one's events.
+            // Skips kinds of another version, of which this one has no events.
             kinds: kinds.split(separator: ",").compactMap { RoomEvent.Kind(rawValue: String($0)) },
             rooms: rooms.split(separator: ",").map(String.init), isPaused: row.next(), secret: row.next(), createdAt: row.next())
     }
@@ -23,7 +23,7 @@ extension StoreAccess {
         try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = ?", [id]) { row in try Self.webhook(&row) }
     }
 
-    /// Stores a new target; its id is the returned one's.
+    /// Stores a new target; the returned one has its id.
     func insert(_ hook: StoredWebhook) throws -> StoredWebhook {
         guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
             throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
@@ -58,7 +58,7 @@ extension StoreAccess {
         )
     }
 
-    /// Deletes notices of a target that wait, the oldest first. Returns their number.
+    /// Deletes waiting notices of a target, the oldest first. Returns their number.
     func dropNotices(of target: WebhookTarget, limit: Int) throws -> Int {
         try self.change(
             """
@@ -91,7 +91,7 @@ extension StoreAccess {
         return failed.count
     }
 
-    /// The notices with their targets as they are now. Those of a deleted target have no URL.
+    /// The notices with the present data of their targets. Notices of a deleted target have no URL.
     func resolved(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
         guard entries.contains(where: { $0.target.hookID != nil }) else { return entries }
         let hooks = Dictionary(try self.webhooks().map { ($0.id, $0.target) }) { first, _ in first }

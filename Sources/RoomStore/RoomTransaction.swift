@@ -1,7 +1,7 @@
 import Rooms
 import Support
 
-/// The work that a batch leaves for after its commit, in order. A value.
+/// The work that a batch leaves for the time after its commit, in order. A value.
 struct WorkResults {
     private(set) var outcomes: [RoomRegistry.Outcome] = []
     private(set) var playChanges: [PlayTable.Change] = []
@@ -41,7 +41,7 @@ final class RoomTransaction {
     private var knownWebhooks: [StoredWebhook]?
     /// The changed fields, for the audit trail.
     var change = AuditChange()
-    /// Free disk bytes if too few for anything new; nil otherwise.
+    /// Free disk bytes if there are too few to begin anything new; nil otherwise.
     let shortage: Int64?
 
     init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings, shortage: Int64? = nil) {
@@ -84,8 +84,8 @@ final class RoomTransaction {
         return true
     }
 
-    /// Reapplies the deadlines that this refused operation applied before it was undone; nil if none. The refusal depends on them: a caller
-    /// who was told that a room has expired, or is gone, must not find it as it was before.
+    /// Reapplies the deadlines that this refused operation applied before it was undone; nil if there are none. The refusal depends on them: a caller
+    /// whose call was refused because a room has expired, or is gone, must not find it in its former state.
     func keepingDeadlines() throws -> RoomTransaction? {
         guard !self.caughtUp.isEmpty else { return nil }
         let work = RoomTransaction(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
@@ -140,7 +140,7 @@ final class RoomTransaction {
         return true
     }
 
-    /// Publishes changes of how long viewers' streams continue without their publisher.
+    /// Publishes changed waits: how long viewers' streams continue without their publisher.
     private func notifyWaits(from old: Room, to room: Room) {
         for slot in room.slots {
             guard let wait = room.wait(for: slot), old.slot(slot.path).flatMap(old.wait(for:)) != wait else { continue }
@@ -238,7 +238,7 @@ final class RoomTransaction {
         return all
     }
 
-    /// The data that every event of a room has.
+    /// The members that the data of every room event has.
     func data(of room: Room, by actor: Actor) -> [JSONValue.Member] {
         var data: [JSONValue.Member] = []
         data.add("state", room.state.rawValue)

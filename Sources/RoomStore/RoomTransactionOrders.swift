@@ -1,7 +1,7 @@
 package import Rooms
 import Support
 
-/// Ends of pushes and connections that callers order.
+/// Ends of pushes and connections requested by callers.
 extension RoomTransaction {
     /// Ends a running push. False if it has ended.
     func drop(_ sequence: Int64, by actor: Actor) throws -> Bool {
@@ -12,11 +12,11 @@ extension RoomTransaction {
         return true
     }
 
-    /// Ends the connection's pushes and adds the event, to the room of its first stream that has one.
+    /// Ends the connection's pushes. Adds the event to the room of its first stream that has one.
     func kick(_ kick: SessionKick, by actor: Actor) throws {
         for sequence in try self.store.openPushes(ofSession: kick.sessionID) { _ = try self.drop(sequence, by: actor) }
         self.change.object = "session/\(kick.sessionID)"
-        // Names the connection's client: its number says nothing once it is gone.
+        // Names the connection's client, because the connection's number means nothing once it is gone.
         self.change.add("clientAddress", from: .string(kick.clientAddress), to: nil)
         self.change.add("transport", from: .string(kick.transport), to: nil)
         var data: [JSONValue.Member] = []
@@ -44,7 +44,7 @@ extension RoomRegistry {
         try await self.perform { try $0.drop(sequence.rawValue, by: actor) }
     }
 
-    /// Ends the pushes of a connection that a caller ends, and stores the event.
+    /// Ends the pushes of a connection that a call ends, and stores the event.
     package nonisolated func kick(_ kick: SessionKick, by actor: Actor) async throws(RegistryError) {
         try await self.perform { try $0.kick(kick, by: actor) }
     }

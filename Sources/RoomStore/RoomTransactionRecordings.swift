@@ -23,7 +23,7 @@ extension RoomTransaction {
         if recording.state == .failed { try self.event(.recordFailed, of: recording) }
     }
 
-    /// The index is in front, or the file stays in fragments (`isSeekable` false). A failed recording stays failed.
+    /// The index precedes the media, or the file stays in fragments (`isSeekable` false). A failed recording stays failed.
     func recordingFinished(_ id: String, bytes: Int64, durationMs: Int64?, isSeekable: Bool) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         recording.bytes = bytes
@@ -39,7 +39,7 @@ extension RoomTransaction {
     func recordingLost(_ id: String, _ end: RecordingEnd, bytes: Int64) throws {
         guard var recording = try self.store.recording(id), recording.state == .finishing || recording.state == .failed else { return }
         let isNews = recording.state == .finishing
-        // One that failed before keeps its first reason.
+        // A recording that failed before keeps its first reason.
         if isNews { recording.reason = end }
         recording.state = .failed
         recording.bytes = bytes
@@ -47,7 +47,7 @@ extension RoomTransaction {
         if isNews { try self.event(.recordFailed, of: recording) }
     }
 
-    /// Ends a task after its last file. One that failed before its first file is reported as failed. A call's outlives the server.
+    /// Ends a task after its last file. A task that failed before its first file is reported as failed. A task started by a call outlives the server.
     func recordingTaskEnded(_ task: RecordingTask, _ end: RecordingEnd, wasStarted: Bool) throws {
         if try self.store.hasRecordingOrder(ofTask: task.id) {
             if end == .serverShutdown || end == .serverRestart { return }

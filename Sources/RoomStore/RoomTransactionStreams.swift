@@ -43,7 +43,7 @@ extension RoomTransaction {
         try self.step(.reopen, on: &room, by: .publisher)
     }
 
-    /// Clears an ended room's device if another open room has it by now: a device has one.
+    /// Clears an ended room's device if another open room has it by now: a device has only one room.
     func leaveDevice(_ room: inout Room) throws {
         guard let device = room.deviceUid, var holder = try self.store.room(ofDevice: device), holder.id != room.id,
             try self.catchUp(&holder), !holder.state.isTerminal
@@ -83,7 +83,7 @@ extension RoomTransaction {
     func mediaArrived(_ sequence: Int64, _ media: PushMedia) throws {
         guard var push = try self.store.push(sequence) else { return }
         if let end = push.end {
-            // It was admitted, but ended before it had its stream: the cut came too early to find it.
+            // The push was admitted, but ended before it had claimed its stream: the cut came too early to find it.
             self.notify(.cut(push.path, sequence: PushSequence(sequence), end, endsViewers: false))
             return
         }

@@ -11,7 +11,7 @@ struct ScopeCondition {
         self.init(scope, apps: { "\(app) IN (\($0))" }, name: name)
     }
 
-    /// For recordings, pictures and the like: talk is in an app of its own, and belongs to its room's.
+    /// For recordings, pictures and the like. Talk has an app of its own, and belongs to its room's app.
     init(_ scope: TokenScope, app: String, name: String, room: String) {
         self.init(
             scope,

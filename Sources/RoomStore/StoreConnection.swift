@@ -33,7 +33,7 @@ enum StoreValue: Sendable, Equatable {
     case text(String)
 }
 
-/// A type that statements take and rows give.
+/// A type that statements accept and rows return.
 protocol StoreConvertible: Sendable {
     var storeValue: StoreValue { get }
     /// Nil for NULL.
@@ -65,7 +65,7 @@ extension String: StoreConvertible {
     static func read(_ row: any StoreRow, at column: Int) -> String? { row.text(at: column) }
 }
 
-/// The values for a statement's marks, in order.
+/// The values for a statement's placeholders, in order.
 struct StoreArguments: ExpressibleByArrayLiteral {
     let values: [StoreValue]
 
@@ -167,7 +167,7 @@ struct RowReader {
 
     init(row: any StoreRow) { self.row = row }
 
-    /// The next column, which the schema keeps from being NULL.
+    /// The next column, which the schema defines as NOT NULL.
     mutating func next<T: StoreConvertible>() -> T {
         guard let value: T = self.optional() else { preconditionFailure("column \(self.column - 1) is NULL, against the schema") }
         return value

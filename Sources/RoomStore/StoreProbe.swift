@@ -2,9 +2,9 @@ import Dispatch
 import Rooms
 import Synchronization
 
-/// Checks whether the store accepts writes. Callers may ask at any rate; at most one write a second answers them. Any thread.
+/// Checks whether the store accepts writes. Callers may ask at any rate, since at most one write a second is made. Any thread.
 final class StoreProbe: Sendable {
-    /// Why the store rejects writes; nil if it accepts them.
+    /// The reason why the store rejects writes; nil if it accepts them.
     typealias Verdict = String?
 
     private struct State {
@@ -60,11 +60,11 @@ final class StoreProbe: Sendable {
 }
 
 extension RoomRegistry {
-    /// Returns once the registry's queue has had a turn. One that is stuck never returns.
+    /// Returns once the registry's queue has run this call. A stuck queue never returns.
     package func turn() {}
 
-    /// Why the store cannot be written now; nil if it can. Makes a write of its own if the last answer is older than a second. Waits at
-    /// most two seconds.
+    /// The reason why the store cannot be written now; nil if it can. Makes a write if the last answer is older than a second. Waits at most two
+    /// seconds.
     package nonisolated func storeProblem() async -> String? {
         await self.probe.verdict { answer in
             Task {

@@ -8,7 +8,7 @@ package struct StoreStatus: Sendable, Equatable {
     package var failure: String?
     /// Free bytes on its disk; nil if unknown.
     package var freeBytes: Int64?
-    /// With fewer free bytes nothing new begins; 0 disables the check.
+    /// With fewer free bytes no push or room begins; 0 disables the check.
     package var minFreeBytes: Int64 = 0
     /// Facts queued for the store, and their bytes.
     package var waitingFacts = 0

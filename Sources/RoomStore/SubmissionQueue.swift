@@ -25,8 +25,8 @@ struct Operation {
 
 /// The registry's queue of operations, in submission order. Any thread.
 ///
-/// Facts stay queued while the store accepts no writes (a full disk). Their count and bytes are limited. Above either limit the queue drops
-/// an eighth of the limit at once: the oldest of the trail, then the oldest facts. It counts them.
+/// Facts stay queued while the store accepts no writes (a full disk). Their count and bytes are limited. Above either limit the queue drops an eighth
+/// of the limit at once: the oldest of the trail, then the oldest facts. It counts the dropped facts.
 final class SubmissionQueue: Sendable {
     struct Limits: Sendable {
         /// Maximum queued calls.
@@ -102,8 +102,8 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Puts facts that the store did not accept back in front. Returns the queued calls, which the caller fails. The drain counts as
-    /// scheduled; the caller runs it again after a while.
+    /// Puts facts that the store did not accept back at the front. Returns the queued calls, which the caller fails. The drain counts as scheduled;
+    /// the caller runs it again after a while.
     func putBack(_ facts: [Operation]) -> [Operation] {
         var surplus: [Operation] = []
         let calls = self.state.withLock { state -> [Operation] in

@@ -72,7 +72,7 @@ package final class TokenStore: Sendable {
         return self.line(operation, change)
     }
 
-    /// The line of a change that the command line makes in the data directory.
+    /// The audit line of a change that the command line makes in the data directory.
     static func line(_ operation: String, _ change: AuditChange) -> AuditLine {
         var line = AuditLine(operation)
         line.token = "cli"
@@ -91,7 +91,7 @@ package final class TokenStore: Sendable {
         }
     }
 
-    /// Runs a transaction, with the time of it.
+    /// Runs a transaction and passes it the present time.
     func change<Value>(_ body: (StoreAccess, Int64) throws -> Value) throws(RegistryError) -> Value {
         do {
             return try self.store.transaction { try body($0, self.clock.now()) }

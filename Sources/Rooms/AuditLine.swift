@@ -1,6 +1,6 @@
 package import Support
 
-/// One line of the audit trail: who did what to which thing, and the result. A value.
+/// One line of the audit trail: the caller, the operation, its object and the result. A value.
 package struct AuditLine: Sendable, Equatable {
     /// Nil if the caller's token is not known, or another tool acted.
     package var tokenID: Int64?
@@ -10,7 +10,7 @@ package struct AuditLine: Sendable, Equatable {
     package var tokenHash: String?
     /// The caller's address; empty for the command line's own work in the data directory.
     package var address = ""
-    /// Nil in lines of versions that did not note it.
+    /// Nil in lines of versions that did not record it.
     package var via: AuditTool?
     package var requestID = ""
     /// The operationId: "closeRoom".
@@ -34,10 +34,10 @@ package struct AuditLine: Sendable, Equatable {
 
     package init(_ operation: String) { self.operation = operation }
 
-    /// Whether the caller was turned away at the door: by its token, role, limits or rate.
+    /// Whether the caller was refused because of its token, role, limits or rate.
     package var isRefused: Bool { [401, 403, 429].contains(self.status) }
 
-    /// The same line with what the operation's transaction found out.
+    /// The same line with the fields that the operation's transaction changed.
     package func with(_ change: AuditChange) -> AuditLine {
         var line = self
         if let roomID = change.roomID { line.roomID = roomID.rawValue }
@@ -48,15 +48,15 @@ package struct AuditLine: Sendable, Equatable {
     }
 }
 
-/// With which tool somebody acts, as far as a request tells: the command names itself in User-Agent, so that a program may claim to be it.
-/// The name as it is stored. A service that speaks another vendor's API adds its own.
+/// The tool that a caller uses, as far as the request shows it: the command names itself in User-Agent, which any program may imitate. The raw value
+/// is stored. A service for another vendor's API adds its own tool.
 package struct AuditTool: RawRepresentable, Sendable, Hashable {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 
     /// A program that calls the API.
     package static let api = AuditTool(rawValue: "api")
-    /// The command `earshot`, by the API or in the data directory.
+    /// The command `earshot`, through the API or in the data directory.
     package static let cli = AuditTool(rawValue: "cli")
     /// A browser that is logged in to the console.
     package static let console = AuditTool(rawValue: "console")
@@ -79,7 +79,7 @@ package struct AuditEntry: Sendable, Equatable {
     }
 }
 
-/// Which lines to list: newest first, those before `before`.
+/// A page of lines: newest first, those before `before`.
 package struct AuditQuery: Sendable, Equatable {
     /// A token's name.
     package var token: String?
@@ -98,7 +98,7 @@ package struct AuditQuery: Sendable, Equatable {
 /// How much of the trail is kept.
 package struct AuditRetention: Sendable, Equatable {
     package var keptMs: Int64 = 90 * 86_400_000
-    /// Lines of calls that were carried out or failed. Refused ones may have a tenth of this, so that a flood of them displaces no others.
+    /// Lines of calls that were carried out or failed. Refused calls may have a tenth of this number, so that a flood of them displaces no others.
     package var lines = 200_000
     package var refusedLines: Int { max(1, self.lines / 10) }
     package init() {}
@@ -129,11 +129,11 @@ package struct AuditChange: Sendable, Equatable {
 // MARK: - Fields
 
 extension AuditChange {
-    /// A room's change; nil for a room that did not exist, or does no more.
+    /// Adds a room's change; nil for a room that did not exist, or no longer exists.
     package mutating func room(from old: Room?, to new: Room?, standard: RoomPolicy) {
         self.roomID = new?.id ?? old?.id
         for (name, value) in Self.fields { self.add(name, from: old.flatMap(value), to: new.flatMap(value)) }
-        // A new room's policy differs from the server's, or is not worth a word.
+        // Shows only the settings in which a new room's policy differs from the server's.
         let (former, policy) = (old?.policy ?? standard, new?.policy ?? old?.policy ?? standard)
         for field in RoomPolicy.fields where field.get(former) != field.get(policy) {
             self.add("policy.\(field.name)", from: field.shown(former), to: field.shown(policy))

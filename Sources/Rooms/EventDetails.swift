@@ -19,7 +19,7 @@ package enum EventDetails: Sendable, Equatable {
 }
 
 extension RoomEvent {
-    /// The event's data as typed values; nil for kinds that nobody reads. Events come from the store, where their data is text.
+    /// The event's data as typed values; nil for kinds that nothing in the server reads. Events come from the store, where their data is text.
     package func details() throws(EventDataError) -> EventDetails? {
         switch self.kind {
         case .streamBegin: .push(try PushDetails(try EventFields(self), hasEnded: false))
@@ -35,7 +35,7 @@ extension RoomEvent {
     }
 }
 
-/// The data of a stored event is not what its kind has.
+/// The data of a stored event does not match its kind.
 package struct EventDataError: Error, Equatable, CustomStringConvertible {
     package let description: String
 }

@@ -21,7 +21,7 @@ package struct FloorRecord: Sendable, Equatable {
     package var mode: String
     /// How long the floor was held; nil unless it was released or revoked.
     package var heldMs: Int64?
-    /// The other participant or the API token that caused this; nil for rules alone.
+    /// The other participant or the API token that caused this; nil if only the rules did.
     package var by: String?
     /// The API token whose call caused this; nil if none did.
     package var caller: String?

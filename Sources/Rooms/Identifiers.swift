@@ -9,7 +9,7 @@ package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
         self.rawValue = text
     }
 
-    /// Makes an id from the store, where it was already checked.
+    /// Makes an id from stored text, which was checked before it was stored.
     package init(stored text: String) { self.rawValue = text }
 
     /// Returns "r" and 12 random letters and digits (59 bits), none of which look alike.

@@ -2,9 +2,8 @@ package import Support
 
 /// The characters that text for people, such as titles, must not contain. Pure; any thread.
 ///
-/// These are control characters, line separators, bidi controls and invisible characters (Unicode's Default_Ignorable_Code_Point). Those
-/// that writing needs are allowed: joiners (Persian, Indic scripts, emoji), variation selectors, and tags (flags). They do no harm where
-/// nothing is looked up by the text.
+/// These are control characters, line separators, bidi controls and invisible characters (Unicode's Default_Ignorable_Code_Point). Those that writing
+/// needs are allowed: joiners (Persian, Indic scripts, emoji), variation selectors, and tags (flags). They do no harm in text that serves no look-up.
 package enum PlainText {
     package static let refused: [ClosedRange<UInt32>] = [
         0...0x1F, 0x7F...0x9F, 0xAD...0xAD, 0x34F...0x34F, 0x61C...0x61C, 0x115F...0x1160, 0x17B4...0x17B5, 0x200B...0x200B,

@@ -1,9 +1,9 @@
 import Crypto
 
-/// A webhook target, of the settings or of the API, and the format of its notices.
+/// A webhook target, from the settings or the API, and the format of its notices.
 package struct WebhookTarget: Sendable, Equatable {
-    /// The name of the shape of a target's notices, as it is stored. Whoever sends notices knows the shapes: see
-    /// `WebhookTarget.Format.known` in Notifications.
+    /// The name of the format of a target's notices, as it is stored. The sender of notices knows the formats: see `WebhookTarget.Format.known` in
+    /// Notifications.
     package struct Format: RawRepresentable, Sendable, Hashable {
         package let rawValue: String
         package init(rawValue: String) { self.rawValue = rawValue }
@@ -15,7 +15,7 @@ package struct WebhookTarget: Sendable, Equatable {
     package let format: Format
     /// The target's name in logs, API and command line, as its URL is often secret. Depends only on URL and format.
     package let id: String
-    /// The number of a target that the API made; nil for one of the settings.
+    /// The number of a target that the API made; nil for one in the settings.
     package let hookID: Int64?
     /// Signs the target's notices; nil: the server's key. Secret.
     package let key: String?
@@ -39,10 +39,10 @@ package struct WebhookTarget: Sendable, Equatable {
         self.key = key
     }
 
-    /// A target as the outbox's rows name it: by its URL, or by its number, so that a changed URL holds for what waits already.
+    /// The target's name in the outbox's rows: its URL, or its number, so that a changed URL also applies to waiting notices.
     package var row: String { self.hookID.map { "\(Self.mark)\($0)" } ?? self.url }
 
-    /// From a row of the outbox. A target of the API has no URL then.
+    /// Reads a row of the outbox. A target of the API then has no URL.
     package init(row: String, format: Format) {
         if row.hasPrefix(Self.mark), let id = Int64(row.dropFirst(Self.mark.count)) {
             self.init(hookID: id, url: "", format: format, key: nil)
@@ -51,7 +51,7 @@ package struct WebhookTarget: Sendable, Equatable {
         }
     }
 
-    /// No URL of the settings begins so.
+    /// No URL in the settings begins with this.
     private static let mark = "webhook:"
 
     /// Scheme, host and port: the rest of a webhook's URL is often secret. User names are not allowed.

@@ -1,12 +1,12 @@
 package import Support
 
-/// A push, in the events of its begin and its end. A value.
+/// A push, in the events of its begin and end. A value.
 package struct PushDetails: Sendable, Equatable {
     package let path: StreamPath
     /// Nil in events of earlier versions.
     package let slot: Int?
     package let sequence: Int64
-    /// With its port. Nil in events of earlier versions, as `parameters`.
+    /// With the port. Nil in events of earlier versions, like `parameters`.
     package let clientAddress: String?
     /// The URL's query without credentials.
     package let parameters: String?
@@ -17,7 +17,7 @@ package struct PushDetails: Sendable, Equatable {
     package struct End: Sendable, Equatable {
         /// Milliseconds since the first media.
         package let durationMs: Int64
-        /// Nil for one that only another version knows.
+        /// Nil for a reason that only another version knows.
         package let reason: PushEnd?
         package let code: Int
         package let subcode: Int?

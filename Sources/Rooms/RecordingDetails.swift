@@ -8,12 +8,12 @@ package struct RecordingDetails: Sendable, Equatable {
     package let taskID: String
     /// Nil in the events of a task.
     package let file: File?
-    /// Why the file or the task ended; nil for one that only another version knows, too.
+    /// The reason why the file or the task ended; nil also for a reason that only another version knows.
     package let reason: String?
     /// The number of the task's files, at its end.
     package let files: Int?
 
-    /// Nil stands for what the event does not say; numbers of a file that is being written are 0.
+    /// Values that the event does not have are nil; numbers of a file that is being written are 0.
     package struct File: Sendable, Equatable {
         package let id: String
         package let part: Int?

@@ -32,13 +32,13 @@ package struct RelayChange: Sendable, Equatable {
         let direction = try data.text("direction")
         self.init(
             task: try data.number("taskId"),
-            // Links that only another version knows are shown like pushes: the stream is here, the target there.
+            // Links that only another version knows appear as pushes: the stream is here, the target there.
             direction: RelayTask.Direction(rawValue: direction) ?? .push, path: try data.path(), target: try data.text("target"),
             kind: kind,
             reason: try data.optionalText("reason"), error: try data.optionalText("error"))
     }
 
-    /// The data of its event; the kind is the event's.
+    /// The members of the event's data; the event itself has the kind.
     package var members: [JSONValue.Member] {
         var data: [JSONValue.Member] = []
         data.add("app", self.path.app)

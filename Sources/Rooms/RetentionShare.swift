@@ -1,11 +1,11 @@
-/// Limits how much may be deleted for its age per hour. A clock that is wrong for a while destroys only a part. A value; on a steady clock.
+/// Limits how much may be deleted for its age per hour, so that a clock that is wrong for a while destroys only a part. A value; on a steady clock.
 ///
-/// The limit is a tenth of what is held. It is twice what the retention expires in an hour if that is more, so a retention of two hours or
-/// less is never held back.
+/// The limit is a tenth of the rows held. If it is more, the limit is twice the number that expires in an hour, so a retention of two hours or less
+/// is never delayed.
 package struct RetentionShare: Sendable {
     private static let hourMs: Int64 = 3_600_000
 
-    /// Minimum allowance per hour.
+    /// Least allowance per hour.
     private let least: Int
     private var hourFrom: Int64?
     private var spent = 0

@@ -139,8 +139,8 @@ package struct Room: Sendable, Equatable {
     package var interruptedAt: Int64?
     /// When the interruption ends the room.
     package var interruptionEnds: Int64?
-    /// The earliest end of the current interruption, whatever the streams do: a renewal's promise. For a closed room, the end of its
-    /// retention if the clock was set since.
+    /// The earliest end of the current interruption, whatever the streams do, as a renewal promises it. For a closed room, the end of its retention
+    /// if the clock was set since.
     package var keptUntil: Int64?
     package var endedAt: Int64?
     /// Last heartbeat from anyone in this instance.
@@ -198,7 +198,7 @@ package struct Room: Sendable, Equatable {
     }
     package func slot(_ path: StreamPath) -> Slot? { self.slots.first { $0.path == path } }
 
-    /// The status in lists for apps: 0 idle, 1 live, 2 disabled, 3 live and recording.
+    /// The status in apps' lists: 0 idle, 1 live, 2 disabled, 3 live and recording.
     package func liveStatus(isRecording: Bool) -> Int {
         switch self.state {
         case .live: isRecording ? 3 : 1

@@ -142,7 +142,7 @@ package final class RoomClock: Sendable {
         }
     }
 
-    /// Follows a leap that has held and returns the milliseconds moved. Nil if there is none (any more).
+    /// Follows a leap that has held and returns the milliseconds moved. Nil if there is no such leap.
     package func adopt() -> Int64? {
         guard self.fixed == nil else { return nil }
         return self.state.withLock { state in

@@ -45,19 +45,19 @@ package struct RoomEvent: Sendable, Equatable {
         case relayInterrupted = "relay.interrupted"
         /// The link is no longer kept up.
         case relayStopped = "relay.stopped"
-        /// The right to speak in the talk channel: given, refused, taken away, given back.
+        /// The right to speak in the talk channel was granted, denied, revoked or released.
         case floorGranted = "talk.floor.granted"
         case floorDenied = "talk.floor.denied"
         case floorRevoked = "talk.floor.revoked"
         case floorReleased = "talk.floor.released"
         /// A place in a gathering's queue was taken, changed or given up.
         case queueChanged = "queue.changed"
-        /// A member of a gathering asks another for something; the answer, or that there was none in time.
+        /// A request in a gathering from one member to another; its answer, or that no answer came in time.
         case ticketOpened = "ticket.opened"
         case ticketApproved = "ticket.approved"
         case ticketRejected = "ticket.rejected"
         case ticketExpired = "ticket.expired"
-        /// A class: a member's role, its camera and microphone, what everybody sees, and the whiteboards.
+        /// A class: a member's role, camera and microphone, what everybody sees, and the whiteboards.
         case memberRole = "member.role"
         case assistantTransferred = "assistant.transferred"
         case deviceChanged = "device.changed"
@@ -65,7 +65,7 @@ package struct RoomEvent: Sendable, Equatable {
         case boardCreated = "board.created"
         case boardDeleted = "board.deleted"
         case boardTurned = "board.turned"
-        /// A machine: whose turn it is, and the game.
+        /// A machine: turns, and the game.
         case turnOffered = "turn.offered"
         case turnAccepted = "turn.accepted"
         case turnDeclined = "turn.declined"
@@ -100,9 +100,9 @@ package struct RoomEvent: Sendable, Equatable {
     package let at: Int64
     /// A JSON object as text.
     package let data: String
-    /// The app of the room or stream, for tokens that see one app only. Nil for the server's own events.
+    /// The app of the room or stream, for tokens limited to some apps. Nil for the server's own events.
     package let app: String?
-    /// The room's id or the stream's name, for tokens that see some of them only. Nil for the server's own events.
+    /// The room's id or the stream's name, for tokens limited to some of them. Nil for the server's own events.
     package let subject: String?
 
     package init(

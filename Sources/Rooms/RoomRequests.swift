@@ -203,16 +203,16 @@ package struct PublishedPush: Sendable, Equatable {
     }
 }
 
-/// Which ended pushes a list has. Times are in milliseconds since 1970.
+/// A query for ended pushes. Times are in milliseconds since 1970.
 package struct EndedPushQuery: Sendable, Equatable {
     package var app: String?
     package var name: String?
-    /// Whether `name` is the whole name; otherwise it is a part of it.
+    /// Whether `name` is the whole name; otherwise a part of it is enough.
     package var isExact = true
     package var fromMs: Int64
     package var toMs: Int64
     package var onlyWithMedia = false
-    /// Whether the one that ended first comes first.
+    /// Whether the push that ended first comes first.
     package var isAscending = false
     package var offset = 0
     package var limit = 100

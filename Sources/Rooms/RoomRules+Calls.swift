@@ -39,7 +39,7 @@ extension RoomRules {
 
     /// Ends the room, its pushes and its viewers' streams. Bans stay; the caller keeps them when it deletes the room.
     package static func end(_ room: inout Room, _ state: RoomState, _ reason: StateReason, _ now: Int64) -> [RoomEffect] {
-        let event = room.enter(state, reason, stallReport: state == .closed ? .roomClosed : .roomExpired)
+        let event = room.enter(state, reason, event: state == .closed ? .roomClosed : .roomExpired)
         room.endedAt = now
         var effects = [event]
         for (index, slot) in room.slots.enumerated() {
@@ -103,7 +103,7 @@ extension RoomRules {
     }
 
     private static func becomeForbidden(_ reason: String, _ room: inout Room) -> RoomEffect {
-        let event = room.enter(.forbidden, .forbidden, stallReport: .roomForbidden)
+        let event = room.enter(.forbidden, .forbidden, event: .roomForbidden)
         room.forbiddenUntil = room.slots.compactMap(\.forbiddenUntil).min()
         room.forbidReason = reason
         return event
@@ -128,7 +128,7 @@ extension RoomRules {
             effects.append(.streamEvent(.streamResumed, slot: room.slots[index].number))
         }
         guard room.state == .forbidden else { return effects }
-        effects.append(room.enter(.created, reason, stallReport: .roomUnforbidden))
+        effects.append(room.enter(.created, reason, event: .roomUnforbidden))
         self.beginWaiting(&room, now)
         // An owner who left long ago gets as much time as one who leaves now.
         if room.ownerAwaySince != nil { room.ownerAwaySince = now }
@@ -140,7 +140,7 @@ extension RoomRules {
         if let slot = room.slots.first, let until = slot.forbiddenUntil, room.slots.allSatisfy(\.isForbidden) {
             throw .slotForbidden(slot.number, untilMs: until, reason: slot.forbidReason ?? "")
         }
-        let event = room.enter(.created, .reopened, stallReport: .roomCreated)
+        let event = room.enter(.created, .reopened, event: .roomCreated)
         self.beginNextLife(&room, now)
         return [event]
     }

@@ -30,8 +30,8 @@ extension RoomRules {
         case .created:
             room.liveSince = now
             room.durationFrom = now
-            return [room.enter(.live, .media, stallReport: .roomLive)]
-        case .interrupted: return [room.enter(.live, .media, stallReport: .roomResumed)]
+            return [room.enter(.live, .media, event: .roomLive)]
+        case .interrupted: return [room.enter(.live, .media, event: .roomResumed)]
         case .live, .forbidden, .expired, .closed: return []
         }
     }
@@ -74,7 +74,7 @@ extension RoomRules {
             return []
         }
         guard room.slots[index].sequence == sequence else { return [] }
-        // It never had media, which would have cleared `earlier`: the relay rejected it, or it left before taking over.
+        // This push never had media, which would have cleared `earlier`: the relay rejected it, or it left before taking over.
         if let holder = room.slots[index].earlier.popLast() {
             room.slots[index].sequence = holder
             return []
@@ -93,7 +93,7 @@ extension RoomRules {
         }
     }
 
-    /// The reason that an end implies, and how long to wait for the publisher.
+    /// The reason that corresponds to a push's end, and how long to wait for the publisher.
     private static func wait(after end: PushEnd, _ policy: RoomPolicy) -> (StateReason, ms: Int64) {
         switch end {
         case .clientStopped: (.stopped, policy.cleanStopMs)
@@ -117,7 +117,7 @@ extension RoomRules {
         var effects: [RoomEffect] = []
         switch room.state {
         case .live:
-            effects = [room.enter(.interrupted, reason, stallReport: .roomInterrupted)]
+            effects = [room.enter(.interrupted, reason, event: .roomInterrupted)]
             room.interruptedAt = now
         case .interrupted: room.reason = reason
         case .created, .forbidden, .expired, .closed: return []

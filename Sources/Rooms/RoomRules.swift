@@ -33,7 +33,8 @@ package enum RoomInput: Sendable, Equatable {
 package enum RoomEffect: Sendable, Equatable {
     /// Store and publish an event with the room's new state; `from` is the former one.
     case event(RoomEvent.Kind, from: RoomState)
-    /// The same for a stream that was forbidden or freed. (The caller handles begin and end of pushes, and members' joins and leaves.)
+    /// Store and publish an event for a stream that was forbidden or freed. (The caller handles begin and end of pushes, and members' joins and
+    /// leaves.)
     case streamEvent(RoomEvent.Kind, slot: Int)
     /// End this slot's push (nil: any, perhaps none) and give its publisher the reason. `endsViewers` also ends its viewers' stream.
     case cut(slot: Int, sequence: Int64?, PushEnd, endsViewers: Bool)
@@ -41,7 +42,7 @@ package enum RoomEffect: Sendable, Equatable {
     case delete
 }
 
-/// Why an input is invalid in the room's state.
+/// The reason why an input is invalid in the room's state.
 package enum RoomRefusal: Error, Equatable, Sendable {
     /// `allowed` lists the states in which it is valid.
     case wrongState(RoomState, allowed: [RoomState])
@@ -51,10 +52,10 @@ package enum RoomRefusal: Error, Equatable, Sendable {
     case slotNotForbidden(Int)
 }
 
-/// The rooms' state machine, drawn in ``RoomState``. It has no clock: `now` is given in milliseconds since 1970 and may step back, which
-/// ends nothing early.
+/// The rooms' state machine, drawn in ``RoomState``. It has no clock: `now` is passed in as milliseconds since 1970. It may step back, which ends
+/// nothing early.
 ///
-/// Every change of ``Room/state`` goes through ``Room/enter(_:_:telling:)``: one change, one transition event.
+/// Every change of ``Room/state`` goes through ``Room/enter(_:_:event:)``: one change, one transition event.
 package enum RoomRules {
     /// Applies `input` to the room and returns the effects. Facts about pushes that have ended or been replaced do nothing.
     ///
@@ -111,7 +112,7 @@ package enum RoomRules {
 
 extension Room {
     /// The only way to another state; clears the fields of the former one.
-    package mutating func enter(_ state: RoomState, _ reason: StateReason, stallReport kind: RoomEvent.Kind) -> RoomEffect {
+    package mutating func enter(_ state: RoomState, _ reason: StateReason, event kind: RoomEvent.Kind) -> RoomEffect {
         let from = self.state
         self.state = state
         self.reason = reason

@@ -6,7 +6,7 @@ package struct StoredGathering: Sendable, Equatable {
     package let id: String
     package let kind: String
     package let roomID: RoomID
-    /// JSON of the app's own.
+    /// JSON that only the app reads.
     package let state: String
     /// Milliseconds since 1970.
     package let createdAt: Int64
@@ -20,7 +20,7 @@ package struct StoredGathering: Sendable, Equatable {
     }
 }
 
-/// A gathering's change, and what follows for its room: stored together or not at all. A value.
+/// A gathering's change and its consequences for the room: stored together or not at all. A value.
 package struct GatheringChange: Sendable, Equatable {
     package struct Event: Sendable, Equatable {
         package let kind: RoomEvent.Kind
@@ -33,13 +33,13 @@ package struct GatheringChange: Sendable, Equatable {
     }
 
     package let gathering: StoredGathering
-    /// Whether it has ended, and is to be forgotten.
+    /// Whether the gathering has ended; its row is then deleted.
     package var hasEnded = false
     /// Users who join the room, with their nicks.
     package var joins: [(user: String, nick: String)] = []
     package var leaves: [(user: String, wasKicked: Bool)] = []
     package var events: [Event] = []
-    /// Whiteboards whose strokes are to be forgotten.
+    /// Whiteboards whose strokes are deleted.
     package var deletedBoards: [String] = []
 
     package init(_ gathering: StoredGathering) { self.gathering = gathering }
@@ -53,10 +53,10 @@ package struct GatheringChange: Sendable, Equatable {
 
 /// A stroke on a whiteboard as the store keeps it. A value.
 package struct StoredStroke: Sendable, Equatable {
-    /// Counts on over all pages of the board.
+    /// Continues over all pages of the board.
     package let number: Int64
     package let page: Int64
-    /// JSON of the app's own, in ASCII.
+    /// JSON that only the app reads, in ASCII.
     package let text: String
 
     package init(number: Int64, page: Int64, text: String) {

@@ -1,15 +1,15 @@
 import Support
 
-/// A webhook target made by the API: where it is, which events it gets, and the secret that signs them. A value; printing it shows no secret.
+/// A webhook target made by the API: its URL, its events, and the secret that signs its notices. A value; printing it shows no secret.
 package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
     package let id: Int64
     package var name: String
-    /// Secret in part: only its origin is shown.
+    /// Partly secret: only its origin is shown.
     package var url: String
     package let format: WebhookTarget.Format
     /// Only events of these kinds; empty: all.
     package var kinds: [RoomEvent.Kind]
-    /// Only events of rooms and streams whose names begin so; empty: all, the server's own too.
+    /// Only events of rooms and streams whose names have one of these prefixes; empty: all events, including the server's own.
     package var rooms: [String]
     package var isPaused: Bool
     package let secret: String
@@ -40,7 +40,7 @@ package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
             && (self.rooms.isEmpty || event.subject.map { TokenScope(apps: [], rooms: self.rooms).holds(name: $0) } ?? false)
     }
 
-    /// Most beginnings of room ids.
+    /// Most prefixes of room ids.
     package static let mostRooms = 16
     package static let nameLength = 64
 }
@@ -55,11 +55,11 @@ package struct WebhookPatch: Sendable, Equatable {
     package init() {}
 }
 
-/// Which failed notices of a target to send again.
+/// A query for a target's failed notices that are to be sent again.
 package struct RedeliveryQuery: Sendable, Equatable {
     /// Empty: all.
     package var kinds: [RoomEvent.Kind] = []
-    /// By the events' times, in milliseconds since 1970.
+    /// Range of the events' times, in milliseconds since 1970.
     package var fromMs: Int64?
     package var toMs: Int64?
     package var limit = 1_000
@@ -67,12 +67,12 @@ package struct RedeliveryQuery: Sendable, Equatable {
 }
 
 extension RoomLimits {
-    /// Maximum webhook targets made by the API: each has its own attempts at a time.
+    /// Maximum webhook targets made by the API, since each has concurrent attempts of its own.
     package static let webhooks = 32
 }
 
 extension AuditChange {
-    /// A new, changed or deleted webhook target. Of its URL only the origin is told, of its secret nothing.
+    /// A new, changed or deleted webhook target. Shows only the origin of its URL, and nothing of its secret.
     package mutating func webhook(from old: StoredWebhook?, to new: StoredWebhook?) {
         self.object = (new ?? old).map { "webhook/\($0.id)" }
         func texts(_ list: [String]?) -> JSONValue? { list.flatMap { $0.isEmpty ? nil : .array($0.map(JSONValue.string)) } }

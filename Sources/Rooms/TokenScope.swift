@@ -1,17 +1,17 @@
 package import Support
 
-/// The part of the server that a token sees and changes. A value.
+/// The part of the server that a token may see and change. A value.
 ///
-/// A room belongs to it by its id and its app, a stream by its name and its app: a room's streams are named after it. A stream of a talk
-/// channel belongs to its room.
+/// A room belongs to it by its id and its app, a stream by its name and its app: a room's streams are named after it. A stream of a talk channel
+/// belongs to its room.
 package struct TokenScope: Sendable, Equatable {
     /// Names of apps; empty: any.
     package let apps: [String]
-    /// Beginnings of room ids and stream names; empty: any.
+    /// Prefixes of room ids and stream names; empty: any.
     package let rooms: [String]
 
     package static let all = TokenScope(apps: [], rooms: [])
-    /// Most apps, and most beginnings.
+    /// Most apps, and most prefixes.
     package static let most = 16
 
     package init(apps: [String], rooms: [String]) {
@@ -21,7 +21,7 @@ package struct TokenScope: Sendable, Equatable {
 
     package var isLimited: Bool { !self.apps.isEmpty || !self.rooms.isEmpty }
 
-    /// Compares bytes: text that only looks alike is another name.
+    /// Compares bytes, so that text which only looks alike is another name.
     package func holds(name: String) -> Bool { self.rooms.isEmpty || self.rooms.contains { name.utf8.starts(with: $0.utf8) } }
 
     package func holds(app: String?) -> Bool { self.apps.isEmpty || app.map { self.apps.contains($0) } ?? false }
@@ -35,7 +35,7 @@ package struct TokenScope: Sendable, Equatable {
 
     package func holds(_ event: RoomEvent) -> Bool { self.holds(app: event.app, subject: event.subject) }
 
-    /// The app and subject of an event: the server's own have neither, and are nobody's but an unlimited token's.
+    /// The app and subject of an event. The server's own events have neither, and only an unlimited token covers them.
     package func holds(app: String?, subject: String?) -> Bool {
         guard self.isLimited else { return true }
         return self.holds(app: app) && subject.map { self.holds(name: $0) } ?? false

@@ -1,5 +1,5 @@
 extension ConfigSetting {
-    /// The settings of what apps use beside the streams.
+    /// The settings of apps, besides those of streams.
     static let apps: [ConfigSetting] = [
         .make(
             "apps.mesh.from", \.apps.meshFrom, .networks, "Addresses that may meet in mesh rooms without a channel token; others need one.",

@@ -1,6 +1,6 @@
 /// The difference between a running configuration and a new one. A value.
 package struct ConfigChange: Sendable {
-    /// One changed setting, with its values as in the file. Secrets, and URLs that may hold one, show none.
+    /// One changed setting, with its values as in the file. Hides the values of secrets, and of URLs that may hold one.
     package struct Setting: Sendable, Equatable {
         package let path: String
         /// Nil: not set, or hidden.
@@ -19,10 +19,10 @@ package struct ConfigChange: Sendable {
         }
     }
 
-    /// The settings to run with: the new values of those that apply at a reload, the running ones of the others.
+    /// The settings to run with: new values of settings that apply at a reload, running values of the others.
     package let config: ServerConfig
     package let applied: [Setting]
-    /// Changed, but running with their former values until a restart.
+    /// Changed settings that keep their former values until a restart.
     package let waiting: [Setting]
 }
 
@@ -53,7 +53,7 @@ extension ServerConfig {
     /// Addresses whose path or query may hold a credential.
     private static let hidden = ["hooks.on", "webhooks.urls", "webhooks.tencentUrls", "drain.reconnectTo", "apps.classroom."]
 
-    /// Whether the change opens or closes the ports of TLS, which needs a restart; another file for the same ports does not.
+    /// Whether the change opens or closes the TLS ports, which needs a restart; another file for the same ports does not.
     private func turnsTLS(_ path: String, _ new: ServerConfig) -> Bool {
         ["rtmps.certificate", "rtmps.key"].contains(path) && (self.rtmps.certificate == nil || new.rtmps.certificate == nil)
     }

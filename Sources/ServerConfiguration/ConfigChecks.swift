@@ -14,7 +14,7 @@ enum ConfigChecks {
             + proxies(config.access) + rongCloud(config.apps.rongcloud)
     }
 
-    /// Refuses a cloud that could not be called.
+    /// Refuses settings with which the cloud could not be called.
     private static func rongCloud(_ cloud: ServerConfig.RongCloud) -> [Finding] {
         guard let host = cloud.host else { return [] }
         let (path, key, secret) = (
@@ -30,7 +30,7 @@ enum ConfigChecks {
         return findings
     }
 
-    /// Refuses the keys that the server would refuse when it starts.
+    /// Refuses keys that the server would refuse at its start.
     private static func keys(_ credentials: ServerConfig.Credentials) -> [Finding] {
         let keys = [
             ("credentials.key", credentials.key), ("credentials.backupKey", credentials.backupKey),
@@ -43,7 +43,7 @@ enum ConfigChecks {
         ]
     }
 
-    /// Refuses a range that lets everybody, this machine included, name any address as the client's.
+    /// Refuses a range that lets every client, including those on this machine, claim any address.
     private static func proxies(_ access: ServerConfig.Access) -> [Finding] {
         guard access.proxyProtocolFrom.contains(where: CIDR.any.contains) else { return [] }
         let path = "access.proxyProtocolFrom"
@@ -141,7 +141,7 @@ enum ConfigChecks {
 }
 
 extension ServerConfig.Credentials {
-    /// The names of the first key that begins with another one, and of that one.
+    /// The name of the first key that begins with another key, and that key's name.
     package static func beginningAlike(_ keys: [(name: String, key: String?)]) -> (String, String)? {
         for case (let name, let key?) in keys {
             for case (let other, let start?) in keys where key != start && key.utf8.starts(with: start.utf8) { return (name, other) }

@@ -40,7 +40,7 @@ package enum ConfigFile {
             let ageMs =
                 (Int(now.tv_sec) - Int(status.st_mtim.tv_sec)) * 1_000 + (Int(now.tv_nsec) - Int(status.st_mtim.tv_nsec)) / 1_000_000
             let mark = (Int(status.st_size), Int(status.st_mtim.tv_sec), Int(status.st_mtim.tv_nsec))
-            // A time in the future is as good as an old one.
+            // A modification time in the future counts as old.
             if !(0..<500).contains(ageMs) { return }
             if let last, last == mark { return }
             last = mark

@@ -61,7 +61,7 @@ private struct ConfigLoader {
     mutating func read(environment: [String: String]) {
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("EARSHOT_") {
             if let setting = ConfigSetting.byEnvironmentName[name] {
-                // Compose files and shells often pass an unset variable on as an empty one.
+                // Compose files and shells often pass an unset variable as an empty one.
                 if !value.isEmpty { assign(setting, setting.split(value), .environment(name)) }
             } else if let problem = Self.unknownVariable(name, value) {
                 report(.init(path: nil, problem: "\(name): \(problem)", origin: .environment(name)))

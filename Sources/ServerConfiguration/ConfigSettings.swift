@@ -17,15 +17,15 @@ package struct ConfigSetting: Sendable {
     /// Whether the value is hidden in `config print` and in messages.
     package let isSecret: Bool
     let applies: Application
-    /// Sets the value. Throws `ValueProblem` for one it refuses, and then changes nothing.
+    /// Sets the value. Throws `ValueProblem` for an invalid one, and then changes nothing.
     let assign: @Sendable (_ values: [String], _ config: inout ServerConfig) throws(ValueProblem) -> Void
     /// The value in the form that `assign` reads; nil when unset.
     let values: @Sendable (ServerConfig) -> [String]?
 
-    /// Takes over the value of another configuration.
+    /// Copies the value of another configuration.
     let copy: @Sendable (_ source: ServerConfig, _ config: inout ServerConfig) -> Void
 
-    /// When a changed value takes effect. Of what has begun only the new follows: connections, rooms, files, talk channels, HLS of a stream.
+    /// When a changed value takes effect. Even then it applies only to new connections, rooms, files, talk channels and HLS windows of streams.
     package enum Application: String, Sendable, CaseIterable {
         /// At a reload, and at a start.
         case reload

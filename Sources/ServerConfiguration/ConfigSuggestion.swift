@@ -1,6 +1,6 @@
 import Support
 
-/// Suggests the name that an unknown one was probably meant to be.
+/// Suggests the name that an unknown name was probably meant to be.
 enum ConfigSuggestion {
     /// The problem text for a dotted path that is neither a setting nor a section.
     static func unknown(path: String) -> String {

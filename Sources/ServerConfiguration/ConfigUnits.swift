@@ -28,7 +28,7 @@ package enum ConfigUnits {
         return "\(bytes / unit.1)\(unit.0)"
     }
 
-    /// Reads digits, perhaps with decimals, and a unit. Returns nil for other text, or a result that is no whole number or does not fit.
+    /// Reads digits, optionally with decimals, and a unit. Returns nil for other text, and for a result that is not a whole number or does not fit.
     private static func scaled(_ text: String, _ units: [(name: String, factor: Int64)]) -> Int64? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text[digits.endIndex...].drop { $0 == " " }

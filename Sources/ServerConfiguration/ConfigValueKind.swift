@@ -51,7 +51,7 @@ extension ConfigValueKind<HostPort> {
 }
 
 extension ConfigValueKind<String> {
-    /// A URL or the beginning of one, with one of these schemes. No user, no space.
+    /// A URL or a prefix of one, with one of these schemes. No user, no space.
     package static func url(_ schemes: String...) -> Self { self.url(schemes) }
 
     fileprivate static func url(_ schemes: [String]) -> Self {
@@ -61,7 +61,7 @@ extension ConfigValueKind<String> {
                 let host = text.dropFirst(scheme.utf8.count + 3).first, host != "/", text.utf8.count <= 2_048,
                 text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
             else {
-                // Nothing of the value: its query may be a credential.
+                // The message does not contain the value, whose query may be a credential.
                 throw ValueProblem("the value, of \(text.utf8.count) bytes, is not \(expected)")
             }
             guard !text.dropFirst(scheme.utf8.count + 3).prefix(while: { $0 != "/" && $0 != "?" }).contains("@") else {

@@ -1,11 +1,11 @@
 package import Support
 
-/// Warnings of settings that are valid and probably not meant. Pure.
+/// Warns about settings that are valid and probably a mistake. Pure.
 package enum ConfigWarnings {
     /// One line each.
     package static func of(_ config: ServerConfig) -> [String] { self.openToAll(config).map { [$0] } ?? [] }
 
-    /// Pushing, playing and the API without any restriction, on ports that others reach.
+    /// Pushing, playing or the API without any restriction, on ports that other machines reach.
     private static func openToAll(_ config: ServerConfig) -> String? {
         let access = config.access
         guard [access.publishFrom, access.playFrom, access.apiFrom].allSatisfy({ self.admitsEverybody($0) }) else { return nil }
@@ -26,7 +26,7 @@ package enum ConfigWarnings {
         return listeners.filter { self.isPublic($0.1) }.map(\.0)
     }
 
-    /// Whether an address that is nobody's network in particular is let in (RFC 5737 §3, RFC 3849 §2: documentation).
+    /// Whether an arbitrary address is admitted. Tests a documentation address (RFC 5737 §3, RFC 3849 §2), which belongs to no real network.
     package static func admitsEverybody(_ networks: [CIDR]) -> Bool {
         networks.contains(address: [203, 0, 113, 7])
             || networks.contains(address: [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 7, count: 12))

@@ -87,7 +87,7 @@ struct ConfigYAML {
     }
 
     private static func described(_ node: Node) -> String {
-        // Not the value: it may be a secret that was put in the wrong place.
+        // The message does not contain the value, which may be a misplaced secret.
         if case .scalar = node { return "is a single value" }
         return "is \(kind(node))"
     }

@@ -1,7 +1,7 @@
 /// Divides a process's file descriptors between connections and everything else. A value.
 ///
-/// The rest serves the store, recordings, links to other servers, and the runtime. It is essential: the runtime's thread pool opens a file
-/// of /proc now and then, and ends the process when it cannot.
+/// The rest serves the store, recordings, links to other servers, and the runtime. It is essential: the runtime's thread pool occasionally opens a
+/// file of /proc, and ends the process when it cannot.
 package struct DescriptorPlan: Sendable, Equatable {
     /// The process's limit (RLIMIT_NOFILE).
     package let limit: Int
@@ -12,10 +12,10 @@ package struct DescriptorPlan: Sendable, Equatable {
     /// HTTP and HTTPS.
     package let httpConnections: Int
 
-    /// A server with fewer than this is useless.
+    /// A server with fewer connections than this is useless.
     private static let fewestConnections = 64
     private static let smallestReserve = 64
-    /// The store, listeners and sockets accepted only to be refused, plus three per event loop.
+    /// For the store, listeners and sockets accepted only to be refused, plus three per event loop.
     private static let base = 48
     private static let perLoop = 3
 
@@ -27,7 +27,7 @@ package struct DescriptorPlan: Sendable, Equatable {
         guard places >= Self.fewestConnections else {
             throw DescriptorShortage(limit: limit, least: self.reserve + Self.fewestConnections)
         }
-        // Each kind gets half; it may also use what the other does not need.
+        // RTMP and HTTP get half each, and may use what the other does not need.
         let half = places / 2
         if limits.connections <= half {
             self.connections = limits.connections
@@ -38,7 +38,7 @@ package struct DescriptorPlan: Sendable, Equatable {
         }
     }
 
-    /// Settings that exceed what is available: requested and granted.
+    /// Settings that exceed the available number: requested and granted.
     package func reductions(of limits: ServerConfig.Limits) -> [(setting: String, asked: Int, kept: Int)] {
         [
             ("limits.connections", limits.connections, self.connections),
@@ -53,7 +53,7 @@ package struct DescriptorPlan: Sendable, Equatable {
     }
 }
 
-/// The process may open too few files to serve.
+/// The process's limit of open files is too low to serve.
 package struct DescriptorShortage: Error, Equatable, CustomStringConvertible {
     let limit: Int
     let least: Int

@@ -35,11 +35,11 @@ package struct ServerConfig: Sendable, Equatable {
 
     package init() {}
 
-    /// The server's end.
+    /// The server's drain.
     package struct Drain: Sendable, Equatable {
         /// How long pushes may go on after SIGTERM.
         package var timeoutMs: Int64 = 0
-        /// Where clients that can be asked shall connect again; nil: where they did.
+        /// The URL to which clients are asked to reconnect; nil: the same address as before.
         package var reconnectTo: String?
         package init() {}
     }
@@ -47,7 +47,7 @@ package struct ServerConfig: Sendable, Equatable {
     /// The RTMP listener without TLS.
     package struct RTMP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 1935)
-        /// Tells publishers what their uplink carried while it is too slow.
+        /// Sends publishers the rate that their uplink carried while it is too slow.
         package var adviseUplink = false
         package init() {}
     }
@@ -71,8 +71,8 @@ package struct ServerConfig: Sendable, Equatable {
     /// The HTTP listener: API, event feed, health checks, and playing over HTTP.
     package struct HTTP: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 8080)
-        /// The origin whose pages may play with a credential: "*" for all, one origin, or empty for the server's own only. A named
-        /// origin's pages may also play without a credential where none is needed.
+        /// The origin whose pages may play with a credential: "*" for all, one origin, or empty for the server's own only. A named origin's pages may
+        /// also play without a credential where none is needed.
         package var allowOrigin = "*"
         /// How long a player's first request waits: for a publisher in a room that has none, the first segment, or the first piece.
         package var firstWaitMs: Int64 = 12_000
@@ -95,9 +95,9 @@ package struct ServerConfig: Sendable, Equatable {
 
     /// Data on disk.
     package struct Data: Sendable, Equatable {
-        /// Path of a folder; the server makes it if missing. A relative path starts at the working directory.
+        /// Path of a folder; the server creates it if it is missing. A relative path starts at the working directory.
         package var directory = "./earshot-data"
-        /// Free disk space below which no room is made and no push begins. Running pushes go on.
+        /// Free disk space below which no room is created and no push begins. Running pushes go on.
         package var minFreeBytes = 128 << 20
         package init() {}
     }
@@ -108,7 +108,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var publishFrom = CIDR.loopback
         /// Addresses that may play without a credential.
         package var playFrom = CIDR.loopback
-        /// Addresses that may call the API. They need a token, too.
+        /// Addresses that may call the API. They need a token too.
         package var apiFrom = CIDR.loopback
         /// HTTP proxies whose `X-Forwarded-For` is trusted.
         package var trustedProxies: [CIDR] = []
@@ -153,7 +153,7 @@ package struct ServerConfig: Sendable, Equatable {
         package enum Hash: String, Sendable, CaseIterable { case md5, sha256 }
         /// Signs and checks `txSecret`.
         package var key: String?
-        /// A second key that checks `txSecret`, for changing keys.
+        /// A second key that checks `txSecret`, for key rotation.
         package var backupKey: String?
         package var playKey: String?
         /// The hash of URLs that the server makes; it accepts both.
@@ -238,7 +238,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var windowMs: Int64 = 12_000
         /// Memory for one stream's media.
         package var maxBytes = 64 << 20
-        /// Makes segments without viewers, too, so that the first one need not wait.
+        /// Also makes segments without viewers, so that the first one need not wait.
         package var always = false
         package init() {}
     }
@@ -256,7 +256,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var apps: [String] = []
         /// Nil: the folder "recordings" in the data directory.
         package var directory: String?
-        /// Length of a fragment: the most that a kill may lose.
+        /// Length of a fragment: the most media that is lost when the server is killed.
         package var fragmentMs: Int64 = 1_000
         package var sync = Sync.every(ms: 5_000)
         /// Length after which the next keyframe begins a new file; 0: never.
@@ -266,7 +266,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var retentionMs: Int64 = 0
         /// Limit of all recordings; 0: none.
         package var quotaBytes = 0
-        /// Records a room's talk, too, in a file beside that of its stream.
+        /// Also records a room's talk, in a file beside that of its stream.
         package var talk = false
         /// Free disk space below which nothing is recorded.
         package var minFreeBytes = 512 << 20
@@ -292,7 +292,7 @@ package struct ServerConfig: Sendable, Equatable {
         package init() {}
     }
 
-    /// Figures over time, and the plays and pushes that are over.
+    /// Figures over time, and finished plays and pushes.
     package struct Stats: Sendable, Equatable {
         package var enabled = true
         package var keepMs: Int64 = 31 * 86_400_000
@@ -356,9 +356,9 @@ package struct ServerConfig: Sendable, Equatable {
         /// Rooms made by pushes per second; the burst is twenty times that.
         package var roomsPerAddress = 10
         package var roomsPerCredential = 5
-        /// HTTP connections at a time, including viewers over HTTP and subscribers of the event feed.
+        /// Concurrent HTTP connections, including viewers over HTTP and subscribers of the event feed.
         package var httpConnections = 20_000
-        /// The same for one address, including requests that trusted proxies forward for it.
+        /// Concurrent HTTP connections of one address, including requests that trusted proxies forward for it.
         package var httpPerAddress = 5_000
         /// From the connection to the end of the first request's head.
         package var httpHeadMs: Int64 = 10_000

@@ -25,7 +25,7 @@ package struct StreamPattern: Sendable, Equatable {
         rest = rest.dropFirst(first.count)
         guard rest.count >= last.count, rest.suffix(last.count).elementsEqual(last) else { return false }
         rest = rest.dropLast(last.count)
-        // The leftmost place of each part leaves the most for the others.
+        // The leftmost match of each part leaves the most text for the others.
         for part in self.parts.dropFirst().dropLast() where !part.isEmpty {
             guard let start = rest.indices.first(where: { rest[$0...].starts(with: part) }) else { return false }
             rest = rest[(start + part.count)...]

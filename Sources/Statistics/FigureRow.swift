@@ -2,7 +2,7 @@ package import Relay
 
 /// The key of a row of figures: a time and a subject.
 package struct FigureKey: Hashable, Sendable {
-    /// When the minute or ten minutes began, in milliseconds since 1970.
+    /// The beginning of the minute or ten minutes, in milliseconds since 1970.
     package let atMs: Int64
     package let subject: Subject
 
@@ -11,10 +11,10 @@ package struct FigureKey: Hashable, Sendable {
         self.subject = subject
     }
 
-    /// The subject of the figures. A path always has a slash, so the three kinds cannot be mistaken for each other in the store.
+    /// The subject of the figures. A path always has a slash, so the three kinds are distinct in the store.
     package enum Subject: Hashable, Sendable {
         case everything
-        /// All connections of a protocol, by its word: "rtmp".
+        /// All connections of a protocol, by its name: "rtmp".
         case connections(String)
         /// "app/name"
         case stream(String)
@@ -29,7 +29,7 @@ package struct FigureKey: Hashable, Sendable {
     }
 }
 
-/// Figures of a time. Those of two times are added up. A value.
+/// Figures of a time. Those of two times can be added. A value.
 package struct Figures: Sendable, Equatable {
     package var bytesIn: UInt64 = 0
     package var bytesOut: UInt64 = 0
@@ -39,7 +39,7 @@ package struct Figures: Sendable, Equatable {
     package var viewerMs: Int64 = 0
     /// The most viewers at any one time.
     package var peak = 0
-    /// How a stream's media came in, while it was pushed.
+    /// The arrival of a stream's media, while it was pushed.
     package var arrival = StreamHistory.Sum()
 
     package init(

@@ -2,28 +2,28 @@ import Relay
 
 /// The figures of the present streams, between two samples. A value without a clock: `nowMs` is a steady clock's.
 ///
-/// A stream's total of bytes is what its finished sessions transferred plus what the present ones have so far. Samples report how much the
-/// total has grown. A session that ends during a sample is in neither part for a moment; the next sample makes up for it.
+/// A stream's total of bytes is the sum of its finished sessions and its present ones so far. Samples report how much the total has grown. A session
+/// that ends during a sample is in neither part for a moment; the next sample makes up for it.
 struct FigureTable: Sendable {
     /// A stream's present viewers, and the bytes of its present connections so far.
     struct Present: Sendable, Equatable {
         var viewers = 0
         var bytesIn: UInt64 = 0
         var bytesOut: UInt64 = 0
-        /// Since the last sample, unlike the others.
+        /// Since the last sample, unlike the other properties.
         var arrival = StreamHistory.Sum()
     }
 
     private struct Entry {
         var viewers = 0
-        /// Since when there are so many viewers.
+        /// Time since which the number of viewers has been constant.
         var sinceMs: Int64
         var viewerMs: Int64 = 0
         var peak = 0
         var plays: UInt64 = 0
         /// Bytes of finished sessions.
         var ended = Present()
-        /// The same when the sample began.
+        /// Bytes of finished sessions when the sample began.
         var settled = Present()
         /// The total at the last sample.
         var reported = Present()
@@ -43,10 +43,10 @@ struct FigureTable: Sendable {
             self.peak = max(self.peak, self.viewers)
         }
 
-        /// Returns what has come since the last sample.
+        /// Returns the growth since the last sample.
         mutating func take(_ present: Present, nowMs: Int64) -> Figures {
             self.count(present.viewers, nowMs: nowMs)
-            // Never less than before: what seems to be missing is on its way.
+            // Never less than before: apparently missing bytes are in a session that is just ending.
             let bytesIn = max(self.reported.bytesIn, self.settled.bytesIn &+ present.bytesIn)
             let bytesOut = max(self.reported.bytesOut, self.settled.bytesOut &+ present.bytesOut)
             let figures = Figures(
@@ -60,7 +60,7 @@ struct FigureTable: Sendable {
             return figures
         }
 
-        /// Whether the last sample reported all that there was.
+        /// Whether the last sample reported everything.
         var isSettled: Bool {
             self.viewers == 0 && self.plays == 0 && self.reported.bytesIn >= self.ended.bytesIn
                 && self.reported.bytesOut >= self.ended.bytesOut
@@ -75,7 +75,7 @@ struct FigureTable: Sendable {
 
     /// Streams counted at a time. Each takes about 300 bytes.
     static let mostStreams = 20_000
-    /// How long a stream without anybody is remembered. Its last sessions report before it is gone.
+    /// How long an unused stream is remembered, so that its last sessions can report.
     static let memoryMs: Int64 = 60_000
 
     init(nowMs: Int64) { self.everything = Entry(nowMs: nowMs) }
@@ -118,12 +118,12 @@ struct FigureTable: Sendable {
         body(&self.entries[path, default: Entry(nowMs: nowMs)])
     }
 
-    /// Call before the present connections are looked at: what ends from now on counts in the next sample.
+    /// Call before reading the present connections: sessions that end from now on count in the next sample.
     mutating func beginSample() {
         for (path, entry) in self.entries { self.entries[path]?.settled = entry.ended }
     }
 
-    /// Ends the sample with what was found; returns what has come since the last one.
+    /// Ends the sample with the present figures; returns the growth since the last one.
     mutating func endSample(
         _ streams: [String: Present], connections: [String: Int], nowMs: Int64
     ) -> [(subject: FigureKey.Subject, figures: Figures)] {
@@ -142,11 +142,11 @@ struct FigureTable: Sendable {
         }
         let viewers = streams.values.reduce(0) { $0 + $1.viewers }
         let totals = self.everything.take(Present(viewers: viewers), nowMs: nowMs)
-        // The peak of all is not the sum of the streams' peaks, and a play may be of a stream that is not counted.
+        // The total peak is not the sum of the streams' peaks, and a play may be of a stream that is not counted.
         sum.peak = totals.peak
         sum.plays = totals.plays
         sum.viewerMs = totals.viewerMs
-        // Frames a second of all streams together say nothing.
+        // Frame rates have no meaning for all streams together.
         sum.arrival = StreamHistory.Sum()
         if !sum.isNothing { rows.append((.everything, sum)) }
         for word in Set(connections.keys).union(self.connections.keys) {

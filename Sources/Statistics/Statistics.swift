@@ -5,7 +5,7 @@ package import Rooms
 import Support
 import Synchronization
 
-/// Figures over time, and the plays and pushes that are over. Any thread.
+/// Figures over time, and finished plays and pushes. Any thread.
 ///
 /// ```
 /// connections ──ends──►  Statistics ──rows, bounded──► StatisticsStore (a queue of its own) ──► stats.db
@@ -41,7 +41,7 @@ package final class Statistics: SessionObserver {
     private let mostPending: Int
     private let state: Mutex<State>
 
-    /// Rows at which a write begins before its time.
+    /// Number of rows that starts a write early.
     private static let batch = 1_000
 
     package init(directory: String, settings: StatisticsSettings = StatisticsSettings(), clock: Clock = .system, log: Logger) {
@@ -51,7 +51,7 @@ package final class Statistics: SessionObserver {
         self.state = Mutex(State(table: FigureTable(nowMs: clock.steadyMs())))
     }
 
-    /// Rows that were lost since the start: too many were waiting.
+    /// Rows lost since the start, because too many were waiting.
     package var lost: UInt64 { self.state.withLock { $0.lost &+ $0.table.overflows } }
     package var waiting: Int { self.state.withLock { $0.pending.count } }
     package var nowMs: Int64 { self.clock.wallMs() }
@@ -98,15 +98,16 @@ package final class Statistics: SessionObserver {
         if isDue { self.writeSoon() }
     }
 
-    /// Clients choose their names, of up to 64 KiB.
+    /// Limits names, which clients choose and which may have 64 KiB.
     private static func short(_ text: String?) -> String? { text.map { String($0.prefix(200)) } }
 
     // MARK: Samples
 
-    /// Settles what has ended; then look at the present connections, and call ``endSample(_:connections:)``.
+    /// Settles ended sessions. Then read the present connections, and call ``endSample(_:connections:)``.
     func beginSample() { self.state.withLock { $0.table.beginSample() } }
 
-    /// `connections`: present ones by protocol. `lookBackMs`: half the time since the last sample, so that its middle decides the minute.
+    /// `connections`: the present number by protocol. `lookBackMs`: half the time since the last sample; the sample counts for the minute of its
+    /// midpoint.
     func endSample(_ streams: [String: FigureTable.Present], connections: [String: Int], lookBackMs: Int64 = 0) {
         let nowMs = self.clock.steadyMs()
         let minute = Self.minute(of: self.clock.wallMs() - lookBackMs)
@@ -125,7 +126,7 @@ package final class Statistics: SessionObserver {
     /// Opens the store. Never fails: without a store, nothing is kept.
     package func start() async { await self.store.open(nowMs: self.nowMs) }
 
-    /// Writes all that waits. What cannot be written waits on.
+    /// Writes all waiting rows. Rows that cannot be written keep waiting.
     package func write() async {
         let rows = self.state.withLock { state -> PendingRows? in
             guard !state.isWriting else { return nil }
@@ -146,7 +147,7 @@ package final class Statistics: SessionObserver {
         Task { await self.write() }
     }
 
-    /// Writes what waits, and closes the store.
+    /// Writes the waiting rows, and closes the store.
     package func stop() async {
         await self.write()
         await self.store.close()

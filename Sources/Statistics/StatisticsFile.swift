@@ -1,6 +1,6 @@
 import GRDB
 
-/// The open file of statistics: one writer, and readers on queues of their own. All that knows GRDB here. Writing blocks; any thread.
+/// The open file of statistics: one writer, and readers on queues of their own. Only this file uses GRDB. Writing blocks; any thread.
 final class StatisticsFile: Sendable {
     private let pool: DatabasePool
 
@@ -36,7 +36,7 @@ final class StatisticsFile: Sendable {
         try self.pool.write { try body(StatisticsConnection(database: $0)) }
     }
 
-    /// Reads what is written.
+    /// Reads committed rows.
     func read<Value: Sendable>(_ body: @escaping @Sendable (StatisticsConnection) throws -> Value) async throws -> Value {
         try await self.pool.read { try body(StatisticsConnection(database: $0)) }
     }
@@ -50,7 +50,7 @@ final class StatisticsFile: Sendable {
 
     // MARK: Errors
 
-    /// Whether the file is damaged or no database.
+    /// Whether the file is damaged or not a database.
     static func isDamage(_ error: any Error) -> Bool {
         guard let code = (error as? DatabaseError)?.resultCode else { return false }
         return code == .SQLITE_CORRUPT || code == .SQLITE_NOTADB
@@ -97,7 +97,7 @@ struct StatisticsConnection {
 struct StatisticsRow {
     fileprivate let row: Row
 
-    /// A column that the schema keeps from being NULL.
+    /// A column that the schema defines as NOT NULL.
     subscript<Value: StatisticsConvertible>(_ name: String) -> Value {
         guard let value = Value.read(self, name) else { preconditionFailure("column \(name) is NULL, against the schema") }
         return value
@@ -106,7 +106,7 @@ struct StatisticsRow {
     subscript<Value: StatisticsConvertible>(_ name: String) -> Value? { Value.read(self, name) }
 }
 
-/// The values for a statement's marks, in order.
+/// The values for a statement's placeholders, in order.
 struct StatisticsArguments: ExpressibleByArrayLiteral {
     fileprivate let bound: StatementArguments
 
@@ -115,7 +115,7 @@ struct StatisticsArguments: ExpressibleByArrayLiteral {
     init(arrayLiteral elements: (any StatisticsConvertible)?...) { self.init(elements) }
 }
 
-/// A type that statements take and rows give.
+/// A type that statements accept and rows return.
 protocol StatisticsConvertible: Sendable {
     var stored: DatabaseValue { get }
     /// Nil for NULL.

@@ -1,4 +1,4 @@
-/// Makes rows of ten minutes from old rows of minutes, and deletes what is too old or too much. A value; runs in one transaction.
+/// Merges old rows of minutes into rows of ten minutes, and deletes rows that are too old or too many. A value; runs in one transaction.
 struct StatisticsHousekeeping {
     private let settings: StatisticsSettings
     private let nowMs: Int64
@@ -12,7 +12,7 @@ struct StatisticsHousekeeping {
         self.nowMs = nowMs
     }
 
-    /// Returns the number of rows deleted before their time, because there were too many.
+    /// Returns the number of rows deleted early, because there were too many.
     func run(_ db: StatisticsConnection) throws -> Int {
         try self.rollUp(db)
         let oldest = self.nowMs - self.settings.keepMs
@@ -25,7 +25,7 @@ struct StatisticsHousekeeping {
         return surplusRows
     }
 
-    /// Whole ten minutes only. When there are too many rows of minutes, the oldest are rolled up before their time.
+    /// Merges whole ten minutes only. When there are too many rows of minutes, the oldest are merged early.
     private func rollUp(_ db: StatisticsConnection) throws {
         var end = Self.tens(self.nowMs - min(self.settings.minutesMs, self.settings.keepMs))
         if let surplus = try self.surplus(in: "minutes", db) { end = max(end, Self.tens(surplus) + Self.tenMs) }
@@ -37,13 +37,13 @@ struct StatisticsHousekeeping {
         try db.run("DELETE FROM minutes WHERE at < ?", [end])
     }
 
-    /// The time of the newest row that is too much; nil when all fit.
+    /// The time of the newest surplus row; nil when all fit.
     private func surplus(in table: String, _ db: StatisticsConnection) throws -> Int64? {
         try db.number("SELECT at FROM \(table) ORDER BY at DESC LIMIT 1 OFFSET ?", [self.settings.maxRows])
     }
 
-    /// Deletes finished sessions from the oldest on. Numbers have no gaps but at the beginning, so they count the rows.
-    /// Returns the number of those that were not too old, but too many.
+    /// Deletes finished sessions, the oldest first. Their numbers have gaps only at the beginning, so they count the rows. Returns the number of
+    /// deleted rows that were too many, but not too old.
     private func shorten(_ table: String, before oldestMs: Int64, _ db: StatisticsConnection) throws -> Int {
         while let first = try db.rows("SELECT id, ended FROM \(table) ORDER BY id LIMIT 1").first, (first["ended"] as Int64) < oldestMs {
             try db.run("DELETE FROM \(table) WHERE id < ? AND ended < ?", [(first["id"] as Int64) + Self.step, oldestMs])
@@ -52,6 +52,6 @@ struct StatisticsHousekeeping {
         return try db.run("DELETE FROM \(table) WHERE id <= ?", [newest - Int64(self.settings.maxRows)])
     }
 
-    /// The beginning of the ten minutes that this time is in.
+    /// The beginning of the ten minutes that contain this time.
     private static func tens(_ ms: Int64) -> Int64 { ms / self.tenMs * self.tenMs }
 }

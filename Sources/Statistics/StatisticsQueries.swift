@@ -30,16 +30,16 @@ package struct SubjectFigures: Sendable, Equatable {
     package let figures: Figures
 }
 
-/// Which finished sessions are wanted.
+/// Selects finished sessions.
 package struct FinishedFilter: Sendable {
     package var stream: String?
     package var room: String?
     package var user: String?
     package var reason: String?
-    /// Ended at this time or later; before that time.
+    /// End times from `fromMs` on, and before `toMs`.
     package var fromMs: Int64?
     package var toMs: Int64?
-    /// Numbers below this one.
+    /// Only numbers below this one.
     package var before: Int64?
     /// Only streams of this part of the server.
     package var scope = TokenScope.all
@@ -54,16 +54,16 @@ package struct Numbered<Value: Sendable>: Sendable {
     package let value: Value
 }
 
-/// Reads. Rows of minutes and of ten minutes are read as one.
+/// Queries. They combine rows of minutes and of ten minutes.
 extension StatisticsStore {
     package enum Order: String, Sendable, CaseIterable { case bytesOut, bytesIn, viewers, viewerTime, plays }
 
-    /// The end of the time for which there are rows of ten minutes only; nil if there is none.
+    /// The end of the time that has only rows of ten minutes; nil if there is none.
     package func coarseUntilMs() async throws(Unreadable) -> Int64? {
         try await self.read { db in try db.number("SELECT max(at) + 600000 FROM tens") }
     }
 
-    /// One point for each step in which there was anything, oldest first.
+    /// One point for each step that has figures, oldest first.
     package func series(_ subject: FigureKey.Subject, _ window: StatisticsWindow) async throws(Unreadable) -> [StatisticsPoint] {
         let text = subject.text
         return try await self.read { db in
@@ -77,7 +77,7 @@ extension StatisticsStore {
         }
     }
 
-    /// Connections of each protocol over the window, by its word.
+    /// Connections of each protocol over the window, by its name.
     package func connections(_ window: StatisticsWindow) async throws(Unreadable) -> [SubjectFigures] {
         let words = SessionSnapshot.Transport.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         return try await self.read { db in
@@ -89,7 +89,7 @@ extension StatisticsStore {
         }
     }
 
-    /// The scope's streams with their figures over the window, the largest first; and how many there are in all.
+    /// The scope's streams with their figures over the window, the largest first, and their total number.
     package func streams(
         _ window: StatisticsWindow, of scope: TokenScope = .all, by order: Order, offset: Int, limit: Int
     ) async throws(Unreadable) -> (total: Int, list: [SubjectFigures]) {
@@ -161,7 +161,7 @@ extension StatisticsStore {
             StatisticsArguments(given.map(\.1) + names + [filter.limit]))
     }
 
-    /// Whether a stream, "app/name", is of the scope; with the arguments for it.
+    /// The condition that a stream ("app/name") belongs to the scope, with its arguments.
     private static func condition(_ scope: TokenScope, on column: String) -> (sql: String, arguments: [(any StatisticsConvertible)?]) {
         let app = scope.apps.map { _ in "instr(\(column), ? || '/') = 1" }.joined(separator: " OR ")
         // The first "/" ends the app.

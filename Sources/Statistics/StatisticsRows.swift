@@ -14,7 +14,7 @@ package struct Finished<Session: Sendable & Equatable>: Sendable, Equatable {
     }
 }
 
-/// Rows that wait to be written. Bounded: what does not fit is lost, and counted. A value.
+/// Rows that wait to be written. Bounded: rows beyond the limit are lost, and counted. A value.
 struct PendingRows: Sendable {
     private(set) var figures: [FigureKey: Figures] = [:]
     private(set) var plays: [Finished<FinishedPlay>] = []
@@ -45,7 +45,7 @@ struct PendingRows: Sendable {
         return 0
     }
 
-    /// Puts rows that could not be written before those that have come since. Returns the number of rows lost: the newest.
+    /// Puts rows that could not be written back before the newer ones. Returns the number of rows lost: the newest.
     mutating func putBack(_ former: PendingRows, most: Int = Self.most) -> Int {
         var lost = 0
         let newer = self

@@ -4,7 +4,7 @@ enum StatisticsSchema {
     static let applicationID = 0x4553_7374
     static let version = 2
 
-    /// Why a database is left alone.
+    /// The reason why a database is not used.
     enum Refusal: Error, CustomStringConvertible {
         case foreign
         case newer(Int)
@@ -61,7 +61,7 @@ enum StatisticsSchema {
         """
     }
 
-    /// How media came in, in sums over `live_seconds`. Since version 2.
+    /// Sums over `live_seconds` about the arrival of media. Since version 2.
     private static func arrivals(_ name: String) -> String {
         """
         ALTER TABLE \(name) ADD COLUMN live_seconds INTEGER NOT NULL DEFAULT 0;
@@ -72,13 +72,13 @@ enum StatisticsSchema {
         """
     }
 
-    /// How columns of several rows become one, in the order in which ``addition(to:values:)`` takes them.
+    /// How columns of several rows are combined, in the order that ``addition(to:values:)`` expects.
     static let sums = """
         sum(bytes_in) AS bytes_in, sum(bytes_out) AS bytes_out, sum(plays) AS plays, sum(viewer_ms) AS viewer_ms, max(peak) AS peak,
         sum(live_seconds) AS live_seconds, sum(fps) AS fps, sum(jitter_ms) AS jitter_ms, max(keyframe_ms) AS keyframe_ms
         """
 
-    /// Adds a row's figures to those that are there.
+    /// Adds a row's figures to existing ones.
     static func addition(to table: String, values: String) -> String {
         """
         INSERT INTO \(table) (subject, at, bytes_in, bytes_out, plays, viewer_ms, peak, live_seconds, fps, jitter_ms, keyframe_ms) \(values)

@@ -12,7 +12,7 @@ import Support
 package struct StatisticsService: Service {
     private let statistics: Statistics
     private let streams: LiveStreams
-    /// Bytes so far of the streams that links publish here now.
+    /// Bytes so far of the streams that links now publish here.
     private let pulls: @Sendable () -> [(path: String, bytes: UInt64)]
 
     package static let intervalMs: Int64 = 10_000
@@ -26,7 +26,7 @@ package struct StatisticsService: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                // At the tens of seconds of the day, so that each sample is of one minute.
+                // At full tens of seconds, so that each sample lies within one minute.
                 let restMs = Self.intervalMs - self.statistics.nowMs % Self.intervalMs
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: .milliseconds(restMs)) } catch { return }
@@ -38,7 +38,7 @@ package struct StatisticsService: Service {
         await self.statistics.stop()
     }
 
-    /// Asks every loop what its connections have transferred.
+    /// Collects every loop's transferred bytes.
     package func sample(lookBackMs: Int64 = 0) async {
         self.statistics.beginSample()
         var streams: [String: FigureTable.Present] = [:]

@@ -4,9 +4,9 @@ package struct StatisticsSettings: Sendable {
     package var minutesMs: Int64 = 86_400_000
     /// Everything older than this is deleted.
     package var keepMs: Int64 = 31 * 86_400_000
-    /// Rows of each of the four tables; past it, the oldest go first.
+    /// Most rows of each of the four tables; beyond it, the oldest are deleted first.
     package var maxRows = 500_000
-    /// Rows that may wait to be written, of each kind.
+    /// Most rows of each kind that may wait to be written.
     package var mostPending = PendingRows.most
     /// Whether the disk has room for figures. Asked on the store's queue.
     package var hasRoom: @Sendable () -> Bool = { true }

@@ -8,10 +8,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file stats.db: opens it, writes batches, deletes what is old. An actor on a queue of its own; reads run beside it.
+/// The file stats.db: opens it, writes batches, deletes old rows. An actor on a queue of its own; reads run concurrently.
 ///
-/// Trouble never reaches the server. A damaged file is moved aside, and an empty one takes its place. While the file cannot be written,
-/// the statistics pause: writes fail, and each is another try.
+/// Problems never affect the server. A damaged file is moved aside, and an empty one takes its place. While the file cannot be written, the
+/// statistics pause: writes fail, and each is another attempt.
 package actor StatisticsStore {
     private nonisolated let executor = QueueExecutor(label: "earshot.statistics")
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -22,14 +22,14 @@ package actor StatisticsStore {
     private let log: Logger
     private var file: StatisticsFile?
     private var isClosed = false
-    /// When rows were last rolled up and deleted, by the time of day.
+    /// Time of day of the last merge and deletion of rows.
     private var housekeptMs: Int64 = .min
     private nonisolated let trouble = Mutex<String?>(nil)
     private nonisolated let surplus = Atomic<UInt64>(0)
 
-    /// The time between two deletions of what is old.
+    /// Time between two deletions of old rows.
     private static let housekeepingMs: Int64 = 60_000
-    /// A file up to this size is checked wholly when it is opened: a fraction of a second.
+    /// A file up to this size is checked completely when it is opened, within a fraction of a second.
     private static let quickCheckBytes: UInt64 = 64 << 20
 
     package init(directory: String, settings: StatisticsSettings, log: Logger) {
@@ -38,10 +38,10 @@ package actor StatisticsStore {
         self.log = log
     }
 
-    /// Why nothing can be written at the moment; nil while all is well. Any thread.
+    /// The reason why nothing can be written now; nil if there is none. Any thread.
     package nonisolated var problem: String? { self.trouble.withLock { $0 } }
 
-    /// Rows deleted since the start before their time: there were more than ``StatisticsSettings/maxRows``. Any thread.
+    /// Rows deleted early since the start, because there were more than ``StatisticsSettings/maxRows``. Any thread.
     package nonisolated var surplusRows: UInt64 { self.surplus.load(ordering: .relaxed) }
 
     // MARK: Opening
@@ -88,12 +88,12 @@ package actor StatisticsStore {
     }
 
     private func closeFile() {
-        // Nothing is lost by a failure: the next connection reads the log.
+        // A failure loses nothing: the next connection reads the log.
         try? self.file?.close()
         self.file = nil
     }
 
-    /// Renames the damaged file, in place of an earlier one, so that damage after damage does not fill the disk.
+    /// Renames the damaged file. It replaces an earlier one, so that repeated damage does not fill the disk.
     private func moveAside(_ error: any Error) {
         self.closeFile()
         let aside = self.path + ".damaged"
@@ -132,13 +132,13 @@ package actor StatisticsStore {
 
     // MARK: Writing
 
-    /// Writes the rows in one transaction, and deletes what is old once a minute. Returns whether they are written.
+    /// Writes the rows in one transaction, and deletes old rows once a minute. Returns whether the rows are written.
     func write(_ rows: PendingRows, nowMs: Int64) -> Bool {
         guard self.settings.hasRoom() else {
             self.pause("the disk has less free space than data.minFree")
             return false
         }
-        // Once more after damage, into a new file.
+        // Tries once more after damage, with a new file.
         for _ in 0..<2 {
             guard let file = self.opened() else { return false }
             do {
@@ -157,7 +157,7 @@ package actor StatisticsStore {
         return false
     }
 
-    /// Once a minute.
+    /// Runs at most once a minute.
     private func housekeep(nowMs: Int64) {
         guard let file = self.file, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
         self.housekeptMs = nowMs
@@ -165,7 +165,7 @@ package actor StatisticsStore {
             let surplus = try file.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
             self.surplus.add(UInt64(surplus), ordering: .relaxed)
         } catch {
-            // Rows stay longer; damage shows at the next write.
+            // The rows stay longer; damage shows at the next write.
             self.log.warning("Old statistics could not be deleted", metadata: ["problem": "\(StatisticsFile.describe(error))"])
         }
     }
@@ -188,7 +188,7 @@ package actor StatisticsStore {
         package let description: String
     }
 
-    /// Reads what is written, on a reader's own queue.
+    /// Reads committed rows, on a reader's own queue.
     nonisolated func read<Value: Sendable>(
         _ body: @escaping @Sendable (StatisticsConnection) throws -> Value
     ) async throws(Unreadable) -> Value {

@@ -30,9 +30,9 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case credentialWrong = "credential_wrong"
     /// The address sent too many wrong credentials. For a while, further ones are rejected unchecked.
     case credentialThrottled = "credential_throttled"
-    /// The address or credential began pushes, or made rooms by them, too often of late.
+    /// The address or credential has begun pushes, or created rooms by them, too often lately.
     case rateLimited = "rate_limited"
-    /// The disk has less room than data.minFree: nothing new begins.
+    /// The disk has less space than data.minFree, so no push or room begins.
     case diskFull = "disk_full"
     /// The authorisation hook denied it.
     case hookDenied = "hook_denied"
@@ -70,7 +70,7 @@ package enum CloseReason: String, Sendable, CaseIterable {
     case tooManyFromAddress = "too_many_from_address"
     case tooManyPublishers = "too_many_publishers"
     case tooManyViewers = "too_many_viewers"
-    /// The server's memory is used up: nothing new begins.
+    /// The server's memory is used up, so no push or play begins.
     case memoryLimit = "memory_limit"
     /// Too many bytes arrived while a decision was pending.
     case inboundFlood = "inbound_flood"

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that is read as it is now, and may be replaced while others read it. Any thread; a lock for moments.
+/// A value that may be replaced while others read it; each read gets the present value. Any thread; locked only briefly.
 ///
-/// For what changes a few times a day, such as settings: read per connection, call or timer, never per frame.
+/// For values that change a few times a day, such as settings. Read it per connection, call or timer, never per frame.
 @dynamicMemberLookup
 package final class Live<Value: Sendable>: Sendable {
     private let state: Mutex<Value>

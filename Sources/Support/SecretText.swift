@@ -1,4 +1,4 @@
-/// Makes secrets as text and compares them in constant time. Pure but for the system's randomness.
+/// Makes secrets as text and compares them in constant time. Pure except for the system's randomness.
 package enum SecretText {
     /// 32 random bytes as 43 characters of `A–Z a–z 0–9 - _`.
     package static func random() -> String {

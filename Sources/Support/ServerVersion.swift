@@ -1,4 +1,4 @@
-/// The version of this program, which `earshot --version` prints. CHANGELOG.md says what is in it.
+/// The version of this program, printed by `earshot --version`. CHANGELOG.md lists its changes.
 package enum ServerVersion {
     /// Semantic Versioning 2.0.0.
     package static let text = "0.1.0-dev"

@@ -1,6 +1,6 @@
 /// "Did you mean": the known word that a mistyped one is closest to. Pure; any thread.
 package enum Suggestion {
-    /// The closest candidate, if it differs by one letter or a third of them at most.
+    /// The closest candidate, if it differs by at most one letter or a third of its letters.
     package static func nearest(_ word: String, _ candidates: [String]) -> String? {
         let best = candidates.map { ($0, distance(Array(word.lowercased().utf8), Array($0.lowercased().utf8))) }.min { $0.1 < $1.1 }
         guard let (candidate, distance) = best, distance <= max(1, candidate.utf8.count / 3) else { return nil }

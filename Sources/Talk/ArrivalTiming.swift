@@ -8,12 +8,12 @@
 struct ArrivalTiming: Sendable {
     /// Samples by which the target shrinks per tick: 30 ms per second.
     private static let shrink: Int64 = 30
-    /// Added to the lateness seen. A tick takes its 1,024 samples at once, and the next run may be another 10 ms later.
+    /// Added to the measured lateness. A tick takes its 1,024 samples at once, and the next run may be another 10 ms later.
     private static let margin = Int64(TalkFormat.blockSamples) + 480
     /// Samples (2 s) after its start in which a talker is held for at least ``JitterLimits/startMs``.
     private static let learning: Int64 = 96_000
-    /// A hold-up beyond the largest delay is bad luck once, a habit when repeated within 5 s. Then the delay is raised to its maximum, so
-    /// that each one loses less.
+    /// A delay beyond the maximum counts as a habit when it is repeated within 5 s. Then the buffer's delay is raised to its maximum, so that each
+    /// repetition loses less.
     private static let habit: Int64 = 240_000
 
     private let least: Int64
@@ -26,9 +26,9 @@ struct ArrivalTiming: Sendable {
     /// Interarrival jitter in sixteenths of a sample: RFC 3550 §6.4.1 and §A.8.
     private(set) var jitter: Int64 = 0
     private var begun: Int64?
-    /// The base before a restart, until it is reached again. Then all the late audio had only been held up.
+    /// The base before a restart, until it is reached again. If it is, all the late audio had only been held up.
     private var baseBefore: Int64?
-    /// When audio was last held up like that.
+    /// Time of the last such hold-up.
     private var heldUp: Int64?
     private var last: Int64?
     private var transits = SlidingWindow(buckets: 16, width: 12_000)
@@ -50,7 +50,7 @@ struct ArrivalTiming: Sendable {
         return min(hole, max(0, arrival - base - next))
     }
 
-    /// Records a run. Returns true when it is so late that it counts as a restart; if it was only held up, the next runs show that at once.
+    /// Records a run. Returns true when the run is so late that it counts as a restart; if it was only held up, the next runs show that at once.
     mutating func arrived(at arrival: Int64, start: Int64, isContiguous: Bool) -> Bool {
         let transit = arrival - start
         if let last, isContiguous { self.jitter += min(abs(transit - last), 48_000) - self.jitter / 16 }
@@ -85,7 +85,7 @@ struct ArrivalTiming: Sendable {
     /// Advances by a tick.
     mutating func tick(now: Int64) {
         if let base, let least = self.transits.largest.map(-), least > base {
-            // Gradually: steps would be heard in the rate at which a drifting talker is played.
+            // Gradually, because a step would be audible in the playback rate of a drifting talker.
             let rise = max(1, (least - base) / 16)
             self.base = base + rise
             self.lateness.lower(by: rise)

@@ -22,7 +22,7 @@ struct Concealer: Sendable {
     /// Whether any made-up sound is left.
     var isAudible: Bool { self.gain > 0 }
 
-    /// Begins after these samples, the last ``past`` that were played.
+    /// Begins after these samples, the last ``past`` samples that were played.
     mutating func begin(after line: UnsafeBufferPointer<Float>) {
         self.gain = 0
         guard line.count >= Self.past else { return }
@@ -59,7 +59,7 @@ struct Concealer: Sendable {
         return sample
     }
 
-    /// Finds the lag at which the last 15 ms most resemble what came before. Tries every fourth lag, then all around the best.
+    /// Finds the lag at which the last 15 ms most resemble the earlier audio. Tries every fourth lag, then all lags around the best.
     private static func period(of past: UnsafeBufferPointer<Float>) -> (period: Int, isVoiced: Bool) {
         var (best, bestValue) = (Self.periods.upperBound, Float(-1))
         for lag in stride(from: Self.periods.lowerBound, through: Self.periods.upperBound, by: 4) {

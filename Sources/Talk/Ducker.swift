@@ -33,7 +33,7 @@ package struct Ducker: Sendable {
         self.now = gain
     }
 
-    /// Advances by this many samples of a mix that was silent.
+    /// Advances by this many samples of a silent mix.
     package mutating func skip(_ count: Int, isActive: Bool) {
         let span = (1 - Self.gain) * Float(count)
         self.now = isActive ? max(Self.gain, self.now - span / Self.attack) : min(1, self.now + span / Self.release)

@@ -1,4 +1,4 @@
-/// A participant's role in its room. Later roles in this order go first on the floor. The host is the room's owner.
+/// A participant's role in its room. Later roles in this order have priority on the floor. The host is the room's owner.
 package enum TalkRole: Int, Sendable, Comparable, CaseIterable {
     case guest
     case coHost
@@ -52,7 +52,7 @@ package struct FloorSettings: Sendable, Equatable {
 package enum FloorInput: Sendable, Equatable {
     /// A participant publishes. For clients without a control channel this is a request.
     case published(ParticipantID, TalkRole)
-    /// It no longer publishes, or is gone. This is a release.
+    /// It no longer publishes, or is gone, which releases the floor.
     case unpublished(ParticipantID)
     case requested(ParticipantID, TalkRole)
     case released(ParticipantID)
@@ -66,10 +66,10 @@ package enum FloorInput: Sendable, Equatable {
     case muted(ParticipantID, by: ParticipantID?)
     /// It may speak again; if it publishes, that is a request.
     case unmuted(ParticipantID)
-    /// It was thrown out: only a mute is kept.
+    /// It was thrown out; only a mute outlives this.
     case kicked(ParticipantID, by: ParticipantID?)
     case settings(FloorSettings)
-    /// A request that another rule than the floor's refused. `by`: the holder who tried to hand over.
+    /// A request refused by a rule outside the floor. `by`: the holder who tried to hand over.
     case refused(ParticipantID, FloorReason, by: ParticipantID?)
     /// The room's talk ends.
     case closed
@@ -90,7 +90,7 @@ package enum FloorReason: String, Sendable, CaseIterable {
     /// Released or withdrawn: it asked for that. Queued: the floor is taken.
     case asked
     case unpublished
-    /// Released: no packets.
+    /// Released: no packets came.
     case idle
     case maxHold
     case muted
@@ -105,7 +105,7 @@ package enum FloorReason: String, Sendable, CaseIterable {
     case queueFull
     /// Denied: only a holder can hand over.
     case notHolding
-    /// Denied: its ban is not over.
+    /// Denied: the participant is still banned.
     case banned
     case closed
 }
@@ -122,7 +122,7 @@ package struct FloorEvent: Sendable, Equatable {
         /// The floor was taken from the holder.
         case revoked
         case queued
-        /// It no longer waits, without having been granted the floor.
+        /// It stopped waiting without having been granted the floor.
         case withdrawn
     }
 

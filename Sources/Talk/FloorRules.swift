@@ -35,18 +35,18 @@ package struct FloorRules: Sendable {
 
     private struct Publisher: Sendable, Equatable {
         var role: TalkRole
-        /// The next packet is a request.
+        /// The next packet counts as a request.
         var asksWithPacket = false
     }
 
-    /// Limit of participants kept here. Callers admit, and keep mutes of, far fewer.
+    /// Limit of participants kept here. Callers admit far fewer, and keep far fewer mutes.
     private static let maxKnown = 1_024
 
     package init(settings: FloorSettings = FloorSettings()) {
         self.settings = settings
     }
 
-    /// Applies `input` and returns the events that follow, in order.
+    /// Applies `input` and returns the resulting events, in order.
     package mutating func apply(_ input: FloorInput, nowMs: Int64) -> [FloorEvent] {
         self.nowMs = max(self.nowMs, TalkFormat.bounded(nowMs))
         self.events = []
@@ -57,7 +57,7 @@ package struct FloorRules: Sendable {
         return self.events
     }
 
-    /// Discounts a stall up to now, in which nobody could be heard. It counts as nobody's silence.
+    /// Excludes a stall up to now, in which nobody could be heard, from everybody's silence.
     package mutating func stoodStill(ms: Int64) {
         let ms = min(max(ms, 0), TalkFormat.bounded(.max))
         for index in self.holders.indices { self.holders[index].heardMs += ms }
@@ -78,12 +78,12 @@ package struct FloorRules: Sendable {
         return .none
     }
 
-    /// First instant, in milliseconds, at which ``FloorInput/tick`` has an effect. Nil when time alone changes nothing.
+    /// The first instant, in milliseconds, at which ``FloorInput/tick`` has an effect. Nil when time alone changes nothing.
     package var nextDeadlineMs: Int64? { self.holders.compactMap { self.end(of: $0)?.atMs }.min() }
 
     // MARK: Time
 
-    /// When time ends a hold, and the reason.
+    /// The instant at which time ends a hold, and the reason.
     private func end(of holder: FloorHolder) -> (atMs: Int64, reason: FloorReason)? {
         let (limit, idle) = (holder.countedMs + self.settings.maxHoldMs, holder.heardMs + self.settings.idleMs)
         guard self.settings.mode == .ptt else { return self.publishers[holder.id] == nil ? (idle, .idle) : nil }
@@ -147,7 +147,7 @@ package struct FloorRules: Sendable {
         }
         guard !self.mutedOnes.contains(id) else { return self.notify(.denied, id, .muted) }
         if let index = self.waiting.firstIndex(where: { $0.id == id }) {
-            // A changed role changes the place in the queue; asking again does not.
+            // A changed role changes the place in the queue; a repeated request does not.
             guard self.waiting[index].role != role else { return }
             self.waiting.remove(at: index)
         } else if self.holders.count < self.settings.capacity {
@@ -182,10 +182,10 @@ package struct FloorRules: Sendable {
         let before = self.settings
         self.settings = settings
         if before.mode != settings.mode {
-            // Times count from here on: in open mode they did not.
+            // Times count from here on, because they did not count in open mode.
             for index in self.holders.indices { (self.holders[index].countedMs, self.holders[index].heardMs) = (self.nowMs, self.nowMs) }
         }
-        // The highest roles stay, and among equals the earliest.
+        // The highest roles stay, and among equal roles the earliest holders.
         while self.holders.count > settings.capacity, let last = self.holders.min(by: { $0.isBelow($1) }) {
             self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
             self.putBack(last)
@@ -244,7 +244,7 @@ package struct FloorRules: Sendable {
         return true
     }
 
-    /// Queues a holder that lost the floor blamelessly at the head of its role.
+    /// Puts a holder that lost the floor through no fault of its own at the head of its role in the queue.
     private mutating func putBack(_ holder: FloorHolder) {
         guard self.waiting.count < self.settings.maxQueue else { return self.notify(.denied, holder.id, .queueFull) }
         let index = self.waiting.firstIndex { $0.role <= holder.role } ?? self.waiting.count
@@ -262,7 +262,7 @@ package struct FloorRules: Sendable {
 }
 
 extension FloorHolder {
-    /// Whether it gives way before `other`.
+    /// Whether this holder loses the floor before `other`.
     fileprivate func isBelow(_ other: FloorHolder) -> Bool {
         (self.role.rawValue, -self.sinceMs) < (other.role.rawValue, -other.sinceMs)
     }

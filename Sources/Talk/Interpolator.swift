@@ -3,7 +3,7 @@ import LibC
 /// Resamples a few samples more or fewer than 1,024 to 1,024. A windowed sinc of 16 taps, tabulated for each of the 1,024 positions between
 /// two samples, which are all that occur.
 enum Interpolator {
-    /// Samples that it also reads before and behind those to be played.
+    /// Samples that it also reads before and after those to be played.
     static let reach = 8
     private static let taps = 16
     private static let phases = TalkFormat.blockSamples

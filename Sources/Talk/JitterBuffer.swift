@@ -23,19 +23,19 @@ package struct JitterCounters: Sendable, Equatable {
     package var delayMs: Double = 0
     /// Milliseconds: the interarrival jitter of RFC 3550 §6.4.1.
     package var jitterMs: Double = 0
-    /// Samples played as they came, or at a corrected rate.
+    /// Samples played unchanged, or at a corrected rate.
     package var played: Int64 = 0
-    /// Samples missing by the talker's timestamps, in holes of less than a second. Late audio is not among them.
+    /// Samples missing by the talker's timestamps, in holes of less than a second; late audio does not count.
     package var lost: Int64 = 0
-    /// Samples made up in place of missing ones.
+    /// Samples synthesized in place of missing ones.
     package var concealed: Int64 = 0
     /// Samples dropped because there were too many or they came too late.
     package var dropped: Int64 = 0
     /// Samples by which rate correction and shortened pauses changed playback.
     package var corrected: Int64 = 0
-    /// Times that playback ran out of audio: late audio, or a talker's pause.
+    /// Times that playback ran out of audio, because audio was late or the talker paused.
     package var underruns: Int64 = 0
-    /// Times that a talker's timeline was found anew. Either timestamps jumped, or audio came too late.
+    /// Times that a talker's timeline was determined anew, because timestamps jumped or audio came too late.
     package var resyncs: Int64 = 0
     /// Runs received.
     package var runs: Int64 = 0
@@ -48,13 +48,13 @@ package struct JitterCounters: Sendable, Equatable {
 ///     push → StampClock (place on the talker's timeline) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
 ///
 /// Audio is played a certain delay after the moment at which it would have arrived undelayed. That delay follows ``ArrivalTiming/target``:
-/// - Pauses in the talk are shortened, because then words stay as they were spoken and nothing is heard of it.
+/// - Pauses in the talk are shortened, because this leaves words unchanged and is inaudible.
 /// - Playback is up to 1 % faster when there was no pause for 4 s, or at once when it is over 40 ms too late.
 /// - Playback is up to 1 % slower when it is 3 ms too early.
 ///
-/// A changed rate shifts a voice by a sixth of a semitone. Audio is resampled, not spliced, because a splice in a steady tone is heard;
-/// each tick takes a whole number of samples, 1,024 ± 10, so that at rest every sample is played exactly as it came. Audio over 100 ms
-/// later than the target is skipped.
+/// A changed rate shifts a voice by a sixth of a semitone. Audio is resampled, not spliced, because a splice in a steady tone is audible; each tick
+/// takes a whole number of samples, 1,024 ± 10, so that without correction every sample is played unchanged. Audio over 100 ms later than the target
+/// is skipped.
 package struct JitterBuffer: Sendable {
     /// Samples by which a tick's input may differ from 1,024. That is 1 %, or 10 % to lengthen a pause.
     private static let correction: Int64 = 10
@@ -62,9 +62,9 @@ package struct JitterBuffer: Sendable {
     /// Largest sample of a pause. It is 30 dB below the voice's peaks, between −50 and −36 dBFS.
     private static let quiet: ClosedRange<Float> = 0.003...0.016
     private static let pauseBelowVoice: Float = 0.03
-    /// Share of the voice's peak that is left after a tick: half after 3 s.
+    /// Share of the voice's peak that remains after a tick: half after 3 s.
     private static let peakRelease: Float = 0.995
-    /// Ticks that late audio waits for a pause before it is played faster: 4 s. Then samples of delay above which it does not wait: 40 ms.
+    /// Ticks that late audio waits for a pause before it is played faster: 4 s. Then the samples of delay above which it does not wait: 40 ms.
     private static let patience = 188
     private static let urgent: Int64 = 1_920
     /// Samples of delay beside the target that are tolerated while somebody speaks: 3 ms.
@@ -95,9 +95,9 @@ package struct JitterBuffer: Sendable {
     private var peak: Float = 0
     private var concealer = Concealer()
     private var line = PlayedLine()
-    /// Where playback would have continued without shortening a pause.
+    /// The position at which playback would have continued without shortening a pause.
     private var joint: Int64?
-    /// The next audio does not continue what was played last.
+    /// Whether the next audio does not continue the last one played.
     private var isBroken = true
     private var tally = JitterCounters()
     /// Samples that may wait.
@@ -120,7 +120,7 @@ package struct JitterBuffer: Sendable {
     /// Sets how much audio may wait: from a second, the default, to a minute.
     package mutating func keep(ms: Int) { self.capacity = TalkFormat.samples(ms: min(max(ms, 1_000), 60_000)) }
 
-    /// Forgets audio and timing, when the talker restarts with another clock. The sound being played fades out; the counters go on.
+    /// Discards audio and timing, when the talker restarts with another clock. The sound being played fades out; the counters continue.
     package mutating func reset() {
         self.tally.dropped += self.queue.audio(in: self.read..<max(self.read, self.queue.end))
         self.stamps = StampClock()
@@ -133,7 +133,7 @@ package struct JitterBuffer: Sendable {
     /// Queues a run of decoded audio, in the order in which the talker sent it.
     ///
     /// - Parameters:
-    ///   - samples: 48 kHz; of more than ``keep(ms:)`` allows only the newest are kept. NaN becomes silence.
+    ///   - samples: 48 kHz; only the newest are kept, as many as ``keep(ms:)`` allows. NaN becomes silence.
     ///   - timestampMs: the first sample's, as the sender stamped it; any clock, any origin.
     ///   - arrivalUs: the arrival time, on the clock of ``pull(nowUs:)``.
     package mutating func push(_ samples: [Float], timestampMs: Int64, arrivalUs: Int64) {
@@ -157,7 +157,7 @@ package struct JitterBuffer: Sendable {
         self.queue.forget(before: self.read)
     }
 
-    /// Records audio that arrived but was not decoded. Too much came at once, so it is dropped, not lost.
+    /// Records audio that arrived but was not decoded, because too much came at once. It counts as dropped, not lost.
     package mutating func leaveOut(_ count: Int, timestampMs: Int64, arrivalUs: Int64) {
         guard count > 0 else { return }
         _ = self.place(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
@@ -235,7 +235,7 @@ extension JitterBuffer {
         var wanted: Int64 = 0
         self.waited = excess > Self.tolerance ? self.waited + 1 : 0
         if isQuiet, excess > Self.tolerance, self.shortenPause(by: excess) { return }
-        // Corrects until little is left, or it would start again and again at the edge.
+        // Corrects until little is left; otherwise the correction would start again and again at the threshold.
         if excess > 0 {
             let isEngaged = self.rate > 0 && excess > Self.shortage
             if isEngaged || self.waited > Self.patience || excess > Self.urgent {
@@ -257,13 +257,13 @@ extension JitterBuffer {
 
     private var isQuiet: Bool { self.isQuiet(Int64(Self.block) + Self.quietCorrection) }
 
-    /// Whether so many samples are there and all belong to a pause.
+    /// Whether this many samples are available and all belong to a pause.
     private func isQuiet(_ count: Int64) -> Bool {
         let most = min(max(self.peak * Self.pauseBelowVoice, Self.quiet.lowerBound), Self.quiet.upperBound)
         return self.queue.withSamples(self.read..<(self.read + count)) { !$0.isEmpty && Loudness.isWithin($0, most) }
     }
 
-    /// Skips samples of a pause, if it is longer than that.
+    /// Skips samples of a pause, if the pause is longer than that.
     private mutating func shortenPause(by count: Int64) -> Bool {
         let end = self.read + count + Int64(Self.block)
         guard self.queue.isWhole(self.read..<end), self.isQuiet(count + Int64(Self.block)) else { return false }
@@ -288,7 +288,7 @@ extension JitterBuffer {
         return (0, Self.block)
     }
 
-    /// Plays queued audio as it is, and makes up the holes.
+    /// Plays queued audio unchanged, and conceals the holes.
     private mutating func play(after lead: Int) -> (made: Int, played: Int) {
         var (made, played, left) = (lead > 0 ? self.conceal(lead) : 0, 0, Self.block - lead)
         while left > 0 {
@@ -334,7 +334,7 @@ extension JitterBuffer {
         self.isBroken = false
     }
 
-    /// Makes up samples; returns how many of them can be heard.
+    /// Synthesizes samples; returns how many of them are audible.
     private mutating func conceal(_ count: Int) -> Int {
         self.joint = nil
         self.breakOff()
@@ -376,7 +376,7 @@ extension JitterBuffer {
         self.isPlaying = false
     }
 
-    /// Ends continuity: the next audio is faded in over what would have followed.
+    /// Ends continuity: the next audio is faded in over the continuation of the last one.
     private mutating func breakOff() {
         guard !self.isBroken else { return }
         self.isBroken = true
@@ -384,7 +384,7 @@ extension JitterBuffer {
         line.withPast { self.concealer.begin(after: $0) }
     }
 
-    /// Makes samples fit for mixing: NaN becomes 0, values beyond ``loudest`` are clamped.
+    /// Makes samples suitable for mixing: NaN becomes 0, values beyond ``loudest`` are clamped.
     private static func tame(_ samples: inout [Float]) {
         guard !Loudness.isWithin(samples, Self.loudest) else { return }
         for index in samples.indices where !(abs(samples[index]) <= Self.loudest) {

@@ -6,9 +6,9 @@ package struct LevelSettings: Sendable, Equatable {
     package var onDB: Float
     /// dBFS below which speaking ends, after ``hangBlocks``.
     package var offDB: Float
-    /// Loud blocks in a row before speaking begins: a tap on the microphone is shorter.
+    /// Loud blocks in a row before speaking begins. A tap on the microphone is shorter.
     package var attackBlocks: Int
-    /// Quiet blocks before speaking ends: pauses between words and syllables are shorter.
+    /// Quiet blocks before speaking ends. Pauses between words and syllables are shorter.
     package var hangBlocks: Int
 
     package init(onDB: Float = -45, offDB: Float = -52, attackBlocks: Int = 2, hangBlocks: Int = 19) {

@@ -1,10 +1,10 @@
-/// Mixes a tick of the talkers' blocks: everyone's, and everyone's but one.
+/// Mixes a tick of the talkers' blocks: of all talkers, and of all but one.
 ///
-/// One per room, a plain value. Within a tick call ``take(_:)``, then each wanted mix once: each has a limiter whose state carries over
-/// from tick to tick. The sum itself is not limited.
+/// One per room, a plain value. Within a tick call ``take(_:)``, then each wanted mix once: each has a limiter whose state carries over from tick to
+/// tick. The sum itself is not limited.
 ///
-/// A mix without someone sums the others instead of subtracting one from the full sum. With the handful of talkers of a room that costs
-/// next to nothing, and the listener's own voice is absent, not just 40 dB down.
+/// A mix without one talker sums the others instead of subtracting one from the full sum. With the handful of talkers of a room that costs next to
+/// nothing, and the listener's own voice is absent, not just 40 dB down.
 package struct Mixer: Sendable {
     /// A talker's part in a tick.
     package struct Input: Sendable {
@@ -79,7 +79,7 @@ package struct Mixer: Sendable {
         self.ends = ends
     }
 
-    /// Whether the talker is heard in this tick. If not, the mix without it sounds like the full one.
+    /// Whether the talker is audible in this tick. If not, the mix without it sounds like the full one.
     package func contributes(_ id: ParticipantID) -> Bool { self.voices.contains { $0.id == id } }
 
     /// Mixes everyone. Once in a tick.
@@ -106,7 +106,7 @@ package struct Mixer: Sendable {
         return Self.limited(samples, &self.limiters[id, default: SoftLimiter()])
     }
 
-    /// Drops the state of the mix without `id`, which nobody plays any more.
+    /// Drops the state of the mix without `id`, which has no listener any more.
     package mutating func forget(_ id: ParticipantID) {
         self.limiters[id] = nil
         self.duckers[id] = nil

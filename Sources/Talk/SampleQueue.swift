@@ -3,7 +3,7 @@
 ///     origin … read          end
 ///     | past | audio | hole | audio |
 ///
-/// Positions are samples at 48 kHz. Memory: audio before the reader is cut off now and then; its owner bounds the audio ahead.
+/// Positions are samples at 48 kHz. Memory: audio before the reader is removed from time to time; its owner bounds the audio ahead.
 struct SampleQueue: Sendable {
     /// Samples that may lie ahead of the reader by default: a second.
     static let capacity = 48_000
@@ -17,7 +17,7 @@ struct SampleQueue: Sendable {
     /// Ordered, without overlap.
     private var holes: [Range<Int64>] = []
 
-    /// Position behind the last sample.
+    /// Position after the last sample.
     var end: Int64 { self.origin + Int64(self.storage.count) }
 
     /// Appends audio at or after the end. Returns false when the hole before it was so long that all earlier audio was dropped.

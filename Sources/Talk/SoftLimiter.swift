@@ -9,13 +9,13 @@ import LibC
 package struct SoftLimiter: Sendable {
     /// −6 dBFS: quieter samples pass.
     package static let threshold: Float = 0.5
-    /// −1 dBFS: where the knee ends.
+    /// −1 dBFS, at the end of the knee.
     private static let ceiling: Float = 0.9
     /// Samples over which a new gain is reached: 0.7 ms.
     private static let step = 32
     /// Steps of 0.7 ms for which a peak is held. Otherwise the gain would follow a low voice's waveform.
     private static let hold = 24
-    /// Share of the peak that is left after a step.
+    /// Share of the peak that remains after a step.
     private static let release: Float = 0.994
 
     private var gain: Float = 1

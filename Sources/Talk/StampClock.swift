@@ -1,9 +1,9 @@
 /// Lays out a talker's runs by sample count, and finds holes from their timestamps.
 ///
-/// Owned by a ``JitterBuffer``; a plain value. Samples are counted, because timestamps are rounded to milliseconds and some senders take
-/// them from a clock that jitters or drifts against their samples. The offset between stamps and count is followed slowly. A sudden
-/// difference of more than 15 ms, or four times what is usual with this sender, is a hole when it points forward. One that points back is
-/// the sender's clock: the count goes on.
+/// Owned by a ``JitterBuffer``; a plain value. Samples are counted, because timestamps are rounded to milliseconds and some senders take them from a
+/// clock that jitters or drifts against their samples. The offset between stamps and count is followed slowly. A sudden difference of more than 15
+/// ms, or four times this sender's usual difference, is a hole if it points forward. If it points back, it is a fault of the sender's clock, and the
+/// count continues.
 struct StampClock: Sendable {
     /// Samples: 15 ms.
     private static let leastHole: Int64 = 720

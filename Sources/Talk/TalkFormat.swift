@@ -48,7 +48,7 @@ package struct TalkBlock: Sendable, Equatable {
     /// Shared by all silent talkers.
     package static let silence = TalkBlock(samples: Array(repeating: 0, count: TalkFormat.blockSamples), kind: .silent)
 
-    /// Fills missing samples with zero and drops those too many.
+    /// Pads with zeros and drops surplus samples.
     package init(samples: [Float], kind: Kind = .played) {
         let count = TalkFormat.blockSamples
         if samples.count == count {

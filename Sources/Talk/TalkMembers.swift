@@ -11,7 +11,7 @@ package struct TalkLimits: Sendable, Equatable {
     }
 }
 
-/// The reason why a talk channel refuses somebody. Scope: the publish or play.
+/// The reason why a talk channel refuses a participant. Scope: the publish or play.
 package enum TalkRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case talkersFull(max: Int)
     case listenersFull(max: Int)
@@ -55,7 +55,7 @@ package struct TalkMember: Sendable, Equatable {
 
 /// The members of a room's talk channel, and the rules that admit them. One per room, a plain value. No clock: `nowMs` is passed in.
 ///
-/// A publish with the same credential takes a talker over; one with another is refused. An admitted talker affects others only when it
+/// A publish with the same credential takes over the talker; one with another credential is refused. An admitted talker affects others only when it
 /// begins, because it may still be refused elsewhere. A participant's settings (mute, gain, role, ban) outlive its sessions.
 package struct TalkMembers: Sendable {
     package var limits: TalkLimits
@@ -75,7 +75,7 @@ package struct TalkMembers: Sendable {
         var gain: Float = 1
         var role: TalkRole?
         var forbiddenUntilMs: Int64?
-        /// Milliseconds: when it recently began to publish.
+        /// Recent times at which it began to publish, in milliseconds.
         var beginnings: [Int64] = []
         /// Order of the last change.
         var age: Int64 = 0
@@ -104,7 +104,7 @@ package struct TalkMembers: Sendable {
     /// Takeovers within ``flappingMs`` after which the next is refused.
     private static let maxTakeovers = 3
     private static let flappingMs: Int64 = 30_000
-    /// Beginnings within ``flappingMs`` after which the next is refused. Each is an event or two of the audit trail.
+    /// Beginnings within ``flappingMs`` after which the next is refused. Each adds an event or two to the audit trail.
     private static let maxBeginnings = 30
 
     package init(limits: TalkLimits = TalkLimits()) {
@@ -113,8 +113,8 @@ package struct TalkMembers: Sendable {
 
     // MARK: Coming and going
 
-    /// Admits a talker. `identity` is the one that its credential gives; a publish of the same one is taken over when this one begins
-    /// (``began(session:role:nowMs:)``). `user` is the participant whose credential that is; bans of it count like bans of the name.
+    /// Admits a talker. `identity` comes from its credential; a publish with the same identity is taken over when this one begins
+    /// (``began(session:role:nowMs:)``). `user` is the credential's participant; bans of that name apply too.
     package mutating func admitTalker(
         _ id: ParticipantID, identity: String, user: ParticipantID? = nil, role: TalkRole, nowMs: Int64
     ) throws(TalkRefusal) -> TalkAdmission {
@@ -134,7 +134,7 @@ package struct TalkMembers: Sendable {
         return TalkAdmission(session: session, replaces: talker.session)
     }
 
-    /// Puts an admitted talker on air. From now on its role applies; it counts as a beginning and, if another was there, as a takeover.
+    /// Puts an admitted talker on air. From now on its role applies; this counts as a beginning and, if another session was on air, as a takeover.
     package mutating func began(session: Int64, role: TalkRole, nowMs: Int64) {
         guard let id = self.speaking.first(where: { $0.value.sessions.contains(session) })?.key, var talker = self.speaking[id] else {
             return
@@ -164,7 +164,7 @@ package struct TalkMembers: Sendable {
         return session
     }
 
-    /// Ends a session. Returns true when its participant is gone with it; false when it had ended before, or the talker has another
+    /// Ends a session. Returns true when its participant is gone with it; false when the session had already ended, or the talker has another
     /// session.
     package mutating func left(session: Int64) -> Bool {
         if self.listening.removeValue(forKey: session) != nil { return true }
@@ -175,7 +175,7 @@ package struct TalkMembers: Sendable {
         return true
     }
 
-    /// Whether the talker is on air, or about to be.
+    /// Whether the talker is on air, or admitted.
     package func isThere(_ id: ParticipantID) -> Bool { self.speaking[id] != nil }
 
     private func requireAllowed(_ id: ParticipantID, _ nowMs: Int64) throws(TalkRefusal) {
@@ -189,7 +189,7 @@ package struct TalkMembers: Sendable {
 
     // MARK: Present members
 
-    /// In the order in which they came.
+    /// The talkers in the order in which they came.
     package var talkers: [TalkMember] {
         self.speaking.map { id, talker in
             TalkMember(
@@ -203,8 +203,8 @@ package struct TalkMembers: Sendable {
     /// Sessions that play an address.
     package func listeners(of address: TalkAddress) -> [Int64] { self.listening.filter { $0.value.address == address }.keys.sorted() }
 
-    /// The sessions to end when a participant is thrown out. These are its publishes, on air or about to be, the plays of its own mix, and
-    /// all plays by its credential.
+    /// The sessions to end when a participant is thrown out: its publishes, on air or admitted, the plays of its own mix, and all plays with its
+    /// credential.
     package func sessions(of id: ParticipantID) -> [Int64] {
         let plays = self.listening.filter { $0.value.address == .mixWithout(id) || $0.value.user == id }
         return (self.speaking[id]?.sessions ?? []) + plays.keys.sorted()
@@ -251,7 +251,7 @@ package struct TalkMembers: Sendable {
         setting.age = self.newSession()
         self.settings[id] = setting
         guard self.settings.count > Self.maxSettings else { return }
-        // Names without settings go before those that somebody has set. Present ones stay: they are few.
+        // Drops names without settings before those with settings. Present participants stay: they are few.
         let oldest = self.settings.filter { $0.key != id && self.speaking[$0.key] == nil }
             .min { ($0.value.isSet ? 1 : 0, $0.value.age) < ($1.value.isSet ? 1 : 0, $1.value.age) }
         if let oldest { self.settings[oldest.key] = nil }

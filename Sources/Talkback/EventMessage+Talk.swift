@@ -3,7 +3,7 @@ package import Rooms
 import Talk
 
 extension EventMessage {
-    /// The members of a room's talk channel: who speaks, and how loud. Sent to present subscribers only, and never stored.
+    /// The members of a room's talk channel: who speaks, and how loudly. Sent to present subscribers only, and never stored.
     package static func talkMembers(_ room: RoomID, _ members: [TalkSnapshot.Member]) -> String {
         // User ids have no characters that JSON escapes.
         let list = members.map { member in

@@ -12,11 +12,11 @@ final class MixEncoder {
     private let codec: TalkCodec
     private var silentTicks = 0
     private var silence: ByteBuffer?
-    /// The next tick, if none is skipped.
+    /// The expected next tick; later if ticks are skipped.
     private var nextTick: Int64
     /// The tick of the first sample, shifted by the ticks skipped since.
     private var startTick: Int64
-    /// Ticks and runs since then, encoded or replaced by ``silence``.
+    /// Ticks and runs since `startTick`, encoded or replaced by ``silence``.
     private var ticks: Int64 = 0
     private var runs: Int64 = 0
     /// Ticks of silence that were not encoded since the encoder last ran.
@@ -26,7 +26,7 @@ final class MixEncoder {
     /// Ticks that were really encoded.
     private(set) var encodes = 0
 
-    /// `before`: the blocks that its listeners have already heard, so that the first one continues them.
+    /// `before`: the blocks that the listeners have already heard, so that the first new block continues them.
     init(_ codec: TalkCodec, bitRate: Int, tick: Int64, after before: [[Float]]) throws(FFmpegError) {
         self.codec = codec
         self.encoder = try AudioEncoder(codec: codec.encoding, sampleRate: TalkFormat.sampleRate, channels: 1, bitRate: bitRate)
@@ -73,7 +73,7 @@ final class MixEncoder {
 
     // MARK: Silence
 
-    /// Returns what the encoder would make of another tick of silence, without running it.
+    /// Returns what the encoder would output for another tick of silence, without running it.
     private func spare(_ silence: ByteBuffer, _ tick: Int64) -> [Frame] {
         let runSamples = Int64(self.encoder.runSamples)
         // AAC always holds back one run.
@@ -98,7 +98,7 @@ final class MixEncoder {
     }
 
     static func frame(_ message: ByteBuffer, _ ms: Int64) -> Frame? {
-        // Made by this server; a message that does not parse is not sent.
+        // The server made this message; if it does not parse, it is not sent.
         try? Frame(kind: .audio, timestamp: ms, payload: message)
     }
 }

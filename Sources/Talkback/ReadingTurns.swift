@@ -3,7 +3,7 @@ import Dispatch
 import NIOCore
 import Relay
 
-/// Waits until event loops have read their sockets. After a stall, that data belongs to the ticks that are made up for.
+/// Waits until event loops have read their sockets. After a stall, this data belongs to the missed ticks that are caught up.
 ///
 /// Blocks its thread.
 enum ReadingTurns {

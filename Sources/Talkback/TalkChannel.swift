@@ -19,13 +19,13 @@ package import Talk
 package final class TalkChannel: Sendable {
     package let roomID: RoomID
     let talkback: Talkback
-    /// Of its mixes, as it was when the channel began.
+    /// Bits per second of its mixes, as set when the channel began.
     private let bitRate: Int
     private let clock: TalkClock
     private let engine: TalkEngine
     package let state: Mutex<TalkChannelState>
 
-    /// It stops ticking after this long without anybody.
+    /// The channel stops ticking after this long without participants.
     private static let lingerMs: Int64 = 1_000
     /// Shortest interval between events about who speaks.
     private static let reportMs: Int64 = 500
@@ -96,8 +96,8 @@ package final class TalkChannel: Sendable {
         }
     }
 
-    /// Keeps the mix of all running for a stream's recording, even without listeners. Returns once it can be recorded. False: the channel
-    /// is over, or the mix's name stayed taken.
+    /// Keeps the mix of all voices running for a stream's recording, even without listeners. Returns once it can be recorded. False if the channel is
+    /// over or the mix's name stayed taken.
     func hold(for stream: StreamPath) async -> Bool {
         for _ in 0..<Self.holdTries {
             let opening = self.state.withLock { state -> Task<Void, Never>? in
@@ -117,12 +117,12 @@ package final class TalkChannel: Sendable {
         return false
     }
 
-    /// Returns true if that was the last recording that needed the mix.
+    /// Ends the mix for a stream's recording. Returns true if that was the last recording that needed it.
     func letGo(for stream: StreamPath) -> Bool {
         self.state.withLock { state in state.held.remove(stream) != nil && state.held.isEmpty }
     }
 
-    /// Runs `body` under the lock, which does not pass on typed throws.
+    /// Runs `body` under the lock; `Mutex` does not pass on typed throws.
     private func locked<Value: Sendable>(_ body: (inout TalkChannelState) throws(TalkDenial) -> Value) throws(TalkDenial) -> Value {
         let outcome = self.state.withLock { state -> Result<Value, TalkDenial> in
             do throws(TalkDenial) { return .success(try body(&state)) } catch { return .failure(error) }
@@ -130,7 +130,7 @@ package final class TalkChannel: Sendable {
         return try outcome.get()
     }
 
-    /// Starts to tick. With the lock held, so that arrivals and departures cannot overtake each other.
+    /// Starts to tick. Called with the lock held, so that arrivals and departures cannot overtake each other.
     private func wake(_ state: inout TalkChannelState) {
         state.emptySinceMs = nil
         guard !state.isTicking else { return }
@@ -152,7 +152,7 @@ package final class TalkChannel: Sendable {
         state.outputs.begin(key, task)
     }
 
-    /// The talker owns its stream: it is heard from now on, while it has the floor.
+    /// Puts the talker on air, now that it owns its stream: it is heard while it has the floor.
     package func began(_ talker: TalkPublishSession) {
         var isOver = false
         var isForbidden = false
@@ -210,7 +210,7 @@ package final class TalkChannel: Sendable {
         }
     }
 
-    /// With the lock held, so that the audit trail has the order of events.
+    /// Reports the events. Called with the lock held, so that the audit trail has the order of events.
     private func settle(_ events: [FloorEvent], by actor: Actor?, _ state: inout TalkChannelState) {
         for talker in state.talkers.values { talker.setOpen(state.floor.holds(talker.id)) }
         guard !events.isEmpty else { return }
@@ -233,7 +233,7 @@ package final class TalkChannel: Sendable {
         return standing.map { (events, $0) }
     }
 
-    /// The role at admission; for others host if the room's owner, else guest.
+    /// The role at admission; for others, host if they own the room, else guest.
     package func role(of id: ParticipantID, owner: String?) -> TalkRole {
         self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
     }
@@ -253,7 +253,7 @@ package final class TalkChannel: Sendable {
         }
     }
 
-    /// Applies settings made while the channel was being created. Called in the registry's order; `before`: those it began with.
+    /// Applies settings made while the channel was being created. Called in the registry's order; `before`: the settings that it began with.
     package func set(_ members: [TalkMemberSetting], instead before: [TalkMemberSetting] = []) {
         let lifted = before.filter { old in !members.contains { $0.user == old.user } }.map { TalkMemberSetting(user: $0.user) }
         for member in lifted + members where !before.contains(member) {
@@ -281,7 +281,7 @@ package final class TalkChannel: Sendable {
                 listening.throwOut()
                 if let role = listening.role { roles.append(role) }
             }
-            // Talkers on air end here and now; imminent ones when they own their stream.
+            // Talkers on air end here and now; admitted ones when they own their stream.
             for talker in state.talkers.values where talker.isOf(id) {
                 wasThere = true
                 if let role = talker.connected { roles.append(role) }
@@ -305,7 +305,7 @@ package final class TalkChannel: Sendable {
         }
     }
 
-    /// Closes the channel for good: the room is over or may not be used.
+    /// Closes the channel for good: the room is over or forbidden.
     package func close(_ reason: CloseReason) {
         var roles: [any ConnectedRole] = []
         var streams: [DerivedStream] = []
@@ -323,7 +323,7 @@ package final class TalkChannel: Sendable {
 
     // MARK: Ticks
 
-    /// Runs one tick, on the clock's thread. `nowUs`: when it was due. `isMadeUp`: that is so long ago that only a recording can use it.
+    /// Runs one tick, on the clock's thread. `nowUs`: when it was due. `isMadeUp`: the tick is so late that only a recording can use it.
     func tick(nowUs: Int64, isMadeUp: Bool = false) {
         let nowMs = nowUs / 1_000
         var unused: [DerivedStream] = []
@@ -344,7 +344,7 @@ package final class TalkChannel: Sendable {
             state.totals = report.totals
             // Some may have left since the tick began.
             state.reports = report.voices.filter { state.talkers[$0.key] != nil }
-            told = self.stallReport(&state, nowMs)
+            told = self.membersReport(&state, nowMs)
             var events: [FloorEvent] = []
             let unheard = state.talkers.values.filter { $0.wasLeftOut() }.map(\.id)
             let heard = report.heard.filter { state.talkers[$0] != nil }
@@ -371,7 +371,7 @@ package final class TalkChannel: Sendable {
         return true
     }
 
-    /// Returns the mixes to end, and opens missing ones with listeners: their names may have been taken.
+    /// Returns the mixes to end. Also opens missing mixes that have listeners: their names may have been taken before.
     private func chooseOutputs(_ state: inout TalkChannelState, _ nowMs: Int64) -> [DerivedStream] {
         if self.rests(&state, nowMs) { return state.outputs.takeAll() }
         let wanted = state.wanted
@@ -380,7 +380,7 @@ package final class TalkChannel: Sendable {
     }
 
     /// The event about who speaks and how loud; nil if too soon or unchanged.
-    private func stallReport(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
+    private func membersReport(_ state: inout TalkChannelState, _ nowMs: Int64) -> String? {
         guard nowMs - state.reportedMs >= Self.reportMs else { return nil }
         state.reportedMs = nowMs
         let text = EventMessage.talkMembers(self.roomID, state.shown)

@@ -21,7 +21,7 @@ package struct TalkChannelState {
     var held: Set<StreamPath> = []
     var isTicking = false
     var isClosed = false
-    /// When the newest tick was due, or ticking began; nil: never.
+    /// The due time of the newest tick, or the time when ticking began; nil: never.
     var tickedMs: Int64?
     var emptySinceMs: Int64?
     var reportedMs: Int64 = 0
@@ -31,11 +31,11 @@ package struct TalkChannelState {
     /// The mix that accompanies recordings.
     static var recorded: TalkOutputs.Key { TalkOutputs.Key(target: .mix, codec: .aac) }
 
-    /// Shorter delays of ticks are made up for; a longer one is a stall.
+    /// Shorter delays of ticks are caught up; a longer one is a stall.
     private static let stallMs: Int64 = 1_100
 
-    /// Excludes a stall of the server from the floor's times. Meanwhile it heard nobody, and revokes no floor for that. Call before using
-    /// these times.
+    /// Excludes a stall of the server from the floor's times: the server heard nobody meanwhile, and must not revoke the floor for that. Call before
+    /// using these times.
     mutating func noteStall(nowMs: Int64) {
         guard self.isTicking, let tickedMs = self.tickedMs, nowMs - tickedMs > Self.stallMs else { return }
         self.floor.stoodStill(ms: nowMs - tickedMs)
@@ -59,7 +59,7 @@ package struct TalkChannelState {
         return plan
     }
 
-    /// The request, or its refusal if it would give the floor to a banned participant.
+    /// The request, or a refusal if it would give the floor to a banned participant.
     func permitted(_ input: FloorInput, nowMs: Int64) -> FloorInput {
         switch input {
         case .requested(let id, _) where self.members.forbiddenUntil(id, nowMs: nowMs) != nil: .refused(id, .banned, by: nil)

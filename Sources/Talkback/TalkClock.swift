@@ -7,8 +7,8 @@ import Talk
 
 /// Ticks its talk channels every 1,024 samples at 48 kHz, by the monotonic clock. Any thread.
 ///
-/// Runs on its own thread while it has channels. A tick waits for nobody; late ticks are made up for, up to a second. A longer stall of the
-/// server costs listeners that time, so that they hear nothing old; a recording gets all of it, up to half a minute.
+/// Runs on its own thread while it has channels. A tick waits for nobody; late ticks are caught up, up to a second. Listeners lose the time of a
+/// longer stall, so that they hear nothing old; a recording gets all of it, up to half a minute.
 package final class TalkClock: Sendable {
     private struct State {
         var rooms: [TalkChannel] = []
@@ -78,7 +78,7 @@ package final class TalkClock: Sendable {
                 ReadingTurns.wait(for: rooms)
             }
             if lateUs > TalkFormat.microseconds(tick: Self.mostLateTicks) {
-                // The last missed tick is the next one.
+                // The last missed tick runs as the next one.
                 let missed = lateUs * 3 / 64_000
                 self.makeUp(missed, from: tick, origin, rooms)
                 tick += missed - 1
@@ -88,7 +88,7 @@ package final class TalkClock: Sendable {
         }
     }
 
-    /// Makes up the ticks of a long stall for recordings; listeners lose that time.
+    /// Runs the missed ticks of a long stall for recordings; listeners lose that time.
     private func makeUp(_ missed: Int64, from tick: Int64, _ origin: Int64, _ rooms: [TalkChannel]) {
         if let room = rooms.first {
             let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10

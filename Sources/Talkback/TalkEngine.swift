@@ -26,7 +26,7 @@ final class TalkEngine: @unchecked Sendable {
             let id: ParticipantID
             let inbox: TalkInbox
             let gain: Float
-            /// If not, only headers arrive, which are needed later.
+            /// Whether the voice is mixed. If not, only headers arrive, which are needed later.
             let isHeard: Bool
         }
 
@@ -52,7 +52,7 @@ final class TalkEngine: @unchecked Sendable {
     }
 
     private struct Key: Hashable {
-        /// The participant left out; nil: the mix of all.
+        /// The participant left out; nil for the mix of all voices.
         let without: ParticipantID?
         let codec: TalkCodec
     }
@@ -60,7 +60,7 @@ final class TalkEngine: @unchecked Sendable {
     private var voices: [ParticipantID: TalkVoice] = [:]
     private var mixer = Mixer()
     private var encoders: [Key: MixEncoder] = [:]
-    /// For how many ticks a participant's own mix has equalled that of all.
+    /// For how many ticks a participant's own mix has equalled the mix of all.
     private var likeAll: [ParticipantID: Int] = [:]
     /// The full mix's blocks before this tick.
     private var before: [[Float]]
@@ -74,7 +74,7 @@ final class TalkEngine: @unchecked Sendable {
 
     /// Blocks of the full mix that a new encoder begins with.
     private static let keptBlocks = 2
-    /// A talker's own mix continues for 2 s, in ticks, after its voice ended. Then both encoders hold the same.
+    /// A talker's own mix continues for this many ticks (2 s) after its voice ended. By then both encoders hold the same.
     private static let ownTicks = 94
 
     init(log: Logger) {
@@ -154,7 +154,7 @@ final class TalkEngine: @unchecked Sendable {
             }
             self.publish(messages[key] ?? [], key, mix.stream, tick: tick, isMadeUp: plan.isMadeUp)
         }
-        // An encoder that missed a tick cannot continue: the next listener gets a new one.
+        // An encoder that missed a tick cannot continue; the next listener gets a new one.
         for key in Array(self.encoders.keys) where messages[key] == nil {
             self.ended.encodes += self.encoders.removeValue(forKey: key)?.encodes ?? 0
         }
@@ -165,7 +165,7 @@ final class TalkEngine: @unchecked Sendable {
         for voice in self.voices.values { report.totals.add(voice) }
     }
 
-    /// The participant that the mix leaves out; nil if that makes no difference. Silent ones hear the mix of all, encoded once.
+    /// The participant that the mix leaves out; nil if that makes no difference. Silent participants get the mix of all, encoded once.
     private func ownMix(_ target: TalkAddress) -> ParticipantID? {
         guard case .mixWithout(let id) = target else { return nil }
         if self.mixer.contributes(id) {
@@ -212,7 +212,7 @@ final class TalkEngine: @unchecked Sendable {
         if isMadeUp { stream.keep(frames) } else { stream.publish(frames) }
     }
 
-    /// Tells players not to look for video, which some await for seconds.
+    /// Metadata which says that there is no video, because some players wait for it for seconds.
     private static func metadata(_ codec: TalkCodec, _ ms: Int64) -> Frame? {
         var payload = ByteBuffer()
         payload.writeAMF0(.string("onMetaData"))
@@ -250,7 +250,7 @@ package struct TalkTotals: Sendable {
     package var damaged: UInt64 = 0
     /// Frames dropped undecoded because there were too many.
     package var skipped: UInt64 = 0
-    /// Milliseconds that the latest of the present voices waits before it is mixed; no total.
+    /// The longest delay before mixing among the present voices, in milliseconds; not a total.
     package var delayMs = 0.0
 
     package mutating func add(_ voice: TalkVoice) {

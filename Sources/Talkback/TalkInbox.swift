@@ -2,8 +2,8 @@ import Media
 import Relay
 import Synchronization
 
-/// Hands a talker's frames from the stream's home loop to the channel's thread. Adds their arrival times. Bounded: drops the oldest frames
-/// if nobody fetches them.
+/// Passes a talker's frames from the stream's home loop to the channel's thread, with their arrival times. Bounded: drops the oldest frames if nobody
+/// fetches them.
 ///
 /// Any thread.
 final class TalkInbox: StreamTap {
@@ -20,7 +20,7 @@ final class TalkInbox: StreamTap {
     }
 
     private let box = Mutex(Box())
-    /// A tick fetches one or two; the longest stall that a recording survives brings 1,400 of AAC.
+    /// Most items kept. A tick fetches one or two; the longest stall that a recording survives brings 1,400 frames of AAC.
     private static let limit = 2_048
 
     private let nowUs: @Sendable () -> Int64
@@ -42,7 +42,7 @@ final class TalkInbox: StreamTap {
         }
     }
 
-    /// Removes and returns what arrived, and the number of items dropped before it.
+    /// Removes and returns the items that arrived, and the number of items dropped before them.
     func drain() -> (items: [Item], dropped: Int) {
         self.box.withLock { box in
             guard !box.items.isEmpty else { return ([], 0) }

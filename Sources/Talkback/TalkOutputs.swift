@@ -2,8 +2,8 @@ import Delivery
 import Rooms
 import Talk
 
-/// A channel's mixes that exist as streams. A mix without listeners ends soon; a later listener starts it anew, at the channel's time. A
-/// plain value, under the channel's lock.
+/// A channel's mixes that exist as streams. A mix without listeners ends soon; a later listener restarts it at the channel's time. A plain value,
+/// under the channel's lock.
 struct TalkOutputs {
     struct Key: Hashable, Sendable {
         let target: TalkAddress
@@ -38,7 +38,7 @@ struct TalkOutputs {
 
     mutating func begin(_ key: Key, _ task: Task<Void, Never>) { self.all[key] = .opening(task) }
 
-    /// Records the opened stream; nil: its name was taken. Returns false if nobody wants it any more.
+    /// Records the opened stream; nil: its name was taken. Returns false if no listener or recording needs it any more.
     mutating func opened(_ key: Key, _ stream: DerivedStream?, nowMs: Int64) -> Bool {
         guard case .opening? = self.all[key] else { return false }
         self.all[key] = stream.map { .open($0) } ?? .refused(untilMs: nowMs + Self.retryMs)

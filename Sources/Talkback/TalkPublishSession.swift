@@ -10,7 +10,7 @@ import Talk
 /// A talker's place in a channel, from its admission to its end. Any thread.
 package final class TalkPublishSession: PublishSession {
     let id: ParticipantID
-    /// The owner of its credential.
+    /// The credential's user.
     let user: ParticipantID?
     let role: TalkRole
     let session: Int64
@@ -56,7 +56,7 @@ package final class TalkPublishSession: PublishSession {
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
     var counts: Counts { self.state.withLock { $0.counts } }
-    /// The loops that read its connection and that are its stream's home.
+    /// The loop that reads its connection, and its stream's home loop.
     var loops: [any EventLoop] {
         self.state.withLock { state in
             [state.connected?.eventLoop, state.stream?.home.eventLoop].compactMap { $0 }
@@ -79,12 +79,12 @@ package final class TalkPublishSession: PublishSession {
 
     func setOpen(_ isOpen: Bool) { self.hasFloor.store(isOpen, ordering: .relaxed) }
 
-    /// False once it was thrown out, which may precede its publish.
+    /// False once the talker was thrown out, possibly before its publish.
     var mayBegin: Bool { !self.isThrownOut.load(ordering: .acquiring) }
 
     func throwOut() { self.isThrownOut.store(true, ordering: .releasing) }
 
-    /// Whether throwing this participant out ends the session, by its name or its credential's owner.
+    /// Whether throwing this participant out ends the session: by the session's name or its credential's user.
     func isOf(_ participant: ParticipantID) -> Bool { self.id == participant || self.user == participant }
 
     func delegate(_ publisher: any ConnectedPublisher) -> any EndablePublisher {

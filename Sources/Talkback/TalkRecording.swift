@@ -4,11 +4,11 @@ import Logging
 import RoomStore
 package import Rooms
 
-/// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all.
+/// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all voices.
 extension Talkback: RoomTalk {
     package func mix(of roomID: RoomID) -> StreamPath { StreamPath(app: TalkStreamName.app, name: "\(roomID)/mix") }
 
-    /// Has the talk mixed along with a stream's recording that has begun. Returns whether it is to be recorded.
+    /// Starts mixing the talk for a stream's recording that has begun. Returns whether the talk is to be recorded.
     package func hold(beside stream: StreamPath, of roomID: RoomID) async -> Bool {
         guard stream.app != TalkStreamName.app else { return false }
         do {
@@ -21,7 +21,7 @@ extension Talkback: RoomTalk {
         }
     }
 
-    /// Returns whether it was the last stream's recording that ended.
+    /// Ends the mix for a stream's recording. Returns whether this was the last recording that needed it.
     package func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool {
         guard stream.app != TalkStreamName.app, let channel = self.find(roomID) else { return false }
         return channel.letGo(for: stream)

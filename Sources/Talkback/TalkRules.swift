@@ -13,7 +13,7 @@ extension TalkSettings {
 }
 
 extension FloorRecord {
-    /// Nil for events about waiting. `actor` is the caller that caused the event, or during whose call the clock or the queue did.
+    /// Nil for events about waiting. `actor` is the caller whose call caused the event, or during whose call the clock or the queue caused it.
     init?(_ event: FloorEvent, mode: String, actor: Actor?) {
         let kind: Kind
         switch event.kind {
@@ -31,11 +31,11 @@ extension FloorRecord {
 }
 
 extension FloorReason {
-    /// Caused by time or by the queue, not by a caller.
+    /// Whether time or the queue caused the event, not a caller.
     fileprivate var isOfRulesAlone: Bool { self == .idle || self == .maxHold || self == .turn }
 }
 
-/// Why a talk channel refuses somebody.
+/// The reason why a talk channel refuses a participant.
 enum TalkDenial: Error, Equatable {
     case refused(TalkRefusal)
     /// The room is over.

@@ -13,7 +13,7 @@ package struct TalkVoice {
     private(set) var jitter = JitterBuffer()
     /// Frames that could not be decoded.
     private(set) var damaged: UInt64 = 0
-    /// Why its audio cannot be decoded at all; logged once.
+    /// The reason why its audio cannot be decoded at all; logged once.
     private(set) var problem: String?
     private var track: Track?
     private var decoder: AudioDecoder?
@@ -39,7 +39,7 @@ package struct TalkVoice {
                 guard frame.kind == .audio else { continue }
                 wasHeard = true
                 if missing > 0 {
-                    // These arrived before this frame.
+                    // The missing frames arrived before this frame.
                     self.leaveOut(missing, before: frame, item.arrivalUs)
                     missing = 0
                 }
@@ -56,7 +56,7 @@ package struct TalkVoice {
         return wasHeard
     }
 
-    /// Sets whether a recording needs all that a long stall delayed, half a minute.
+    /// Sets whether a recording needs all audio that a long stall delayed, up to half a minute.
     mutating func keepsAll(_ keeps: Bool) {
         guard keeps != self.keepsAll else { return }
         self.keepsAll = keeps
@@ -87,7 +87,7 @@ package struct TalkVoice {
         return block
     }
 
-    /// Clears the buffer while the talker is not heard: its audio would be old later.
+    /// Clears the buffer while the talker is not heard, because its audio would be outdated later.
     mutating func rest() {
         guard !self.isResting else { return }
         self.isResting = true
@@ -145,11 +145,11 @@ package struct TalkVoice {
     }
 }
 
-/// Limits how much of one talker's audio is decoded: all rooms of a clock share its thread. A stall's burst is decoded whole, but not what
-/// is older than the buffer keeps, nor more than four times the rate of speech. A plain value; microseconds.
+/// Limits how much of one talker's audio is decoded, because all rooms of a clock share its thread. A stall's burst is decoded as a whole, except
+/// audio older than the buffer keeps, and at most four times the rate of speech. A plain value; microseconds.
 struct DecodeAllowance {
     private static let usualUs: Int64 = 1_500_000
-    /// The limit when a recording wants everything.
+    /// The limit when a recording needs all audio.
     static let recordedUs: Int64 = 31_000_000
     private static let perTickUs: Int64 = 4 * TalkFormat.microseconds(tick: 3) / 3
 
@@ -158,7 +158,7 @@ struct DecodeAllowance {
     /// Length of the last decoded frame.
     private var frameUs: Int64 = 20_000
 
-    /// How many of the oldest frames since the last tick to skip. A frame longer than the allowance is decoded once that has grown enough.
+    /// How many of the oldest frames since the last tick to skip. A frame longer than the allowance is decoded once the allowance has grown enough.
     mutating func surplus(of count: Int) -> Int {
         self.leftUs = min(self.mostUs, self.leftUs + Self.perTickUs)
         return max(0, count - max(0, Int((self.leftUs + self.frameUs - 1) / self.frameUs)))
@@ -167,7 +167,7 @@ struct DecodeAllowance {
     /// Samples of a frame, at 48 kHz.
     var frameSamples: Int { Int((self.frameUs * 48 + 500) / 1_000) }
 
-    /// Adapts the allowance at once to how much is kept: that much is decoded.
+    /// Adapts the allowance at once to the amount that is kept, so that this much is decoded.
     mutating func keeps(_ all: Bool) {
         self.mostUs = all ? Self.recordedUs : Self.usualUs
         self.leftUs = all ? self.mostUs : min(self.mostUs, self.leftUs)

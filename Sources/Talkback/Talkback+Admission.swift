@@ -65,7 +65,7 @@ extension Talkback: TalkGateway {
         }
     }
 
-    /// Refuses users thrown out of the room, who must not return by its talk channel.
+    /// Refuses users thrown out of the room; they must not return through its talk channel.
     private func keptOut(_ users: [String?], of room: RoomID) -> AdmissionRefusal? {
         for case let user? in users {
             guard let until = self.rooms.keptOut(user, of: room) else { continue }
@@ -125,7 +125,7 @@ extension Talkback: TalkGateway {
 }
 
 extension Room {
-    /// Whether its state allows talk. `always`: even before it has been live.
+    /// Whether the room's state allows talk. `always`: even before it has been live.
     package func allowsTalk(always: Bool) -> Bool {
         switch self.state {
         case .live, .interrupted: true
@@ -141,8 +141,8 @@ extension AdmissionPass {
 }
 
 extension TalkRole {
-    /// The credential's role. Without one: host if the credential is verified and its user (or the name, if it has no user) owns the room,
-    /// else guest.
+    /// The credential's role. Without one: host if the credential is verified and its user (or the name, if it has no user) owns the room, else
+    /// guest.
     init(_ pass: AdmissionPass, id: String, owner: String?) {
         switch pass.role?.lowercased() {
         case "host", "owner", "anchor", "device", "publisher": self = .host

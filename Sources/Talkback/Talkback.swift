@@ -91,7 +91,7 @@ package final class Talkback: Sendable {
         _ = channel.kick(id, by: actor)
     }
 
-    /// Takes a user out of all mixes of the room's channel, or back in: stored, then applied in that order. Nothing to do for who cannot talk.
+    /// Removes a user from all mixes of the room's channel, or restores it: stored first, then applied. Does nothing for users that cannot talk.
     package func mute(_ user: String, in roomID: RoomID, _ isMuted: Bool) async throws(RegistryError) {
         guard let id = try? ParticipantID(user) else { return }
         _ = try await self.rooms.changeTalkMember(user, of: roomID, { $0.isMuted = isMuted }) { [weak self] setting in
@@ -108,7 +108,7 @@ package final class Talkback: Sendable {
 }
 
 extension RoomEvent.Kind {
-    /// Why talk ends with this event; nil: it continues.
+    /// The reason why talk ends with this event; nil: it continues.
     fileprivate var endOfTalk: CloseReason? {
         switch self {
         case .roomClosed, .roomExpired, .roomDeleted: .roomEnded

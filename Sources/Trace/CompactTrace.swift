@@ -13,7 +13,7 @@ package enum CompactTrace {
         while let newest = rest.last {
             var part: String
             if newest.kind == .message {
-                // A run of messages is one part: what came last matters, not each of them.
+                // A run of messages is one part: the run matters, not each message.
                 let run = rest.suffix(while: { $0.kind == .message })
                 rest.removeLast(run.count)
                 part = run.count == 1 ? Self.one(newest, nowMs) : Self.many(run, nowMs)
@@ -70,7 +70,7 @@ package enum CompactTrace {
 }
 
 extension ArraySlice {
-    /// The longest end of which each element satisfies the condition.
+    /// The longest suffix whose elements all satisfy the condition.
     fileprivate func suffix(while holds: (Element) -> Bool) -> ArraySlice {
         var start = self.endIndex
         while start > self.startIndex, holds(self[start - 1]) { start -= 1 }

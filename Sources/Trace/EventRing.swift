@@ -14,12 +14,12 @@ package struct EventRing: Sendable {
 
     private static let headBytes = 13
     private static let idBytes = 8
-    /// Bytes. Longer ones are cut.
+    /// Bytes. Longer texts are cut.
     package static let longestName = 40
     package static let longestText = 240
-    /// Bytes that hold one record in any case.
+    /// Bytes that are enough for any single record.
     package static let leastCapacity = headBytes + idBytes + longestName + longestText
-    /// Stands for a transaction that there is none of.
+    /// Represents a missing transaction.
     private static let noTransaction = UInt32.max
 
     /// `capacity`: bytes, at least ``leastCapacity``.
@@ -39,7 +39,7 @@ package struct EventRing: Sendable {
         return self.headBytes + (entry.kind == .command ? self.idBytes : 0) + min(name, self.longestName) + text
     }
 
-    /// `headersBefore`: how many records the session's ``HeaderRecorder`` had got by then. It puts the two rings in order.
+    /// `headersBefore`: the number of records in the session's ``HeaderRecorder`` at that time. It defines the order between the two rings.
     package mutating func append(_ entry: TraceEntry, headersBefore: UInt32 = 0) {
         let name = Self.cut(entry.name, to: Self.longestName)
         var text = Self.cut(entry.text, to: Self.longestText)
@@ -63,7 +63,7 @@ package struct EventRing: Sendable {
         self.count += 1
     }
 
-    /// Takes more memory; the records stay.
+    /// Extends the memory; the records stay.
     mutating func grow(to capacity: Int) {
         guard capacity > self.capacity else { return }
         var grown: [UInt8] = []

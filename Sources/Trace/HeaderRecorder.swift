@@ -1,11 +1,11 @@
-/// Where a publisher's connection writes the headers of its messages: a ring of packed records. Loop-bound.
+/// Records the headers of a publisher's messages in a ring of packed records, for its connection. Loop-bound.
 ///
-/// A bare pointer, since it is used for each message: one store, without reference counts and checks of exclusivity, which would be four
-/// fifths of the instructions. It is valid as long as the ``SessionTrace`` that gave it out; who keeps it keeps that, too.
+/// A bare pointer, since it is used for each message: one store, without reference counts and checks of exclusivity, which would be four fifths of
+/// the instructions. It is valid as long as the ``SessionTrace`` that returned it, so its holder must keep that trace too.
 ///
 ///     | state | record | record | …   record: | timestamp 32 | length 24, flags 8 | arrival 20, type - 8 4, message stream id 8 |
 ///
-/// The arrival is the low bits of its time in ms. Twelve bytes hold thirty seconds of an ordinary push in a publisher's share.
+/// The arrival is the low bits of its time in ms. Twelve bytes per record hold thirty seconds of an ordinary push in a publisher's share.
 package struct HeaderRecorder {
     struct State {
         let capacity: UInt32
@@ -27,13 +27,13 @@ package struct HeaderRecorder {
     private static let stateBytes = 32
     /// The message types that fit a record: audio, video, data and shared objects, commands, aggregates.
     fileprivate static let types: ClosedRange<UInt8> = 8...22
-    /// Stands for any larger id, too: the server itself gives out small ones.
+    /// Also represents any larger id: the server itself assigns small ones.
     private static let largestStreamID: UInt32 = 0xFF
     fileprivate static let arrivalMask: UInt32 = 0xF_FFFF
-    /// Between two records more time passes than their arrivals can tell apart: what was before is dropped. It is 17 minutes old.
+    /// If more time passes between two records than their arrivals can express, earlier records are dropped. They are then 17 minutes old.
     private static let longestGapMs = Int64(Self.arrivalMask)
 
-    /// Whether a record can hold all of it.
+    /// Whether a record can hold the whole header.
     static func holds(_ header: TracedHeader) -> Bool { self.types.contains(header.type) && header.streamID < self.largestStreamID }
 
     private let state: UnsafeMutablePointer<State>
@@ -46,13 +46,12 @@ package struct HeaderRecorder {
         self.records = (memory + Self.stateBytes).initializeMemory(as: Record.self, repeating: Record(), count: capacity)
     }
 
-    /// Frees the memory. Nobody may use any copy of this value after it.
+    /// Frees the memory. No copy of this value may be used afterwards.
     func free() { UnsafeMutableRawPointer(self.state).deallocate() }
 
     var total: UInt32 { self.state.pointee.total }
 
-    /// Sets the time that the next headers get, unless it lies before the former one. Once per read turn: reading the clock costs more than a
-    /// record.
+    /// Sets the time of the following headers, unless it lies before the former one. Once per read turn: reading the clock costs more than a record.
     package func begin(nowMs: Int64) {
         let passedMs = nowMs - self.state.pointee.turnMs
         guard passedMs > 0 else { return }
@@ -60,7 +59,7 @@ package struct HeaderRecorder {
         self.state.pointee.turnMs = nowMs
     }
 
-    /// Records a message of a type that fits. `flags` are those of its media tag, as far as ``TracedHeader/Flags`` has them, or `unreadable`.
+    /// Records a message of a supported type. `flags` are those of its media tag, as far as ``TracedHeader/Flags`` has them, or `unreadable`.
     package func add(type: UInt8, timestamp: UInt32, length: Int, streamID: UInt32, flags: TracedHeader.Flags) {
         let state = self.state
         let next = state.pointee.next
@@ -94,10 +93,10 @@ struct HeaderList: Sendable {
     /// Time of the newest read turn.
     let turnMs: Int64
 
-    /// Number of the oldest, modulo 2^32, counted from 0.
+    /// Number of the oldest record, modulo 2^32, counted from 0.
     var first: UInt32 { self.total &- UInt32(truncatingIfNeeded: self.records.count) }
 
-    /// All of them. The time of each is the newest one that its bits and the one after it allow.
+    /// All entries. The time of each is the latest one that is consistent with its bits and with the next entry.
     var entries: [TraceEntry] {
         var atMs = self.turnMs
         let reversed = self.records.reversed().map { record in
@@ -110,7 +109,7 @@ struct HeaderList: Sendable {
 }
 
 extension HeaderRecorder.Record: Sendable {
-    /// Milliseconds from its arrival to `nowMs`, modulo 2^20.
+    /// Milliseconds from the record's arrival to `nowMs`, modulo 2^20.
     func age(_ nowMs: Int64) -> Int64 {
         Int64((UInt32(truncatingIfNeeded: nowMs) &- self.words.2 >> 12) & HeaderRecorder.arrivalMask)
     }

@@ -1,14 +1,14 @@
 /// The flight recorder of one session: its newest commands, states and message headers. Loop-bound, owned by the session.
 ///
-/// Commands and headers are in rings of their own, so that media does not push the commands out. Memory comes from a ``TraceStore`` as the
-/// session needs it, and goes back with the trace.
+/// Commands and headers are in rings of their own, so that media does not push the commands out. Memory comes from a ``TraceStore`` as the session
+/// needs it, and is returned with the trace.
 package final class SessionTrace {
     private let store: TraceStore
     private var share: TraceShare
     private var events: EventRing
     /// The ring of a publisher's messages, which its connection writes; freed with the trace.
     package private(set) var recorder: HeaderRecorder?
-    /// When the newest entry came that lasts; see ``isQuiet(nowMs:)``.
+    /// Time of the newest lasting entry; see ``isQuiet(nowMs:)``.
     private var newestMs: Int64 = 0
     /// Most bytes of the ring for commands and states.
     private var eventLimit = TraceStore.viewerEventBytes
@@ -18,7 +18,7 @@ package final class SessionTrace {
     /// Bytes charged to the store.
     private var charged: Int
 
-    /// Entries a second, headers of media apart. A peer must not make the server render all that it sends.
+    /// Entries a second, not counting headers of media. The limit keeps a peer from making the server render everything that it sends.
     package static let perSecond = 64
     /// How long a trace is kept after its newest entry, in milliseconds.
     package static let keptMs: Int64 = 30_000
@@ -39,7 +39,7 @@ package final class SessionTrace {
         self.store.give(self.charged, of: self.share)
     }
 
-    /// Adds an entry. One that does not `last`, such as a ping, does not keep a quiet session's trace alive.
+    /// Adds an entry. An entry that does not last, such as a ping, does not keep a quiet session's trace alive.
     package func add(_ entry: TraceEntry, lasts: Bool = true) {
         if entry.atMs - self.secondMs >= 1_000 {
             if self.leftOut > 0 {
@@ -65,7 +65,7 @@ package final class SessionTrace {
         }
     }
 
-    /// Whether this second's entries are used up, so that rendering another one is in vain.
+    /// Whether this second's entries are used up, so that rendering another one is pointless.
     package func isFull(nowMs: Int64) -> Bool {
         guard nowMs - self.secondMs < 1_000, self.thisSecond >= Self.perSecond else { return false }
         self.leftOut += 1
@@ -87,7 +87,7 @@ package final class SessionTrace {
     /// Lets the trace hold more commands: the peer announces a push, which may be refused.
     package func expectPublisher() { self.eventLimit = TraceStore.publisherEventBytes }
 
-    /// Gives the session a publisher's share, with a ring for the headers of its media. Without room it stays as it is.
+    /// Gives the session a publisher's share, with a ring for the headers of its media. Does nothing if there is no memory.
     package func becomePublisher() {
         guard self.share == .viewer, self.store.move(self.charged, from: .viewer, to: .publisher) else { return }
         self.share = .publisher
@@ -98,7 +98,7 @@ package final class SessionTrace {
         self.recorder = HeaderRecorder(capacity: records)
     }
 
-    /// Whether nothing happened for so long that the trace may go. A publisher's stays as long as it publishes.
+    /// Whether nothing has happened for so long that the trace may be dropped. A publisher's trace stays as long as it publishes.
     package func isQuiet(nowMs: Int64) -> Bool { nowMs - self.newestMs > Self.keptMs }
 
     /// All entries, oldest first.
@@ -116,7 +116,7 @@ package struct TraceRings: Sendable {
     /// Bytes beside the rings: the objects, and the arrays' heads.
     static let overhead = 192
 
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     package var bytes: Int {
         Self.overhead + self.events.capacity + (self.headers.map { $0.records.count * HeaderRecorder.recordBytes } ?? 0)
     }

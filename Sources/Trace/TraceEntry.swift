@@ -1,4 +1,4 @@
-/// The kind of thing that a trace's entry records.
+/// The kind of event that a trace's entry records.
 package enum TraceKind: UInt8, Sendable, CaseIterable {
     /// An RTMP command.
     case command
@@ -33,7 +33,7 @@ package struct TraceEntry: Sendable, Equatable {
     package var kind: TraceKind
     /// The command, the kind of message, or the state.
     package var name: String
-    /// The rest, as its writer rendered and redacted it.
+    /// The remaining details, as the writer rendered and redacted them.
     package var text: String
     /// Message stream id.
     package var streamID: UInt32?
@@ -70,7 +70,7 @@ package struct TracedHeader: Sendable, Equatable {
         package static let metadata = Flags(rawValue: 1 << 3)
         package static let multitrack = Flags(rawValue: 1 << 4)
         package static let enhanced = Flags(rawValue: 1 << 5)
-        /// The header of the media in it cannot be read.
+        /// The header of the media in the message cannot be read.
         package static let unreadable = Flags(rawValue: 1 << 7)
 
         /// The flags of a media tag, of which the lowest six count.
@@ -83,7 +83,7 @@ package struct TracedHeader: Sendable, Equatable {
     package let type: UInt8
     /// Bytes of payload.
     package let length: UInt32
-    /// At most ``largestStreamID``, which stands for any larger id, too. The server itself gives out small ones.
+    /// At most ``largestStreamID``, which also represents any larger id. The server itself assigns small ones.
     package let streamID: UInt32
     package let flags: Flags
 
@@ -110,7 +110,7 @@ package struct TracedHeader: Sendable, Equatable {
         self.flags = Flags(rawValue: UInt8(truncatingIfNeeded: packed.2))
     }
 
-    /// The kind of message in a word (RTMP 1.0 §5.4, §7.1).
+    /// The name of the message type (RTMP 1.0 §5.4, §7.1).
     package var name: String {
         switch self.type {
         case 8: "audio"
@@ -123,7 +123,7 @@ package struct TracedHeader: Sendable, Equatable {
         }
     }
 
-    /// The flags in words, in the order of their bits.
+    /// The names of the flags, in the order of their bits.
     package var flagNames: [String] {
         let words: [(Flags, String)] = [
             (.keyframe, "keyframe"), (.sequenceHeader, "sequenceHeader"), (.endOfSequence, "endOfSequence"), (.metadata, "metadata"),

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The kind of session whose limit a trace's memory counts against.
 package enum TraceShare: Sendable {
-    /// A viewer, or a connection that is nothing yet.
+    /// A viewer, or a connection without a role yet.
     case viewer
     case publisher
 }
@@ -10,7 +10,7 @@ package enum TraceShare: Sendable {
 /// A session that ended for an abnormal reason, with its trace. A plain value.
 package struct EndedTrace: Sendable {
     package let id: UInt64
-    /// The close reason in a word.
+    /// The close reason's word.
     package let reason: String
     /// Whether it had published or played.
     package let hadRole: Bool
@@ -32,8 +32,8 @@ package struct EndedTrace: Sendable {
 
 /// The memory of all traces, against one limit, and the traces of the last abnormal ends. Any thread; asked once per ring, never per entry.
 ///
-/// The rule when memory is short: traces of ended sessions go first, oldest first. Then traces do not grow, and new ones are not made, which
-/// is counted. Viewers get half of the memory at most, so that a publisher finds room; beyond three quarters publishers get short rings.
+/// When memory is short, traces of ended sessions are dropped first, oldest first. Then traces do not grow, and new ones are not made, which is
+/// counted. Viewers get half of the memory at most, so that a publisher finds room; beyond three quarters publishers get short rings.
 package final class TraceStore: Sendable {
     /// Bytes of a publisher's trace, and of a viewer's.
     package static let publisherBytes = 32 << 10
@@ -44,10 +44,10 @@ package final class TraceStore: Sendable {
     package static let announcedBytes = 4 << 10
     static let publisherEventBytes = announcedBytes - TraceRings.overhead
     static let viewerEventBytes = viewerBytes - TraceRings.overhead
-    /// Abnormal ends that are kept: of publishers and players; of strangers, who may be many.
+    /// Most abnormal ends kept: of publishers and players, and of strangers, who may be many.
     package static let endedRoles = 48
     package static let endedStrangers = 16
-    /// How long they are kept, in milliseconds.
+    /// How long these ends are kept, in milliseconds.
     package static let endedMs: Int64 = 300_000
 
     private struct State {
@@ -62,7 +62,7 @@ package final class TraceStore: Sendable {
 
         mutating func remove(at index: Int) { self.endedBytes -= self.ended.remove(at: index).rings.bytes }
 
-        /// Makes room for `bytes` at the cost of the ended sessions.
+        /// Makes room for `bytes` by dropping ended sessions.
         mutating func fits(_ bytes: Int, _ limit: Int) -> Bool {
             while self.used + bytes > limit, !self.ended.isEmpty { self.remove(at: 0) }
             return self.used + bytes <= limit
@@ -77,7 +77,7 @@ package final class TraceStore: Sendable {
 
     /// Bytes in use.
     package var used: Int { self.state.withLock { $0.used } }
-    /// Times that a trace was not made or did not grow for want of memory.
+    /// Times that a trace was not made or did not grow for lack of memory.
     package var refused: UInt64 { self.state.withLock { $0.refused } }
     package var endedCount: Int { self.state.withLock { $0.ended.count } }
 

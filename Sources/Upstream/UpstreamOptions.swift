@@ -2,10 +2,10 @@ import Support
 
 /// The settings of a link; a plain value. Times in milliseconds, sizes in bytes.
 package struct UpstreamOptions: Sendable {
-    /// Returns why an address (4 or 16 bytes, network order) is forbidden; nil when allowed. Called on the link's thread with the very
-    /// address that is then connected to.
+    /// Returns why an address (4 or 16 bytes, network order) is forbidden; nil when it is allowed. Called on the link's thread with the same address
+    /// that is then connected to.
     package var objection: @Sendable ([UInt8]) -> String?
-    /// Returns why so many descriptors may not be opened now; nil when they may. Called before opening them; must not block.
+    /// Returns why this many descriptors may not be opened now; nil when they may. Called before opening them; must not block.
     package var shortage: @Sendable (_ count: Int) -> String? = { _ in nil }
     /// A PEM file of authorities trusted beside the system's.
     package var caFile: String?
@@ -30,8 +30,8 @@ package struct UpstreamOptions: Sendable {
     package var reconnect = ReconnectPolicy()
     /// Strings added to the command object of `connect`. Called for each connection, on the link's thread.
     package var connectProperties: @Sendable () -> [(name: String, value: String)] = { [] }
-    /// Pulling: a property of the server's statuses, and a check of its text. Returns why the link must end; nil when it may continue.
-    /// Called on the link's thread.
+    /// Pulling: a property of the server's statuses, and a check of its text. Returns why the link must end; nil when it may continue. Called on the
+    /// link's thread.
     package var wayObjection: (property: String, objection: @Sendable (String) -> String?)?
     /// Resolves names; may block, and runs on a thread of its own. Only tests replace the system's resolver.
     var lookup: @Sendable (String) -> Result<[[UInt8]], LookupFailure> = SystemResolver.lookup

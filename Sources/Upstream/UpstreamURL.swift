@@ -107,8 +107,8 @@ extension UpstreamURL {
         }
     }
 
-    /// Makes a server's text safe to show. Removes this URL's stream name and query values (servers repeat what they were asked for)
-    /// and control characters; keeps 200 characters at most.
+    /// Makes a server's text safe to show. Removes this URL's stream name and query values (servers repeat requested names) and control characters;
+    /// keeps 200 characters at most.
     func scrub(_ text: String) -> String {
         var words = String(text.prefix(1_000).map { $0.unicodeScalars.allSatisfy(Self.isShown) ? $0 : " " })
         for secret in self.secrets { words = words.replacing(secret, with: "***") }
@@ -122,7 +122,7 @@ extension UpstreamURL {
         }
     }
 
-    /// Longest first, so that no secret is cut out of the middle of another.
+    /// Longest first, so that replacing one secret does not leave a part of a longer one.
     private var secrets: [String] {
         let name = self.stream.prefix { $0 != "?" }
         let query = self.stream.dropFirst(name.count).dropFirst()

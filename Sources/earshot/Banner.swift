@@ -9,7 +9,7 @@ enum Banner {
         let rtmp = "rtmp://\(Self.reachable(addresses.rtmp))/live/cam1"
         let talk = "rtmp://\(Self.reachable(addresses.rtmp))/talk/cam1"
         let http = "http://\(Self.reachable(addresses.http))"
-        // What a command on this machine needs to find this server and its token.
+        // The options with which a command on this machine finds this server and its token.
         let server = http == "\(ServerAddress.standard)" ? "" : " --server \(http)"
         let options = server + (config.data.directory == DataDirectory.standard ? "" : " --data \(config.data.directory)")
         var lines = [
@@ -52,7 +52,7 @@ enum Banner {
         output.write(lines.joined(separator: "\n") + "\n")
     }
 
-    /// The same for the log: where it listens, and where its data is.
+    /// The same facts for the log: the addresses it listens on, and its data directory.
     static func facts(_ addresses: BoundAddresses, _ config: ServerConfig) -> Logger.Metadata {
         var facts: Logger.Metadata = [
             "rtmp": "\(addresses.rtmp)", "http": "\(addresses.http)", "data": "\(config.data.directory)", "pid": "\(getpid())",

@@ -12,7 +12,7 @@ enum EventLoops {
     /// Sets one loop per core that this process may use. With fewer cores than the machine has (taskset, cpusets), more loops would only
     /// take turns. Call before anything uses the singleton group.
     static func matchAvailableCores() {
-        // Without procfs NIO's own count applies.
+        // Without procfs NIO's own number applies.
         guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed:") })
         else { return }

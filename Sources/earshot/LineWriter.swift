@@ -154,7 +154,7 @@ final class LineWriter: Sendable {
         }
     }
 
-    /// Takes the waiting lines; false when there are none.
+    /// Takes the waiting lines; returns false when there are none.
     private func take(_ bytes: inout [UInt8], _ ends: inout [Int]) -> Bool {
         self.state.withLock { state in
             if state.isFull, state.ends.isEmpty { self.reportDropped(&state) }

@@ -17,14 +17,14 @@ enum LogOutput {
         return Logger(label: Self.label)
     }
 
-    /// Of all loggers that were made from the server's, but for those with a level of their own.
+    /// The level of all loggers made from the server's logger, except those with a level of their own.
     private static let level = LogLevel(.info)
     private static let label = "earshot"
 
     static func set(_ level: Logger.Level) { self.level.set(level) }
 }
 
-/// The least severe level that is logged, for many loggers at once. Any thread, without a lock: asked for each line that might be written.
+/// The least severe level that is logged, shared by many loggers. Any thread, without a lock: read for each line that might be written.
 final class LogLevel: Sendable {
     private let place: Atomic<Int>
 
@@ -39,7 +39,7 @@ final class LogLevel: Sendable {
     private static func place(of level: Logger.Level) -> Int { Self.all.firstIndex(of: level) ?? 0 }
 }
 
-/// Lets writers finish when the process ends by any call of exit. Any thread.
+/// Flushes writers when the process calls exit. Any thread.
 enum AtExit {
     private static let writers = Mutex<[LineWriter]>([])
 
@@ -107,7 +107,7 @@ struct LineLogHandler: LogHandler {
         }
     }
 
-    /// Whether a value is written as a number in JSON: by its key, so that a stream or a room whose name has digits only stays a string.
+    /// Whether a value is written as a JSON number. Decided by its key, so that an all-digit name of a stream or room stays a string.
     private static func isNumber(_ key: String, _ value: String) -> Bool {
         self.numbers.contains(key) && (1...18).contains(value.utf8.count) && (value.first != "0" || value.utf8.count == 1)
             && value.utf8.allSatisfy { (0x30...0x39).contains($0) }

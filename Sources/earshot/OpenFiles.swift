@@ -32,8 +32,8 @@ enum OpenFiles {
 
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
 
-    /// Grows the descriptor table once at the start. When it grows later, in a process with threads, the caller waits 20 to 40 ms for a
-    /// grace period of the kernel, in which nobody is served.
+    /// Grows the descriptor table once at the start. If it grew later, in a process with threads, the caller would wait 20 to 40 ms for a grace
+    /// period of the kernel, and serve nobody meanwhile.
     private static func growTable(to connections: Int, _ limit: rlimit) {
         let highest = min(UInt64(limit.rlim_cur), UInt64(connections) + 256, 1 << 20)
         let copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, CInt(clamping: highest - 1))

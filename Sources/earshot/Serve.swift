@@ -48,7 +48,7 @@ struct ConfigFailure: Error, CustomStringConvertible {
     var description: String { "the configuration has mistakes:\n\(self.error)\nRun `earshot config print` to see every setting." }
 }
 
-/// A file that is being written, or lost its content: the defaults would be something else than what was meant.
+/// Refuses a file that is being written or has lost its content: it would silently restore the defaults.
 private struct EmptyConfigFile: Error, CustomStringConvertible {
     let file: String
     var description: String {
@@ -69,7 +69,7 @@ struct Serve: AsyncParsableCommand {
         defer { AtExit.flushAll() }
         try OpenFiles.prepare(for: &config.limits, log)
         EventLoops.matchAvailableCores()
-        // Of the newest settings that were taken.
+        // Whether the newest accepted settings came from a file.
         let hadSettings = Atomic(loaded.isFromFile)
         let reloading = Reloading(
             settle: { [file = self.settings.config] in if let file { await ConfigFile.waitUntilWritten(file) } },
@@ -78,7 +78,7 @@ struct Serve: AsyncParsableCommand {
                 do {
                     loaded = try settings.load()
                 } catch let failure as ConfigFailure {
-                    // One line for each mistake, without what is for the terminal.
+                    // Logs one line for each mistake, without the text for the terminal.
                     throw failure.error
                 }
                 if let file = settings.config, hadSettings.load(ordering: .relaxed), !loaded.isFromFile {
@@ -95,7 +95,7 @@ struct Serve: AsyncParsableCommand {
         let code = await server.consoleCode()
         try await server.run { [config] in
             log.info("earshot \(ServerVersion.text) has started", metadata: Banner.facts(addresses, config))
-            // Readers of JSON have the line above.
+            // Readers of JSON logs have the line above.
             guard config.log.format == .text else { return }
             Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code)
         }

@@ -92,7 +92,7 @@ import Testing
         (#"{"key":"long enough","jwtKey":"0123456789012345678901234567890","webhookKey":"long enough"}"#, "\"jwtKey\" in"),
         (#"{"key":"long enough","jwtKey":"01234567890123456789012345678901"}"#, "has no \"webhookKey\""),
         (String(repeating: "x", count: 70_000), "70000 bytes"),
-        // What is wrong, and where.
+        // The message names the mistake and its position.
         ("", "line 1, column 1: the text ends where a value should be"), ("[]", "it is an array, expected an object"),
         (#"{"key": 5}"#, "\"key\" is a number, expected a string"),
         ("{\n\"key\":\"k\",\n}", "line 3, column 1: a comma with nothing after it"),

@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// What the log says of an answer that could not be read.
+    /// The log line about an answer that could not be read.
     @Test(arguments: [
         (200, "OK", "its answer has 2 bytes and is neither {\"code\":…} nor a number: line 1, column 1: no JSON value begins like this"),
         (200, "{}", "its answer has 2 bytes and is neither {\"code\":…} nor a number: it has no code"),

@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    /// Whatever comes, ids are unique, limits hold, a ticket is used once, and everybody who is told about is there.
+    /// For any input, ids are unique, limits hold, a ticket is used once, and everybody named in a message is present.
     @Test(arguments: 1...40 as ClosedRange<UInt64>) func randomLives(_ seed: UInt64) {
         var dice = SplitMix(seed)
         var room = Gathering(limits: Self.limits)

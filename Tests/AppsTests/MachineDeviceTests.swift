@@ -126,7 +126,7 @@ import Testing
             let over = (isPolled ? ["queue POLL a", "POLL a>"] : []) + ["game.ended a u1 serverRestart"]
             #expect(stage.act(.tick, at: 100_000) == over)
             #expect(stage.queued == (isPolled ? ["b"] : ["a", "b"]))
-            // Whatever comes before the tick.
+            // Other inputs before the tick have the same result.
             stage = start
             #expect(stage.act(.leave(id: "x"), at: 100_000) == ["not_member"])
             let back = stage.act(.connect(id: "host", name: "", role: Gathering.host, ConnectionID(11)), at: 100_100)

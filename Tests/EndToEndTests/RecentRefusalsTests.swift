@@ -12,7 +12,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 
-/// What operators see of devices and viewers that are not let in.
+/// Devices and viewers that were refused, as operators see them.
 @Suite struct RecentRefusalsTests {
     private func text(_ name: String, _ message: String = "no") throws -> RefusalText {
         RefusalText(try StreamAddress(app: "live", name: name), message)
@@ -34,7 +34,7 @@ import Testing
         #expect(list[0].firstAt == 1 && list[0].lastAt == 5 && list[0].path.name == "cam1")
         // Not for ever.
         #expect(refusals.list(nowMs: RecentRefusals.keptMs + 3).map(\.message) == ["again", "from elsewhere"])
-        // Who is let in after all had no lasting trouble.
+        // An admitted push removes the refusals of its host for that stream.
         refusals.admitted(try StreamAddress(app: "live", name: "cam1?txSecret=right"), from: one)
         #expect(refusals.list(nowMs: 6).map(\.message) == ["from elsewhere", "a player"])
     }

@@ -116,8 +116,8 @@ import Testing
                 let packets = try await Probe.packets(path, warnings: false)
                 #expect(packets.count >= told.reduce(0, +), "\(packets.count) packets of \(told)")
             } catch {
-                // Of a file that ends within a fragment's head, a few hundred bytes, ffmpeg opens nothing until it is finished. In the list of
-                // samples it says so ("corrupted TRUN atom"), elsewhere only this.
+                // ffmpeg cannot open a file that ends within the first few hundred bytes of a fragment, its head, until the file is finished. If the
+                // cut is in the list of samples, ffmpeg reports "corrupted TRUN atom"; elsewhere it reports only this error.
                 #expect("\(error)".contains("error reading header"), "\(error)")
             }
             let size = try Data(contentsOf: URL(fileURLWithPath: path)).count

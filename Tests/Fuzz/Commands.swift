@@ -31,7 +31,7 @@ private func checkCommand(_ message: Message) {
 private func checkControl(_ message: Message) {
     do throws(RTMPError) {
         guard let control = try ControlMessage(message) else { return }
-        // Of an unknown event only the number is kept.
+        // Only the number of an unknown event is kept.
         if case .userControl(.other) = control { return }
         let again = try ControlMessage(control.message)
         expect(again == control, "\(control), then \(String(describing: again))")

@@ -3,7 +3,7 @@ import Testing
 @testable import Relay
 
 @Suite struct SlabTests {
-    /// Whatever its size, each piece lies inside its slab, and no two overlap.
+    /// Each piece lies inside its slab and no two overlap, for every size.
     @Test func piecesAreApart() {
         var random = SeededGenerator(seed: 1)
         var allocator = SlabAllocator()

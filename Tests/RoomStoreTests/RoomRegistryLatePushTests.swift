@@ -5,7 +5,7 @@ import Testing
 
 /// Reports of pushes that others have displaced.
 @Suite struct RoomRegistryLatePushTests {
-    /// Of many that knock at a name, a room remembers only some. One that it has forgotten is cut when its media arrives after the room's
+    /// A room remembers only some of many pushes that compete for a name. A push that it has forgotten is cut when its media arrives after the room's
     /// end, and does not count as begun.
     @Test func mediaAfterTheEndBeginsNothing() async throws {
         let test = try TestRegistry()

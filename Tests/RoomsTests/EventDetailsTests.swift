@@ -3,7 +3,7 @@ import Testing
 
 @testable import Rooms
 
-/// What events say is read again as it was written.
+/// Details of events survive writing and reading.
 @Suite struct EventDetailsTests {
     private static let path = StreamPath(app: "live", name: "cam1")
     private static let at: Int64 = 1_795_255_200_250

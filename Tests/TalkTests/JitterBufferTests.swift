@@ -101,7 +101,7 @@ import Testing
     @Test(arguments: [(38_667, 0), (38_688, 60)] as [(Int64, Double)]) func playbackBeginsWithinItsTick(_ nowUs: Int64, _ delayMs: Double) {
         var buffer = JitterBuffer()
         buffer.push(Array(repeating: 0.1, count: 1_024), timestampMs: 0, arrivalUs: 0)
-        // Of 1,024 samples, the tick ends at 2,880, which is 60 ms, or one sample later.
+        // With 1,024 samples, the tick ends at 2,880, which is 60 ms, or one sample later.
         _ = buffer.pull(nowUs: nowUs)
         #expect(buffer.counters.delayMs == delayMs && buffer.counters.played == Int64(delayMs / 60))
     }

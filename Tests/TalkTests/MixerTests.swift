@@ -176,7 +176,7 @@ import Testing
     @Test func theThresholdItselfIsQuiet() {
         for (peak, isIdle) in [(SoftLimiter.threshold, true), (SoftLimiter.threshold.nextUp, false)] {
             var limiter = SoftLimiter()
-            // What is no number makes the limiter look at each sample.
+            // NaN makes the limiter examine each sample.
             var samples: [Float] = [.nan, peak]
             limiter.process(&samples)
             #expect(limiter.isIdle == isIdle && samples[0] == 0 && abs(samples[1] - 0.5) < 1e-6, "\(peak): \(samples)")

@@ -5,8 +5,8 @@ import ServerConfiguration
 import Support
 
 extension APICall {
-    /// Adds changed fields to the call's line in the audit trail. Those of rooms need it not: their transactions add them. Call it before the
-    /// change, since a transaction stores the line with it. A call that fails shows no changed fields.
+    /// Adds changed fields to the call's line in the audit trail. Changes of rooms need no call, since their transactions add the fields. Call it
+    /// before the change, because a transaction stores the line with it. A call that fails shows no changed fields.
     func audit(stream: StreamPath? = nil, room: RoomID? = nil, _ add: (inout AuditChange) -> Void) {
         AuditedCall.current?.update { line in
             if let stream { line.stream = "\(stream)" }
@@ -19,7 +19,7 @@ extension APICall {
 }
 
 extension AuditChange {
-    /// A link that is made (`exists`), or deleted. `target`: as logs show it.
+    /// Adds a link that is created (`exists`) or deleted. `target`: the form shown in logs.
     mutating func relayTask(_ direction: RelayTask.Direction, onDemand: Bool, target: String, exists: Bool) {
         func add(_ name: String, _ value: JSONValue) {
             if exists { self.add(name, from: nil, to: value) } else { self.add(name, from: value, to: nil) }
@@ -29,7 +29,7 @@ extension AuditChange {
         add("target", .string(target))
     }
 
-    /// Settings that a reload puts in force. The values of those that may hold a secret are not shown.
+    /// Adds settings that a reload applies. Values that may hold a secret are not shown.
     mutating func settings(_ applied: [ConfigChange.Setting]) {
         for setting in applied {
             if setting.isHidden {

@@ -53,7 +53,7 @@ extension APIRoute {
 }
 
 extension AuditTool {
-    /// In the order of the document. A line may hold another of a later version.
+    /// All tools, in the document's order. A line may hold a tool of a later version.
     static let known: [AuditTool] = [.api, .cli, .console, .tencent]
 }
 
@@ -62,7 +62,7 @@ extension AuditLine {
 }
 
 extension InputType<String> {
-    /// One of these words.
+    /// One of these values.
     fileprivate static func words(_ words: [String]) -> InputType {
         InputType(.words(words)) { (json: JSONValue) throws(BrokenRule) in
             guard case .string(let text) = json, words.contains(text) else {

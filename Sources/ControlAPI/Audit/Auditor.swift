@@ -11,9 +11,9 @@ import Synchronization
 
 /// Writes the audit trail's lines of calls, and the log's lines of refused ones. Any thread.
 ///
-/// One for the API and the console's logins, so that their failed calls share one pace.
+/// The API and the console's logins share one, and with it the limit for lines about failed calls.
 ///
-/// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines follow the answer.
+/// A call that changes the store has its line in the change's transaction (``AuditedCall``). All other lines are written after the answer.
 package final class Auditor: Sendable {
     private let registry: RoomRegistry
     private let counters: Counters
@@ -44,7 +44,7 @@ package final class Auditor: Sendable {
         return AuditedCall(line)
     }
 
-    /// The path's parameters that name a thing, and its word.
+    /// The path's parameters that name an object, and the object's kind in the trail.
     private static let objects: [(String, String)] = [
         ("userId", "user"), ("sessionId", "session"), ("tokenId", "token"), ("recordingId", "recording"), ("snapshotId", "snapshot"),
         ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"), ("gatheringId", "gathering"),
@@ -71,8 +71,8 @@ package final class Auditor: Sendable {
         await self.failed(call, route.name, error, caller, secret: Authentication.secret(headers), client)
     }
 
-    /// Logins to the console and logouts are no calls of the API, and have lines all the same: `name` stands in the place of an operationId.
-    /// `secret`: what the caller showed as its token. `refusal`: nil if all went well.
+    /// Adds a line for a login to the console or a logout, which are not calls of the API: `name` takes the place of an operationId. `secret`: the
+    /// token that the caller sent. `refusal`: nil on success.
     package func login(
         _ name: String, _ token: APIToken?, secret: String? = nil, refusal: APIError? = nil, from client: SocketAddress?, requestID: String
     ) async {
@@ -134,7 +134,7 @@ package final class Auditor: Sendable {
 }
 
 extension AuditTool {
-    /// By how a request shows its credential: browsers that are logged in send their cookie and no token.
+    /// Derives the tool from the kind of credential: a browser that is logged in sends its cookie and no token.
     init(_ headers: HTTPFields) {
         if headers[.authorization] == nil, headers[.cookie] != nil {
             self = .console
@@ -144,12 +144,12 @@ extension AuditTool {
     }
 }
 
-/// How many failed calls leave a line: some of each address, and not too many of all. A value without a clock; `nowNs` is monotonic.
+/// Limits the log lines of failed calls, per address and in total. A value without a clock; `nowNs` is monotonic.
 struct FailurePace {
     private var all: TokenBucket
     private var callers: [String: TokenBucket] = [:]
 
-    /// Lines per second, and at once.
+    /// Lines per second, and the burst.
     static let rate = (all: 20.0, caller: 1.0)
     static let burst = (all: 400.0, caller: 60.0)
     static let mostCallers = 1_000
@@ -162,7 +162,7 @@ struct FailurePace {
             if self.callers.count >= Self.mostCallers { self.callers.removeAll() }
         }
         let fresh = TokenBucket(rate: Self.rate.caller, burst: Self.burst.caller, nowNs: nowNs)
-        // The caller's own share first, so that one caller does not use up that of all.
+        // The caller's own limit first, so that one caller does not use up the shared one.
         guard self.callers[caller, default: fresh].take(nowNs: nowNs).isAllowed else { return false }
         return self.all.take(nowNs: nowNs).isAllowed
     }

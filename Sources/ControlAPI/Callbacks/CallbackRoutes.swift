@@ -51,7 +51,7 @@ extension APIRoute {
         },
     ]
 
-    /// Whether the notice's event is the token's. A missing notice is reported later.
+    /// Whether the token covers the notice's event. A missing notice is reported later.
     private static func isVisible(_ id: Int64, _ call: APICall) async throws -> Bool {
         guard call.scope.isLimited else { return true }
         return try await call.rooms.notice(id).map { call.scope.holds($0.event) } ?? true

@@ -40,10 +40,10 @@ struct APICall: Sendable {
     /// The caller's name in the audit trail.
     var actor: Actor { Actor(self.token.map { "token:\($0.name)" } ?? "api") }
 
-    /// A value that may be missing, or has a fallback.
+    /// The value, or its default; nil if the request has none and there is no default.
     subscript<Value>(input: Input<Value>) -> Value? { self.values[input] }
 
-    /// A value that the form requires, or that has a fallback.
+    /// A value that the form requires, or that has a default.
     func value<Value>(_ input: Input<Value>) throws -> Value {
         guard let value = self.values[input] else { throw APIError(FieldError(input.name, "", "is required")) }
         return value

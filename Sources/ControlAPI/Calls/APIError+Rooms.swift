@@ -3,10 +3,10 @@ import HTTPTypes
 package import Rooms
 import Support
 
-// The room registry's refusals in the API's words. Nothing else translates them.
+// Maps the room registry's refusals to API errors. All translation of them is here.
 
 extension APIError {
-    /// The answer to a call that ended with this error.
+    /// The answer to a call that failed with this error.
     init(any error: any Error) {
         switch error {
         case let error as APIError: self = error

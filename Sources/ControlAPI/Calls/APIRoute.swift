@@ -14,7 +14,7 @@ struct APIRoute: Sendable {
     /// The first sentence is the document's summary, the rest its description.
     let summary: String
     let tag: APITag
-    /// The least role that may call; nil when an allowed address suffices.
+    /// The least role that may call; nil when an allowed address is enough.
     let role: TokenRole?
     let pathForm: Form
     let query: Form
@@ -31,7 +31,7 @@ struct APIRoute: Sendable {
 
     /// The answer is a file, and supports Range.
     var isDownload = false
-    /// The call changes a room, if the room fits If-Match and If-None-Match.
+    /// The call changes a room, provided that the room matches If-Match and If-None-Match.
     var isConditional = false
     /// The answer's `data` has a version, from which the ETag is made.
     var isVersioned = false
@@ -42,7 +42,7 @@ struct APIRoute: Sendable {
     }
 }
 
-/// Where a call's effect is. Decides what a repetition with the same Idempotency-Key does after a crash.
+/// The place of a call's effect. It decides what a repetition with the same Idempotency-Key does after a crash.
 enum APIEffect: Sendable {
     /// No effect: a repetition simply runs again.
     case nothing
@@ -112,9 +112,9 @@ struct APISuccess: Sendable {
 
 /// A handler's result, before it becomes an answer.
 enum APIReply: Sendable {
-    /// Goes into the envelope.
+    /// Data for the envelope.
     case data(JSONValue)
-    /// A body of another kind, as it is.
+    /// A body of another type, sent unchanged.
     case raw(type: String, [UInt8])
     case file(FileDownload)
 }
@@ -130,7 +130,7 @@ extension APIRoute {
     ) {
         self.init(
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),
-            // Every POST may have a body, if only an empty object.
+            // Every POST may have a body, even if only an empty object.
             body: body.map(Form.init) ?? (method == .post ? .empty : nil),
             success: APISuccess(
                 status: status, content: [("application/json", Self.envelope(outputType.schema))], location: location, secret: secret),
@@ -139,7 +139,7 @@ extension APIRoute {
             isVersioned: outputType.schema.hasProperty("version"))
     }
 
-    /// A POST whose effect is in the store. Its handler stores the answer there, too.
+    /// A POST whose effect is in the store. Its handler stores the answer there too.
     init<Output: Sendable>(
         storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String,
         in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers outputType: OutputType<Output>,

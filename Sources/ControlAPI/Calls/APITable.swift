@@ -18,11 +18,11 @@ struct APITable: Sendable {
         case noSuchPath
         /// The path exists, with these methods.
         case noSuchMethod([HTTPRequest.Method])
-        /// A part that is not percent-encoded UTF-8.
+        /// A part of the path is not percent-encoded UTF-8.
         case badEncoding
     }
 
-    /// `path` is what follows `/api/v1`, still percent-encoded: an encoded slash belongs to its part.
+    /// `path` is the part after `/api/v1`, still percent-encoded: an encoded slash belongs to its part.
     func match(_ method: HTTPRequest.Method, _ path: Substring) -> Match {
         guard path.first == "/" else { return .noSuchPath }
         var parts: [String] = []

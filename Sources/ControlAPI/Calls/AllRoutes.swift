@@ -1,5 +1,5 @@
 extension APIRoute {
-    /// Every call of the API, as the server answers and its document lists them.
+    /// Every call of the API, in the order of the document.
     static let all: [APIRoute] =
         Self.rooms + Self.snapshots + Self.members + Self.urls + Self.streams + Self.sessions + Self.reconnects + Self.events
         + Self.callbacks

@@ -19,7 +19,7 @@ final class KeyedCall: Sendable {
     /// True once the effect's transaction has the answer. If that transaction fails, so does the call.
     var isKept: Bool { self.kept.withLock { $0 } }
 
-    /// The whole answer for the store. A secret that is shown once is null in it.
+    /// The whole answer, in the form for the store: a secret that is shown once is null in it.
     func stored(_ data: JSONValue) -> StoredAnswer {
         let shown = self.success.secret.map { data.replacing($0, with: .null) } ?? data
         return StoredAnswer(status: self.success.status.code, body: APIRoute.envelope(shown, requestID: self.requestID).text)

@@ -11,7 +11,7 @@ enum ListFormat: String, Sendable, CaseIterable {
 }
 
 extension APIRoute {
-    /// A call whose answer has a `list`, which callers may get as comma-separated values.
+    /// A call whose answer has a `list`, which callers may also get as comma-separated values.
     init<Output>(
         table path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ summary: String, in pathForm: [AnyInput] = [],
         query: [AnyInput] = [], answers outputType: OutputType<Output>, failures: Set<APIFailure> = [],
@@ -30,7 +30,7 @@ extension APIRoute {
 }
 
 extension Schema {
-    /// The members' names of the objects in this list of the schema's object.
+    /// The member names of the objects in this list, from the schema.
     fileprivate func columns(of list: String) -> [String] {
         guard case .list(let element)? = self.properties.first(where: { $0.name == list })?.schema else { return [] }
         return element.properties.map(\.name)

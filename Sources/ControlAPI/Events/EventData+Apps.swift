@@ -1,4 +1,4 @@
-/// The forms of what happens in classes and to claw machines.
+/// The schemas of events in classes and of claw machines.
 extension EventData {
     static let memberRole = Self.form(
         "MemberRoleData", Self.room(),

@@ -3,7 +3,7 @@ import Rooms
 import Support
 import Talk
 
-/// The forms of events' data, in the order of the kinds.
+/// The schemas of events' data, in the order of the kinds.
 enum EventData {
     static func form(_ name: String, _ parts: [Schema.Property]...) -> Schema { .named(name, .object(parts.flatMap(\.self))) }
 
@@ -82,7 +82,7 @@ enum EventData {
 
     static let roomDeleted = Self.form("RoomDeletedData", Self.room([.closed, .expired]))
 
-    /// The state is the one after all changes of the same moment: an owner's absence may end the room at once.
+    /// The state is the one after all changes at the same moment: an owner's absence may end the room at once.
     static let roomOwner = Self.form(
         "RoomOwnerData", Self.room(RoomState.allCases.filter { $0 != .closed }), [.always("owner", .text, "The owner's user id.")])
 
@@ -116,7 +116,7 @@ enum EventData {
                 "Refines code 21. 100: ended by a call, 101: forbidden by a call, 102: replaced by a new push."),
         ])
 
-    /// Of a stream with or without a room.
+    /// The stream's members, for a stream with or without a room.
     private static let banned: [Schema.Property] =
         (Self.room().filter { $0.name != "by" } + Self.push.filter { $0.name == "slot" }).map { $0.sometimes("room") }
 
@@ -217,7 +217,7 @@ enum EventData {
         "RecordFinishedData", Self.stream, Self.recordingTask, Self.file, Self.fileEnd, Self.fileMedia,
         [.always("reason", .choice(of: RecordingEnd.allCases.filter { !$0.isFailure }), "Why the file ended.")])
 
-    /// Of a file, or of a task that has none.
+    /// The members of a file's failure, or of a task that failed before it had a file.
     static let recordFailed = Self.form(
         "RecordFailedData", Self.stream, Self.recordingTask, (Self.file + Self.fileEnd).map { $0.sometimes("file") }, Self.fileMedia,
         [.always("reason", .choice(of: RecordingEnd.allCases.filter(\.isFailure)), "Why the file, or a task without a file, failed.")])
@@ -274,7 +274,7 @@ enum EventData {
     static let floorRevoked = Self.floor(
         "TalkFloorRevokedData", for: [.maxHold, .preempted, .moderator, .muted, .kicked, .modeChanged, .limit, .closed], Self.held)
 
-    /// The last word is the store's own, for holders that the server's last run left.
+    /// The last reason is the store's own, for holders that the server's last run left.
     static let floorReleased = Self.floor(
         "TalkFloorReleasedData", for: [.asked, .unpublished, .idle, .handedOver], and: ["serverRestart"], Self.held)
 

@@ -14,10 +14,10 @@ struct EventForm: Sendable {
         case server
     }
 
-    /// A sentence on what has happened.
+    /// A sentence that describes the event.
     let help: String
     let scope: Scope
-    /// The form of `data`.
+    /// The schema of `data`.
     let data: Schema
 
     init(_ scope: Scope, _ data: Schema, _ help: String) {
@@ -91,7 +91,7 @@ extension RoomEvent.Kind {
         }
     }
 
-    /// "RoomLive", the beginning of its schemas' names.
+    /// "RoomLive", the prefix of its schemas' names.
     var schemaName: String {
         self.rawValue.split(separator: ".").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
     }

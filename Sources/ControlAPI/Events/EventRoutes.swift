@@ -38,7 +38,7 @@ extension APIRoute {
             body: [Self.ticketRoom.erased], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
-            // Fails now rather than when the ticket is used.
+            // Fails now, so that the failure does not come only when the ticket is used.
             if let id = call[Self.ticketRoom] {
                 let room = try await call.rooms.room(id)
                 guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(id) }
@@ -74,7 +74,7 @@ struct EventListAnswer: Sendable {
 }
 
 extension RoomEvent {
-    /// One form per kind. All kinds are written alike: the forms differ in what they allow.
+    /// One variant per kind. All kinds are written alike: the variants differ in what they allow.
     static let outputType = OutputType<RoomEvent>(
         .named("Event", .variants(by: "kind", Kind.allCases.map { $0.variant("Event", Self.fields(of: $0).map(\.property)) })),
         OutputType<RoomEvent>.object(nil, Self.fields(of: .roomCreated)).write)
@@ -94,7 +94,7 @@ extension RoomEvent {
 }
 
 extension RoomEvent.Kind {
-    /// This kind's form among those of the schema with this name.
+    /// This kind's variant in the schema with this name.
     func variant(_ name: String, _ properties: [Schema.Property]) -> Schema.Variant {
         Schema.Variant(value: self.rawValue, name: self.schemaName + name, properties: properties)
     }

@@ -1,13 +1,13 @@
 import Support
 
-/// The parts of the forms of events' data.
+/// Building blocks for the schemas of events' data.
 extension Schema {
     static let text = OutputType<String>.text.schema
     static let instant = OutputType<Int64>.instant.schema
     static let count = OutputType<Int64>.count.schema
     static let flag = OutputType<Bool>.flag.schema
     static let integer = Schema.keywords("integer")
-    /// From 1.
+    /// An integer from 1.
     static let natural = Schema.keywords("integer", ("minimum", 1))
 
     static func choice<Word: RawRepresentable<String>>(of words: [Word]) -> Schema { .words(words.map(\.rawValue)) }
@@ -16,7 +16,7 @@ extension Schema {
         .keywords("integer", ("enum", .array(Set(numbers).sorted().map { .integer(Int64($0)) })))
     }
 
-    /// Text of which this is typical.
+    /// Text with a typical example.
     static func example(_ text: String) -> Schema { .keywords("string", ("examples", [.string(text)])) }
 }
 
@@ -26,7 +26,7 @@ extension Schema.Property {
         Schema.Property(name: name, schema: schema, help: help, isRequired: true)
     }
 
-    /// A member that is absent when there is no such thing; events have no null.
+    /// A member that is absent when it has no value; events have no null.
     static func maybe(_ name: String, _ schema: Schema, _ help: String) -> Schema.Property {
         Schema.Property(name: name, schema: schema, help: help, isRequired: false)
     }
@@ -36,7 +36,7 @@ extension Schema.Property {
         Schema.Property(name: name, schema: schema, help: "Former name of \(present).", isRequired: true, isDeprecated: true)
     }
 
-    /// The same member, there together with the others of its group or not at all.
+    /// The same member as part of a group whose members are either all present or all absent.
     func sometimes(_ group: String) -> Schema.Property {
         Schema.Property(name: self.name, schema: self.schema, help: self.help, isRequired: false, group: group)
     }

@@ -16,8 +16,8 @@ package import Support
 
 /// `GET /events?ticket=&after=&roomId=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.
 ///
-/// The credential is the ticket, or the token in an Authorization header, never a cookie. So a page of any origin may connect, and one
-/// without a ticket learns nothing.
+/// The credential is the ticket, or the token in an Authorization header, never a cookie. So pages of any origin may connect, and a page without a
+/// ticket learns nothing.
 package struct EventsEndpoint: HTTPTakeover {
     private let services: APIServices
     private let hello: EventsHello

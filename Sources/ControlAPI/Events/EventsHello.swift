@@ -16,12 +16,12 @@ final class EventsHello: Sendable {
         /// Shared by all recipients.
         let frame: ByteBuffer
         let lastEventID: Int64
-        /// The rooms in it.
+        /// The rooms in the message.
         let rooms: Set<RoomID>
     }
 
     static let roomLimit = 1_000
-    /// Lifetime of the cached hello of all rooms: a crowd of reconnecting clients costs one a second.
+    /// Lifetime of the cached hello of all rooms, so that a crowd of reconnecting clients costs one hello a second.
     private static let keep = TimeAmount.seconds(1)
     private static let states: [RoomState] = [.live, .interrupted, .created, .forbidden]
 
@@ -34,7 +34,7 @@ final class EventsHello: Sendable {
         self.isRecording = isRecording
     }
 
-    /// The hello of one room, or of all in the scope. `atLeast`: the last event that the client has seen, if any.
+    /// The hello of one room, or of all rooms in the scope. `atLeast`: the last event that the client has seen, if any.
     func message(room id: String?, scope: TokenScope = .all, atLeast: Int64) async throws(RegistryError) -> Message {
         if let id {
             let last = try await self.rooms.lastEventID()
@@ -87,7 +87,7 @@ final class EventsHello: Sendable {
         return Message(frame: WebSocketWriter.text(hello.text), lastEventID: last, rooms: Set(rooms.map(\.id)))
     }
 
-    /// The fields that events change; `GET /rooms/{id}` has the rest. `number` is that of the room's newest event.
+    /// The fields that events change; `GET /rooms/{id}` has the others. `number` is that of the room's newest event.
     private static let snapshot = OutputType<(room: Room, isRecording: Bool)>.object(
         nil,
         [

@@ -21,7 +21,7 @@ enum CSV {
         }
     }
 
-    /// Spreadsheets take text that begins like this for a formula, and run it. Clients choose their names.
+    /// Spreadsheets treat text with these beginnings as a formula, and run it. Clients choose their names.
     private static func harmless(_ text: String) -> String {
         switch text.unicodeScalars.first {
         case "=", "+", "-", "@", "\t", "\r": "'" + text

@@ -6,7 +6,7 @@ struct Input<Value: Sendable>: Sendable {
     let name: String
     let kind: InputType<Value>
     let help: String
-    /// The value when the request has none.
+    /// The value used when the request has none.
     let fallback: Value?
     let isRequired: Bool
     /// Earlier names, still accepted.
@@ -77,8 +77,8 @@ struct Form: Sendable {
     /// True when no input is required.
     var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
 
-    /// Reads every member. Throws for one that is unknown, missing, repeated or breaks its rule.
-    /// `what` names members in errors: "field", "query parameter", "part of the path".
+    /// Reads every member. Throws for a member that is unknown, missing, repeated or breaks its rule. `what` names members in errors: "field", "query
+    /// parameter", "part of the path".
     func read(_ members: [JSONValue.Member], what: String) throws(FieldError) -> InputValues {
         var values = InputValues()
         for member in members {
@@ -124,7 +124,7 @@ struct InputValues: Sendable {
 
     func has(_ name: String) -> Bool { self.values[name] != nil }
 
-    /// The name under which the request gave this value; nil if it did not.
+    /// The name under which the request gave this value; nil if the request has no such value.
     func givenName(of name: String) -> String? { self.names[name] }
 
     mutating func add(_ others: InputValues) {

@@ -46,13 +46,13 @@ extension InputType<String> {
         self.text(length, Self.plainPattern, "expected text without control and invisible characters") { PlainText.isPlain($0) }
     }
 
-    /// The same with a value for the document's examples, where the name alone does not tell a typical one.
+    /// The same with an example value for the document, for names that do not imply a typical value.
     func example(_ text: String) -> InputType {
         guard case .plain(let members) = self.schema else { return self }
         return InputType(.plain(members + [.init(name: "examples", value: [.string(text)])]), self.read)
     }
 
-    /// Text that is only compared with stored text. Without control characters.
+    /// Text that is only compared with stored text; without control characters.
     static func sought(length: ClosedRange<Int>) -> InputType {
         self.text(length, #"^[^\x00-\x1f\x7f-\x9f]*$"#, "expected text without control characters") { text in
             text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
@@ -192,7 +192,7 @@ extension InputType {
         }
     }
 
-    /// One or more of these words, separated by commas in a query.
+    /// One or more of these values, separated by commas in a query.
     static func choices<Word>() -> InputType where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
         let words = Word.allCases.map(\.rawValue)
         let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
@@ -200,7 +200,7 @@ extension InputType {
         return InputType(schema) { (json: JSONValue) throws(BrokenRule) in
             let rule = "expected one or more of \(words.joined(separator: ", ")), with commas between them"
             guard case .array(let values) = json, !values.isEmpty else { throw BrokenRule(rule) }
-            // The whole list as given: an empty word is visible only between its commas.
+            // The whole list as given: an empty value is visible only between its commas.
             let all = values.map(\.shown).joined(separator: ",")
             var chosen: Set<Word> = []
             for value in values {

@@ -1,7 +1,7 @@
 import Rooms
 import Support
 
-/// Writes one kind of value into answers. Writer and schema are one declaration, so that they cannot diverge.
+/// Writes one type of value into answers. Writer and schema are one declaration, so that they cannot diverge.
 struct OutputType<Value>: Sendable {
     let schema: Schema
     let write: @Sendable (Value) -> JSONValue

@@ -11,9 +11,9 @@ package indirect enum Schema: Sendable {
     /// An object whose members all have this schema, whatever their names.
     case map(Schema)
     case nullable(Schema)
-    /// Written once under this name; every use refers to it.
+    /// Written once under this name; every use is a reference.
     case named(String, Schema)
-    /// An object of one of these forms. Its member with the name `by` says which.
+    /// An object in one of these variants. Its member with the name `by` identifies the variant.
     case variants(by: String, [Variant])
 
     package struct Property: Sendable {
@@ -21,17 +21,17 @@ package indirect enum Schema: Sendable {
         let schema: Schema
         let help: String
         let isRequired: Bool
-        /// Still read or written, but not for new clients.
+        /// Still read or written, but new clients should not use it.
         var isDeprecated = false
-        /// Members of one group are all there or none of them is.
+        /// Members of one group are either all present or all absent.
         var group: String?
     }
 
-    /// One form of ``variants(by:_:)``.
+    /// One variant of ``variants(by:_:)``.
     package struct Variant: Sendable {
-        /// The only value of the member that tells the forms apart.
+        /// The only value of the member that identifies the variant.
         let value: String
-        /// The schema's name: the discriminator's mapping needs one.
+        /// The schema's name, which the discriminator's mapping needs.
         let name: String
         let properties: [Property]
 
@@ -46,7 +46,7 @@ package indirect enum Schema: Sendable {
     /// Accepts anything.
     static let any = Schema.plain([])
 
-    /// The "type" keyword, where there is just one.
+    /// The "type" keyword, if there is exactly one.
     var type: String? {
         switch self {
         case .plain(let members): if case .string(let type)? = JSONValue.object(members)["type"] { type } else { nil }

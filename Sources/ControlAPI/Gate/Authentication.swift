@@ -7,11 +7,11 @@ package import Rooms
 import Support
 import Synchronization
 
-/// Looks up a request's bearer token by its hash in the store, or the token that a browser's login stands for. Any thread.
+/// Looks up a request's bearer token by its hash in the store, or the token of a browser's login. Any thread.
 package final class Authentication: Sendable {
     private let registry: RoomRegistry
     private let limits: RateLimits
-    /// Counts what it refuses.
+    /// Counts refused requests.
     private let figures: MetricFigures?
     private let sessions: (any BrowserSessions)?
     /// Hashes of secrets that were valid once. The throttle on an address does not apply to them.
@@ -28,7 +28,7 @@ package final class Authentication: Sendable {
         self.sessions = sessions
     }
 
-    /// With a table of failures of its own.
+    /// Uses its own table of failures.
     package convenience init(registry: RoomRegistry, rate: Int, figures: MetricFigures? = nil) {
         self.init(registry: registry, limits: RateLimits(rate: rate), figures: figures)
     }
@@ -47,7 +47,7 @@ package final class Authentication: Sendable {
     /// Returns the request's valid token. Throws 401, or 429 after too many failures from its address.
     package func token(_ headers: HTTPFields, from remote: SocketAddress?) async throws(APIError) -> APIToken {
         guard let secret = Self.secret(headers) else {
-            // Not a guess and no load on the store, so never throttled.
+            // A missing token is not a guess and no load on the store, so it is never throttled.
             self.figures?.failed(.missing)
             throw Self.unauthorized("This call needs a token: Authorization: Bearer earshot_….", isInvalid: false)
         }

@@ -27,7 +27,7 @@ struct Conditions: Sendable, Equatable {
         return RoomCondition(versions: versions, excluded: excluded)
     }
 
-    /// The header that makes a change conditional; nil when none does.
+    /// The name of the header that makes a change conditional; nil when none does.
     var headerOfChange: String? {
         if self.ifMatch?.tags != nil { return HTTPField.Name.ifMatch.rawName }
         return self.ifNoneMatch == nil ? nil : HTTPField.Name.ifNoneMatch.rawName

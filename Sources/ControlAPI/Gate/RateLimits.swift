@@ -11,7 +11,7 @@ final class RateLimits: Sendable {
 
     /// Calls per second and token.
     let rate: Int
-    /// Calls at once, after ``windowSeconds`` without any.
+    /// Largest burst of calls, after ``windowSeconds`` without any.
     var burst: Int { self.rate * Self.windowSeconds }
     static let windowSeconds = 2
     private let state = Mutex(State())

@@ -3,7 +3,7 @@ import HTTPTypes
 import RoomStore
 import Rooms
 
-/// How far a call reaches for a token with limits (``TokenScope``).
+/// Which objects a call may concern when its token has limits (``TokenScope``).
 enum TokenReach: Sendable, Equatable {
     /// Needs no token, or concerns the token alone.
     case anyone
@@ -13,18 +13,18 @@ enum TokenReach: Sendable, Equatable {
     case stream
     /// The gathering in the path. Others answer as if they did not exist.
     case gathering
-    /// The thing in the path: its handler looks it up and decides by ``APICall/sees(_:)``.
+    /// The object in the path: its handler looks it up and decides by ``APICall/sees(_:)``.
     case thing
     /// A list, which its handler filters.
     case list
-    /// Something new: its handler refuses what is outside.
+    /// A new object: its handler refuses one outside the limits.
     case creation
     /// The whole server: refused.
     case server
 }
 
 extension APIRoute {
-    /// Nil when nobody has decided: the call is refused, and a test fails.
+    /// Nil when the table has no entry: the call is refused, and a test fails.
     var reach: TokenReach? { Self.reaches[self.name] }
 
     private static let reaches: [String: TokenReach] = [
@@ -55,7 +55,7 @@ extension APIRoute {
         "reconnectSession": .thing, "reconnectViewers": .stream, "getOpenAPI": .anyone,
     ]
 
-    /// Checks the path of a call with a token that has limits. Throws 403 for calls on the whole server, 404 for what is not the token's.
+    /// Checks the path of a call whose token has limits. Throws 403 for calls about the whole server, 404 for objects outside the limits.
     func checkReach(_ call: APICall) async throws {
         guard call.scope.isLimited else { return }
         switch self.reach {
@@ -63,7 +63,7 @@ extension APIRoute {
         case .room:
             let id = try call.value(RoomInputs.room)
             guard call.scope.holds(name: id) else { throw RegistryError.noSuchRoom(id) }
-            // A room that is gone is known by its events only, which have an app of their own.
+            // A deleted room is known by its events only, which record its app.
             guard !call.scope.apps.isEmpty, let room = try await call.roomIfThere(id) else { return }
             guard call.scope.holds(room) else { throw RegistryError.noSuchRoom(id) }
         case .stream:
@@ -80,7 +80,7 @@ extension APIRoute {
 }
 
 extension APICall {
-    /// The part of the server that the caller's token sees and changes.
+    /// The part of the server that the caller's token covers.
     var scope: TokenScope { self.token?.scope ?? .all }
 
     /// Nil if there is no such room.
@@ -88,7 +88,7 @@ extension APICall {
         do { return try await self.rooms.room(id) } catch RegistryError.noSuchRoom { return nil }
     }
 
-    /// Whether the stream is the token's. A stream of a talk channel is its room's.
+    /// Whether the token covers the stream. A stream of a talk channel belongs to its room.
     func sees(_ path: StreamPath) async throws -> Bool {
         let scope = self.scope
         guard scope.isLimited else { return true }
@@ -101,7 +101,7 @@ extension APICall {
 
     private static let talkApp = "talk"
 
-    /// Whether the token sees all of these streams, "app/name", and there is one.
+    /// Whether the token covers all of these streams ("app/name"). False for an empty list.
     func seesAll(_ paths: [String]) async throws -> Bool {
         guard self.scope.isLimited else { return true }
         for path in paths {
@@ -110,7 +110,7 @@ extension APICall {
         return !paths.isEmpty
     }
 
-    /// 403 for something new outside of the token's limits.
+    /// 403 for a new object outside the token's limits.
     func outside(_ what: String, _ field: String, _ value: String) -> APIError {
         var rules: [String] = []
         if !self.scope.apps.isEmpty { rules.append("app \(self.scope.apps.joined(separator: " or "))") }

@@ -45,7 +45,7 @@ enum ChannelKind: String, Sendable, CaseIterable { case plain, mesh }
 enum GatheringRole: String, Sendable, CaseIterable { case member, host }
 
 extension APIRoute {
-    /// Gatherings of apps: who is there, the queue, and tokens to come in.
+    /// Gatherings of apps: members, queues, and tokens for admission.
     static let gatherings: [APIRoute] = [
         APIRoute(
             .get, "/gatherings", "listGatherings", .gatherings, .app,
@@ -185,7 +185,7 @@ extension APIRoute {
 }
 
 extension APICall {
-    /// The gathering in the path. Throws 404 also for one that the caller's token does not see.
+    /// The gathering in the path. Throws 404 also for a gathering that the caller's token does not cover.
     func gathering() async throws -> Gatherings.Snapshot {
         let id = try self.value(GatheringInputs.id)
         let apps = self.services.apps
@@ -195,7 +195,7 @@ extension APICall {
         return found
     }
 
-    /// A mesh room belongs to no app: a token that is limited to some does not see it.
+    /// A mesh room belongs to no app, so a token that is limited to some apps does not cover it.
     fileprivate func sees(_ gathering: Gatherings.Snapshot) async throws -> Bool {
         let scope = self.scope
         guard scope.isLimited else { return true }

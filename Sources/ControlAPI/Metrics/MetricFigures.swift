@@ -2,15 +2,15 @@ import Health
 package import Rooms
 import Synchronization
 
-/// Counts that serve the metrics alone. Any thread; a lock for moments, never per frame.
+/// Counts for the metrics only. Any thread; locked only briefly, never per frame.
 package final class MetricFigures: Sendable {
-    /// Why a call of the API, or a login, had no valid token.
+    /// The reason why a call of the API, or a login, had no valid token.
     package enum AuthenticationFailure: String, Sendable, CaseIterable {
         /// No token at all.
         case missing
         /// A token or code that is unknown or revoked.
         case wrong
-        /// Not looked up: too many wrong ones came from the address.
+        /// Not looked up, because too many wrong ones came from the address.
         case throttled
     }
 
@@ -22,11 +22,11 @@ package final class MetricFigures: Sendable {
         var authenticationFailures: [AuthenticationFailure: UInt64] = [:]
         /// Calls refused for `api.rateLimit`.
         var callsOverRate: UInt64 = 0
-        /// The most bytes that links were seen to have brought.
+        /// The largest number of bytes that links were seen to have received.
         var pulledBytes: UInt64 = 0
     }
 
-    /// Where figures come from that other parts keep.
+    /// Sources of figures that other parts keep.
     private struct Sources {
         var certificateEnds: @Sendable () -> Int64? = { nil }
         var windowBytes: @Sendable () -> Int = { 0 }
@@ -43,7 +43,7 @@ package final class MetricFigures: Sendable {
 
     // MARK: Counting
 
-    /// A transaction of the store. `micros`: how long it took.
+    /// Counts a transaction of the store. `micros`: its duration.
     package func committed(micros: Int64, isStored: Bool) {
         self.values.withLock { values in
             values.commits.observe(micros: micros)
@@ -63,7 +63,7 @@ package final class MetricFigures: Sendable {
 
     func callOverRate() { self.values.withLock { $0.callsOverRate += 1 } }
 
-    /// Bytes that links have brought so far, which never fall.
+    /// Bytes that links have received so far; never falls.
     func pulled(_ bytes: UInt64) -> UInt64 {
         self.values.withLock { values in
             values.pulledBytes = max(values.pulledBytes, bytes)
@@ -73,10 +73,10 @@ package final class MetricFigures: Sendable {
 
     // MARK: Sources
 
-    /// Says when the server's certificate expires, in seconds since 1970.
+    /// Sets the source of the certificate's expiry, in seconds since 1970.
     package func certificateEnds(_ ends: @escaping @Sendable () -> Int64?) { self.sources.withLock { $0.certificateEnds = ends } }
 
-    /// Says how many bytes HLS windows hold.
+    /// Sets the source of the bytes that HLS windows hold.
     package func windowBytes(_ bytes: @escaping @Sendable () -> Int) { self.sources.withLock { $0.windowBytes = bytes } }
 
     var certificateEnds: Int64? { self.sources.withLock { $0 }.certificateEnds() }

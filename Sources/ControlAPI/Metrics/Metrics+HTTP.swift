@@ -26,7 +26,7 @@ extension Metrics {
             MetricFigures.AuthenticationFailure.allCases.map { ($0.rawValue, figures.authenticationFailures[$0] ?? 0) })
     }
 
-    /// Limits whose hits close connections, under the names of their settings. Fixed limits have a word of their own.
+    /// Limits whose hits close connections, under the names of their settings. Fixed limits have names of their own.
     private static let limitsByReason: [(name: String, reason: CloseReason)] = [
         ("limits.connections", .tooManyConnections), ("limits.connectionsPerAddress", .tooManyFromAddress),
         ("limits.publishersTotal", .tooManyPublishers), ("limits.viewersPerStream", .tooManyViewers), ("limits.memory", .memoryLimit),

@@ -22,7 +22,7 @@ extension Metrics {
         let traffic = transports.map { transport in
             reports.reduce(into: LoopFigures.Traffic()) { $0 += $1.traffic[transport] ?? LoopFigures.Traffic() }
         }
-        // Ended ones first: one that ends in between is missing for a moment, and not there twice.
+        // Ended pushes first: a push that ends in between is missing for a moment instead of being counted twice.
         let ended = self.services.streams.pulledBytes
         let pulled = self.services.figures.pulled(self.services.relayTasks.received.reduce(ended) { $0 &+ $1.bytes })
         self.page.counters(
@@ -35,7 +35,7 @@ extension Metrics {
 
     mutating func addLoops(_ reports: [LoopReport]) {
         let lags = self.services.streams.allLoops.map { loop in
-            // A loop that hangs says nothing of it: its last report grows old.
+            // A blocked loop cannot report its lag, but its last report grows old.
             let silentMs = loop.report.atMs.map { max(0, LoopSweeper.nowMs - $0 - Self.reportMs) } ?? 0
             return Double(max(Int64(loop.relay.pressure.lagMs), silentMs)) / 1_000
         }
@@ -52,7 +52,7 @@ extension Metrics {
             sum.join)
     }
 
-    /// Milliseconds after which a loop reports again, and some for its own work.
+    /// Milliseconds between two reports of a loop, plus an allowance for its own work.
     private static let reportMs: Int64 = 1_500
 
     mutating func addStreams(_ reports: [LoopReport]) {

@@ -5,7 +5,7 @@ import Statistics
 import Support
 import Talkback
 
-/// The store, rooms and what happens in them, statistics, talk.
+/// The store, rooms and their events, statistics, talk.
 extension Metrics {
     mutating func addStore(_ store: StoreStatus) {
         let figures = self.services.figures.current

@@ -12,14 +12,14 @@ import Trace
 
 /// Everything that the server counts, for Prometheus.
 ///
-/// Asks no event loop: these report once a second. Nothing in it grows with the names that peers choose.
+/// Uses the loops' reports of the last second instead of asking the event loops. The page does not grow with the names that peers choose.
 struct Metrics {
     static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
 
     let services: APIServices
     var page = MetricsText()
 
-    /// The page, shared by all who ask at about the same time.
+    /// The page, shared by all requests at about the same time.
     static func bytes(_ services: APIServices) async throws -> [UInt8] {
         try await services.figures.page.bytes { await Metrics.make(services) }
     }
@@ -37,7 +37,7 @@ struct Metrics {
         metrics.addLimits(totals)
         metrics.addMemory(reports)
         metrics.addStore(system.store)
-        // Without these while the store cannot be read: the page says that it fails.
+        // Leaves out the rooms while the store cannot be read; the page reports that failure.
         if let figures = try? await services.rooms.figures() { metrics.addRooms(figures) }
         metrics.addEvents()
         metrics.addTalk(totals.talk.totals)
@@ -59,7 +59,7 @@ struct Metrics {
             let isGauge = Self.gauges.contains(member.name)
             let (unitless, perUnit) = Self.baseUnit(member.name)
             let name = "earshot_\(Self.snake(unitless))\(isGauge ? "" : "_total")"
-            // The API's words for milliseconds, and Prometheus' seconds.
+            // Help texts of the API speak of milliseconds; Prometheus has seconds.
             let words = (help[member.name] ?? "").replacing("Milliseconds of", with: "Seconds of").replacing(", in milliseconds", with: "")
             self.page.family(name, isGauge ? .gauge : .counter, words)
             switch member.value {

@@ -18,7 +18,7 @@ struct MetricsText {
 
     mutating func gauge(_ name: String, _ help: String, _ value: Int) { self.gauge(name, help, Double(value)) }
 
-    /// One with a value for each value of a label.
+    /// A gauge with a value for each value of a label.
     mutating func gauges(_ name: String, _ help: String, _ label: String, _ values: [(String, Double)]) {
         self.family(name, .gauge, help)
         for (value, number) in values { self.sample(name, [label: value], number) }
@@ -29,7 +29,7 @@ struct MetricsText {
         self.sample(name, Double(value))
     }
 
-    /// One with a value for each value of a label.
+    /// A counter with a value for each value of a label.
     mutating func counters(_ name: String, _ help: String, _ label: String, _ values: [(String, UInt64)]) {
         self.family(name, .counter, help)
         for (value, number) in values { self.sample(name, [label: value], Double(number)) }
@@ -40,7 +40,7 @@ struct MetricsText {
         self.samples(name, [:], histogram)
     }
 
-    /// The ranges of one histogram, in seconds; `labels` tell it from others of its family.
+    /// The ranges of one histogram, in seconds; `labels` distinguish it from others of its family.
     mutating func samples(_ name: String, _ labels: Labels, _ histogram: Histogram) {
         var sum: UInt64 = 0
         for (range, count) in histogram.counts.enumerated() {

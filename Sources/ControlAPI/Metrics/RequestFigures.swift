@@ -5,7 +5,7 @@ import Synchronization
 /// HTTP requests by route, and how long their answers took. Any thread; a lock for a moment, once per request.
 package final class RequestFigures: Sendable {
     struct Key: Hashable {
-        /// A pattern such as "/api/v1/rooms/{roomId}", never a path that somebody sent.
+        /// A pattern such as "/api/v1/rooms/{roomId}", never the path of a request.
         let route: String
         let method: String
         let status: Int
@@ -22,14 +22,14 @@ package final class RequestFigures: Sendable {
         1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000,
     ]
     private static let methods: Set<String> = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-    /// The route of a request that is none of the server's.
+    /// The route of a request that matches none of the server's.
     package static let unmatched = "unmatched"
 
     package init() {}
 
     var current: Values { self.values.withLock { $0 } }
 
-    /// Counts an answer. `route`: a pattern from the program; the number of different ones is that of the server's routes.
+    /// Counts an answer. `route`: one of the program's patterns, so their number is bounded.
     package func answered(_ route: String, _ method: HTTPRequest.Method, _ status: HTTPResponse.Status, after: Duration) {
         let key = Key(route: route, method: Self.methods.contains(method.rawValue) ? method.rawValue : "other", status: status.code)
         let micros = Int64(after / .microseconds(1))

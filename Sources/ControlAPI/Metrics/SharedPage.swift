@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A page that is made when it is asked for, and shared by all who ask within a short time. Any thread.
+/// A page that is made on demand, and shared by all requests within a short time. Any thread.
 ///
-/// However many scrape, one page is being made at a time, and few a second.
+/// For any number of requests, at most one page is being made at a time, and only few a second.
 final class SharedPage: Sendable {
     private struct State {
         var page: [UInt8] = []
@@ -15,7 +15,7 @@ final class SharedPage: Sendable {
 
     init(lifetime: Duration = .milliseconds(250)) { self.lifetime = lifetime }
 
-    /// The page, at most `lifetime` old; `make` makes another one.
+    /// The page, at most `lifetime` old; `make` creates a new one.
     func bytes(_ make: @escaping @Sendable () async throws -> [UInt8]) async throws -> [UInt8] {
         let (page, task) = self.state.withLock { state -> ([UInt8]?, Task<[UInt8], any Error>?) in
             if let madeAt = state.madeAt, ContinuousClock.now - madeAt < self.lifetime { return (state.page, nil) }

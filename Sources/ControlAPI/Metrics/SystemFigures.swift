@@ -5,14 +5,14 @@ import RoomStore
 import ServerConfiguration
 import Support
 
-/// The system's figures of the process and its disks. A value; making one reads files.
+/// The process's figures from the system, and its disks. A value; making one reads files.
 struct SystemFigures: Sendable {
     let process = ProcessFigures()
     let residentBytes = SystemMemory().resident
     let limit = OpenDescriptors.limit
     let open: Int?
     let store: StoreStatus
-    /// Bytes free for the server, by what is kept there; without those that are unknown.
+    /// Bytes free for the server, by the disk's use; leaves out unknown ones.
     let disks: [(name: String, bytes: Int64)]
 
     init(_ services: APIServices) {
@@ -27,7 +27,7 @@ struct SystemFigures: Sendable {
     /// Read once: a value that moved with the clock would look like a restart. Seconds since 1970.
     static let startSeconds: Double? = ProcessFigures().runsForSeconds.map { (Double(WallClock.ms) / 1_000 - $0).rounded() }
 
-    /// The compiler's version, as far as it says so.
+    /// The compiler's version, as far as it is known.
     static let swiftVersion: String = {
         #if compiler(>=6.4)
         "6.4 or later"
@@ -40,7 +40,7 @@ struct SystemFigures: Sendable {
 }
 
 extension Metrics {
-    /// Under the names that Prometheus' own libraries give them.
+    /// Uses the names of Prometheus' own libraries.
     mutating func addProcess(_ system: SystemFigures) {
         self.page.family("earshot_build_info", .gauge, "Versions of the server, of its compiler, and of the FFmpeg libraries; always 1.")
         self.page.sample(

@@ -1,6 +1,6 @@
 import Support
 
-/// The OpenAPI document for people to read: `docs/http-api.md`, and what `earshot api document` prints for programs.
+/// The OpenAPI document for people to read: `docs/http-api.md`. Also the document for programs, printed by `earshot api document`.
 package enum APIReference {
     /// The OpenAPI 3.1 document as the server serves it, on one line.
     package static var document: String { String(decoding: OpenAPIDocument.bytes, as: UTF8.self) }
@@ -10,7 +10,7 @@ package enum APIReference {
 
     static func markdown(_ document: JSONValue) -> String {
         let types = document["components"]?["schemas"]?.members ?? []
-        // The forms of an event differ in their data only, which has a type of its own.
+        // The variants of an event differ only in their data, which has a type of its own.
         let forms = Set(
             ["Event", "Notice"].flatMap { name in types.first { $0.name == name }?.value["oneOf"]?.elements ?? [] }
                 .compactMap { SchemaText.typeName($0) })
@@ -61,7 +61,7 @@ package enum APIReference {
         return ["| field | type | meaning |", "|---|---|---|"] + rows
     }
 
-    /// A row for each kind of event: its own words, and the type of its data.
+    /// A row for each kind of event: its description, and the type of its data.
     private static func events(_ document: JSONValue, _ types: [JSONValue.Member]) -> [String] {
         let mapping = types.first { $0.name == "Event" }?.value["discriminator"]?["mapping"]?.members ?? []
         let examples = document["webhooks"]?["event"]?["post"]?["requestBody"]?["content"]?["application/json"]?["examples"]
@@ -80,7 +80,7 @@ private struct ReferenceCall {
     let path: String
     let operation: JSONValue
 
-    /// Statuses of every call, of every POST, and of every call with a body: told once, in the introduction.
+    /// Statuses of every call, of every POST, and of every call with a body; described once, in the introduction.
     private static let usual: Set<String> = ["401", "403", "408", "409", "413", "415", "429"]
 
     var tag: String { self.operation["tags"]?.elements.first?.string ?? "" }

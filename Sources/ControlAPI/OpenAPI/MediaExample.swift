@@ -1,8 +1,8 @@
 import Support
 
-/// Examples of answers that are not JSON, for the OpenAPI document. Of bytes it has no more than words.
+/// Examples of answers that are not JSON, for the OpenAPI document. For binary types it has only a description.
 enum MediaExample {
-    /// `json`: the example of the same answer as JSON, if the call answers that, too.
+    /// `json`: the example of the same answer as JSON, if the call can answer in JSON too.
     static func text(_ type: String, json: JSONValue?) -> String {
         switch type {
         case Metrics.mediaType:

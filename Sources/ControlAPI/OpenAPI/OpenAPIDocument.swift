@@ -121,7 +121,7 @@ enum OpenAPIDocument {
         return (String(text[..<end.lowerBound]), String(text[end.upperBound...]))
     }
 
-    /// The rest of the summary, and what follows from the route's form.
+    /// The rest of the summary, and sentences derived from the route.
     private static func description(_ route: APIRoute) -> String {
         var parts = [Self.sentences(route.summary).rest]
         switch route.role {
@@ -207,7 +207,7 @@ enum OpenAPIDocument {
         return .init(name: String(route.success.status.code), value: .object(response))
     }
 
-    /// A body that is not JSON. Generators know bytes by the format that OpenAPI 3.0 gave them.
+    /// A body that is not JSON. Generators recognise bytes by OpenAPI 3.0's format keyword.
     private static func bytes(_ type: String) -> JSONValue {
         type.hasPrefix("text/") || type.hasSuffix("+xml") ? ["type": "string"] : ["type": "string", "format": "binary"]
     }

@@ -1,9 +1,9 @@
 import Rooms
 import Support
 
-/// The document's `webhooks`: what the server sends to the targets of the setting `webhooks.urls`.
+/// The document's `webhooks`: the requests that the server sends to the targets of the setting `webhooks.urls`.
 enum OpenAPIWebhooks {
-    /// An event with what delivery adds, in one form per kind.
+    /// An event with the members that delivery adds, in one variant per kind.
     static let notice = Schema.named("Notice", .variants(by: "kind", Self.forms))
 
     private static let forms = RoomEvent.Kind.allCases.map { kind in

@@ -2,7 +2,7 @@ import Support
 
 /// Makes the document's examples: a typical value of a schema.
 enum SchemaExample {
-    /// Values for members of these names whose schema says no more than that they are text, URLs or numbers.
+    /// Values for members with these names whose schema says only that they are text, URLs or numbers.
     private static let typical: [String: JSONValue] = [
         "roomId": "demo", "app": "live", "name": "demo", "title": "Morning walk", "userId": "ann", "user": "ann", "owner": "ann",
         "nick": "Ann", "deviceUid": "earphone-7", "to": "bob", "from": "203.0.113.9", "address": "203.0.113.9:51234",
@@ -23,7 +23,7 @@ enum SchemaExample {
     /// Instants that come after another in the same object.
     private static let laterInstants: [String: JSONValue] = ["endedAt": "2026-11-21T10:01:00.000Z"]
 
-    /// An answer has all members, a request those that it needs and the first `optional` others.
+    /// An answer gets all members; a request gets the required ones and the first `optional` others.
     static func value(_ schema: Schema, _ name: String = "", optional: Int = .max) -> JSONValue {
         switch schema {
         case .plain(let members): Self.value(.object(members), name)

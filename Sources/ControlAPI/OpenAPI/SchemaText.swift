@@ -1,8 +1,8 @@
 import Support
 
-/// Schemas of the OpenAPI document in the words of a table.
+/// Describes schemas of the OpenAPI document in a few words, for tables.
 enum SchemaText {
-    /// Longer patterns say less than the meaning beside them.
+    /// A longer pattern says less than the description beside it.
     private static let longestPattern = 48
 
     /// The type in a few words: "integer 1 to 8", "list of [RoomStream](#roomstream)".
@@ -29,7 +29,7 @@ enum SchemaText {
         return reference.split(separator: "/").last.map(String.init)
     }
 
-    /// A table row for each member of an object, those of an object within it behind it.
+    /// A table row for each member of an object; members of an inner object follow it.
     static func rows(_ schema: JSONValue, prefix: String = "", showsRequired: Bool) -> [String] {
         guard case .object(let properties)? = schema["properties"] else { return [] }
         let required = schema["required"] ?? .array([])
@@ -69,7 +69,7 @@ enum SchemaText {
         case (nil, nil): return ""
         case (let least?, nil): return " from \(least.shown)"
         case (nil, let most?): return " up to \(most.shown)"
-        // As large as the type allows is no limit that anybody meets.
+        // The type's own maximum is no limit that anybody reaches.
         case (let least?, .integer(.max)?): return " from \(least.shown)"
         case (let least?, let most?): return " \(least.shown) to \(most.shown)"
         }

@@ -84,7 +84,7 @@ extension APIRoute {
             query.scope = call.scope
             guard query.name == nil || query.app != nil else { throw APIError(FieldError("app", "", "is required with name")) }
             let list = try await call.rooms.recordings(query)
-            // The budget counts all files, also what is being written.
+            // The budget counts all files, including those being written.
             var used = call.services.recordings.budget.usedBytes
             if call.scope.isLimited { used = try await call.rooms.recordingBytes(scope: call.scope) }
             return RecordingListAnswer(

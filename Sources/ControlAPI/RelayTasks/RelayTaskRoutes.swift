@@ -61,7 +61,7 @@ extension APIRoute {
             }
             let links = call.services.relayTasks.all
             let known = links.map(\.task)
-            // Compares parsed URLs, however they are written.
+            // Compares parsed URLs, so that different spellings are equal.
             let same = links.filter { $0.url == url && $0.task.path == path }.map(\.task)
             if same.contains(where: { $0.direction == direction }) {
                 throw APIError(.conflict, .conflict, "This relay task exists already.")
@@ -128,7 +128,7 @@ struct RelayTaskListAnswer: Sendable {
 struct RelayTaskAnswer: Sendable {
     let task: RelayTask
     let status: UpstreamStatus?
-    /// Why a pull is held; nil when it is not.
+    /// The reason why a pull is held; nil when it is not.
     let held: String?
     let target: String
 

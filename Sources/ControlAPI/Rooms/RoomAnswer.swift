@@ -8,7 +8,7 @@ struct RoomAnswer: Sendable {
     let room: Room
     /// One for each slot.
     let streams: [SlotAnswer]
-    /// Most people online at a time. Includes peaks that answers have shown but the store does not have yet.
+    /// Peak number of people online. Includes peaks that answers have shown but the store does not have yet.
     let peak: Int
     let isRecording: Bool
     /// A picture of slot 1; nil unless the room is live.
@@ -45,7 +45,7 @@ extension RoomAnswer {
     private static let fields = Self.identity + Self.standing + Self.counts + Self.times
     static let outputType = OutputType<RoomAnswer>.object("Room", Self.fields)
 
-    /// The answer to a renewal. Another deadline may come before the time that it gave.
+    /// The answer to a renewal. Another deadline may come before the renewed one.
     static let renewed = OutputType<RoomAnswer>.object(
         "RenewedRoom",
         Self.fields + [

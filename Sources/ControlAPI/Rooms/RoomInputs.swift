@@ -56,7 +56,7 @@ enum RoomInputs {
 }
 
 extension InputType<[String: Int64]> {
-    /// Settings of a room's policy: durations in seconds, counts and words as they are.
+    /// Settings of a room's policy: durations in seconds, counts and choices unchanged.
     package static var policy: InputType {
         let fields = RoomPolicy.fields.map { field in
             let kind: InputType<Int64> =

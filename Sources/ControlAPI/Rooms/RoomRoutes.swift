@@ -7,7 +7,7 @@ import ServerConfiguration
 import Support
 
 extension APICall {
-    /// The name of a room that the token does not see stays unknown to it.
+    /// Does not reveal the name of a room that the token does not cover.
     fileprivate func deviceTaken(_ device: String, by other: RoomID) -> APIError {
         guard self.scope.isLimited else { return APIError(RegistryError.deviceTaken(device, by: other)) }
         var error = APIError(.conflict, .conflict, "Device \(device) already has an open room.")
@@ -146,7 +146,7 @@ extension APIRoute {
         }
     }
 
-    /// The room to create. With a limited token, one without an id gets one within the limits.
+    /// The room to create. For a limited token without a room id, the server chooses an id within the limits.
     private static func withinLimits(_ new: NewRoom, _ call: APICall) async throws -> NewRoom {
         let scope = call.scope
         guard scope.isLimited else { return new }
@@ -155,7 +155,7 @@ extension APIRoute {
         if let id = new.id {
             guard scope.holds(name: id.rawValue) else { throw call.outside("this room", "roomId", id.rawValue) }
         } else {
-            // The device's last room keeps its id only if it is the token's.
+            // The device's last room keeps its id only if the token covers it.
             var keepsID = false
             if let device = new.deviceUid, let last = try await call.rooms.room(ofDevice: device) { keepsID = scope.holds(last) }
             if !keepsID {

@@ -52,7 +52,7 @@ extension APIRoute {
 }
 
 extension APICall {
-    /// The address that clients are asked to connect to: RTMP or RTMPS, as in the setting drain.reconnectTo. Nil: not given. Throws 400.
+    /// The address to which clients are asked to reconnect: RTMP or RTMPS, as in the setting drain.reconnectTo. Nil if not given. Throws 400.
     func reconnectURL(_ input: Input<String>) throws(APIError) -> String? {
         guard let url = self[input] else { return nil }
         let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
@@ -120,14 +120,14 @@ extension APIError {
 }
 
 extension APIServices {
-    /// Throws 503 in a process that only has the server's parts.
+    /// Throws 503 in a process that has the server's parts but does not run it.
     func runs() throws(APIError) -> any ServerOperations {
         guard let operations = self.operations else { throw .unavailable("This server cannot be reloaded or drained by calls.") }
         return operations
     }
 }
 
-/// How the server itself does.
+/// The state of the server itself.
 struct ServerStatus: Sendable {
     let problem: String?
     let drain: DrainState?

@@ -7,12 +7,12 @@ import RoomStore
 import Rooms
 import Support
 
-/// Compares each counter with what it counts.
+/// Compares each counter with the things it counts.
 struct SelfCheck: Sendable {
     struct Verdict: Sendable, Equatable {
         let name: String
         let help: String
-        /// The number counted from the things themselves.
+        /// The number of things, counted one by one.
         let expected: Int64
         /// The counter's value.
         let actual: Int64
@@ -22,8 +22,8 @@ struct SelfCheck: Sendable {
     let verdicts: [Verdict]
     var isOK: Bool { self.verdicts.allSatisfy(\.isOK) }
 
-    /// Counts again a few times while anything differs, since things move while they are counted.
-    /// A counter is wrong only if it differs each time.
+    /// Repeats the count a few times while there is a difference, since things change during the count. A counter is wrong only if it differs each
+    /// time.
     static func run(_ services: APIServices) async throws -> SelfCheck {
         var check = try await Self.count(services)
         for _ in 0..<Self.repeats where !check.isOK {

@@ -1,25 +1,25 @@
 package import ServerConfiguration
 
-/// The server's run, as calls can change it. Any thread.
+/// Reload and drain of the running server, for calls. Any thread.
 package protocol ServerOperations: AnyObject, Sendable {
-    /// Reads settings and certificate again. `by`: for the log.
+    /// Reloads settings and certificate. `by`: the caller, for the log.
     func reload(by who: String) async -> Result<ReloadReport, ReloadRefusal>
-    /// Ends the server when its pushes have ended, or after the time. Nil: as in the settings.
+    /// Ends the server once its pushes have ended, or after the time limit. Nil: the limit in the settings.
     func drain(timeoutMs: Int64?, reconnectTo: String?, by who: String) async -> DrainStart
-    /// Nil unless the server is about to end.
+    /// Nil unless a drain is under way.
     var drainState: DrainState? { get }
-    /// Settings that have changed in the file and wait for a restart, as of the last reload.
+    /// Settings whose changes wait for a restart, as of the last reload.
     var waitingSettings: [ConfigChange.Setting] { get }
-    /// Milliseconds since 1970; nil before the first one that was not refused.
+    /// Time of the last successful reload, in milliseconds since 1970; nil before the first.
     var reloadedAtMs: Int64? { get }
-    /// Why the server can begin nothing new; nil when it can.
+    /// The reason why no publish or play can begin now; nil when one can.
     func problem() async -> String?
 }
 
 /// The changes of a reload.
 package struct ReloadReport: Sendable {
     package let change: ConfigChange
-    /// Whether there is a certificate; it was read again then.
+    /// Whether the server has a certificate; if so, the reload has read it again.
     package let hasCertificate: Bool
     package let warnings: [String]
 
@@ -30,11 +30,11 @@ package struct ReloadReport: Sendable {
     }
 }
 
-/// Why a reload changed nothing.
+/// The reason why a reload changed nothing.
 package enum ReloadRefusal: Error, Sendable {
-    /// Another one is under way.
+    /// Another reload is under way.
     case busy
-    /// Each names file, line and setting where it can, and what was expected.
+    /// Each message names the file, line and setting where it can, and the expected value.
     case mistakes([String])
 }
 
@@ -43,7 +43,7 @@ package struct DrainState: Sendable {
     package let leftMs: Int64
     package let pushes: Int
     package let viewers: Int
-    /// Clients that were asked to connect again.
+    /// Clients that were asked to reconnect.
     package let asked: Int
 
     package init(leftMs: Int64, pushes: Int, viewers: Int, asked: Int) {
@@ -56,6 +56,6 @@ package struct DrainState: Sendable {
 
 package enum DrainStart: Sendable {
     case begun(DrainState)
-    /// Nothing was begun twice.
+    /// A drain was already under way, so none was started.
     case alreadyUnderWay(DrainState)
 }

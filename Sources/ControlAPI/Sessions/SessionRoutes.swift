@@ -37,7 +37,7 @@ extension APIRoute {
             }
             let limit = Int(try call.value(Self.limit))
             if try call.value(Self.sort) == .mostBehind {
-                // A second page of what changes all the time would not continue the first.
+                // A second page would not continue the first, because the delays change all the time.
                 let behind = all.map { (session: $0, ms: $0.viewers.map(\.behindMs).max() ?? -1) }.sorted { $0.ms > $1.ms }
                 return SessionListAnswer(total: all.count, next: nil, list: behind.prefix(limit).map(\.session))
             }
@@ -64,7 +64,7 @@ extension APIRoute {
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             if call.scope.isLimited {
-                // Of one that has ended nobody knows any more which streams were its own.
+                // The streams of an ended session are unknown, so a limited token does not see it.
                 let session = await call.services.control.session(id)
                 guard let session, try await call.seesAll(session.streams) else {
                     throw APIError.notFound("session", "\(id)", field: "sessionId")
@@ -93,7 +93,7 @@ extension APIRoute {
         },
     ]
 
-    /// The connections whose streams are all the token's.
+    /// The connections of which the token covers all streams.
     private static func visible(_ all: [SessionSnapshot], _ call: APICall) async throws -> [SessionSnapshot] {
         guard call.scope.isLimited else { return all }
         var visible: [SessionSnapshot] = []
@@ -103,7 +103,7 @@ extension APIRoute {
 }
 
 extension SessionSnapshot {
-    /// All that it publishes and plays, as app/name.
+    /// All streams that it publishes and plays, as app/name.
     fileprivate var streams: [String] { self.publishing + self.viewers.map(\.path) }
 }
 

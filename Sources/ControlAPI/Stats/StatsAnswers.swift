@@ -4,7 +4,7 @@ import Rooms
 import Statistics
 import Support
 
-/// The state of the statistics, which all answers with figures tell.
+/// The state of the statistics, included in all answers with figures.
 struct StatsStanding: Sendable {
     let lost: UInt64
     let isPaused: Bool
@@ -28,7 +28,7 @@ struct StatsStanding: Sendable {
 /// Figures of a time, with its length for averages.
 struct FiguresPart: Sendable {
     let atMs: Int64
-    /// The part of the step that is over.
+    /// The elapsed part of the step.
     let lengthMs: Int64
     let figures: Figures
 
@@ -49,7 +49,7 @@ struct FiguresPart: Sendable {
         return longest > 0 ? longest : nil
     }
 
-    /// The average of what was added up for each second of a push, with one decimal.
+    /// The per-second average of a sum over a push's seconds, with one decimal.
     private func perSecond(_ sum: Double) -> Double? {
         let seconds = self.figures.arrival.seconds
         return seconds > 0 ? (sum / Double(seconds) * 10).rounded() / 10 : nil
@@ -133,7 +133,7 @@ struct SeriesAnswer: Sendable {
         ])
 }
 
-/// Streams by their figures of a time.
+/// Streams with their figures over a time range.
 struct StreamFiguresAnswer: Sendable {
     let window: StatisticsWindow
     let standing: StatsStanding

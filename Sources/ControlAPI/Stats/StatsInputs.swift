@@ -26,10 +26,10 @@ enum StatsInputs {
 
     static let window = [Self.from.erased, Self.to.erased, Self.step.erased]
 
-    /// The most steps of an answer: a day by the minute, and a bit.
+    /// Most steps of an answer: a little more than one day of minutes.
     static let mostSteps: Int64 = 1_500
     private static let usualSteps: [Int64] = [60_000, 600_000, 3_600_000, 86_400_000]
-    /// Figures are kept by ten minutes after a day.
+    /// Figures older than a day are kept in steps of ten minutes.
     private static let coarseMs: Int64 = 600_000
 }
 
@@ -44,7 +44,7 @@ extension InputType<Int64> {
 }
 
 extension StatsInputs {
-    /// The asked time. `coarseUntilMs`: before this time, only whole ten minutes are known.
+    /// The requested time range. `coarseUntilMs`: before this time, figures exist only in steps of ten minutes.
     static func window(_ call: APICall, nowMs: Int64, coarseUntilMs: Int64?) throws -> StatisticsWindow {
         let (fromMs, toMs) = try Self.times(call, nowMs: nowMs)
         let isCoarse = coarseUntilMs.map { fromMs < $0 } ?? false
@@ -64,7 +64,7 @@ extension StatsInputs {
         return window
     }
 
-    /// The asked time as one step, in whole minutes or ten minutes.
+    /// The requested time range as one step, in whole minutes or ten minutes.
     static func wholeWindow(_ call: APICall, nowMs: Int64, coarseUntilMs: Int64?) throws -> StatisticsWindow {
         let (fromMs, toMs) = try Self.times(call, nowMs: nowMs)
         let isCoarse = coarseUntilMs.map { fromMs < $0 } ?? false

@@ -6,7 +6,7 @@ import Statistics
 import Support
 
 extension APIRoute {
-    /// Figures over time, and the plays and pushes that are over.
+    /// Figures over time, and finished plays and pushes.
     static let stats: [APIRoute] = [
         APIRoute(
             table: "/stats", "getStats", .stats, .ops,
@@ -106,7 +106,7 @@ extension APIRoute {
 }
 
 extension APICall {
-    /// Reads the statistics, with all that has ended by now. Throws 409 when they are off, 503 when they cannot be read.
+    /// Reads the statistics, including all sessions ended by now. Throws 409 when they are off, 503 when they cannot be read.
     fileprivate func reading<Answer>(_ body: (Statistics) async throws -> Answer) async throws -> Answer {
         guard let statistics = self.services.statistics else {
             throw APIError.wrongState(

@@ -11,7 +11,7 @@ struct StreamAnswer: Sendable {
     let path: StreamPath
     let publisher: SessionSnapshot?
     let bytesOut: UInt64
-    /// Of the viewer that is furthest behind live; nil without viewers.
+    /// Delay of the viewer that is furthest behind live, in milliseconds; nil without viewers.
     let worstBehindMs: Int64?
     let roomID: RoomID?
 

@@ -35,7 +35,8 @@ extension InputType<String> {
 
     private static func address(_ rule: String, part: Part) -> InputType {
         let longest = RoomLimits.streamNameLength
-        // Allows that many characters of four bytes each. A connection's limit may be lower; a longer name then simply finds no stream.
+        // Allows names of this many characters, of up to four bytes each. A connection's limit may be lower; a longer name then simply finds no
+        // stream.
         var limits = Limits()
         limits.nameBytes = 4 * longest + 1
         return InputType(.keywords("string", ("minLength", 1), ("maxLength", .integer(Int64(longest))))) {

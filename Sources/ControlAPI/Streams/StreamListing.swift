@@ -6,9 +6,9 @@ import RoomStore
 import Rooms
 import Support
 
-/// Which streams a list shows, and in what order.
+/// Selects and sorts the streams of a list.
 enum StreamListing {
-    /// The orders of a list of streams. `name` has pages that stay while streams come and go.
+    /// The orders of a list of streams. Pages by `name` stay stable while streams come and go.
     enum Order: String, Sendable, CaseIterable {
         case name
         /// Most viewers first.
@@ -40,8 +40,8 @@ enum StreamListing {
         return StreamListAnswer(total: all.count, next: cursor, list: page)
     }
 
-    /// Named streams are looked up on their own loops. A page of sorted ones is, too, once it is known which they are: every session's
-    /// figures are collected only for a list of everything.
+    /// Looks up named streams on their own loops. Does the same for a page of sorted streams, once they are known. Only a list of all streams
+    /// collects every session's figures.
     private static func candidates(_ call: APICall, _ order: Order) async throws -> [StreamAnswer] {
         if let asked = call[StreamInputs.streams] { return await Self.answers(asked, call) }
         if order == .name { return try await call.services.streamAnswers() }
@@ -52,7 +52,7 @@ enum StreamListing {
         }
     }
 
-    /// Sorts the streams. Returns the first index after the cursor, and what makes the cursor of an end index and a page's last stream.
+    /// Sorts the streams. Returns the first index after the cursor, and a function that makes the cursor from an end index and a page's last stream.
     private static func sort(
         _ all: inout [StreamAnswer], by order: Order, after: String?
     ) throws(APIError) -> (start: Int, next: (Int, StreamAnswer) -> String) {
@@ -80,14 +80,14 @@ enum StreamListing {
         return (min(place, all.count), { end, _ in "\(end)" })
     }
 
-    /// The same streams with all their figures, in the same order. One that has ended meanwhile is left out.
+    /// The same streams with all their figures, in the same order. Leaves out streams that have ended meanwhile.
     private static func complete(_ page: [StreamAnswer], _ call: APICall) async -> [StreamAnswer] {
         let found = await Self.answers(page.map(\.path), call)
         let byPath = Dictionary(found.map { ($0.path, $0) }) { first, _ in first }
         return page.compactMap { byPath[$0.path] }
     }
 
-    /// The named streams that somebody uses, each once. At the same time, so that a late loop is waited for once.
+    /// The named streams that are in use, each once. Asks all loops concurrently, so that a late loop is waited for once.
     private static func answers(_ paths: [StreamPath], _ call: APICall) async -> [StreamAnswer] {
         await withTaskGroup(of: StreamAnswer?.self) { group in
             for path in Set(paths) { group.addTask { await call.services.streamAnswer(path) } }

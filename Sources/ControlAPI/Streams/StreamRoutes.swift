@@ -111,7 +111,7 @@ extension APIRoute {
         },
     ]
 
-    /// The path's stream. Throws for a talk mix: the server makes it, nobody pushes it.
+    /// The path's stream. Throws for a talk mix, which the server makes itself.
     private static func pushed(_ call: APICall) throws -> StreamPath {
         let path = try call.streamPath()
         guard TalkStreamName.isMix(path) else { return path }

@@ -12,7 +12,7 @@ import Talkback
 /// Inputs of the talk channel calls.
 private enum TalkInputs {
     enum Action: String, Sendable, CaseIterable { case request, release, revoke, handOver }
-    /// Roles as tokens and calls name them.
+    /// Roles, as tokens and calls name them.
     enum Role: String, Sendable, CaseIterable {
         case host, cohost, guest, listener
 

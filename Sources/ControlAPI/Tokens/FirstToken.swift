@@ -15,9 +15,8 @@ package enum FirstToken {
 
     /// Makes an admin token named "first" when no token is valid. Writes its secret to `admin-token`.
     ///
-    /// The file is in the data directory; only its owner may read it. A blank file, left by a full disk or a slip, also leads to a new
-    /// token, since its secret is nowhere else. Returns the file's path if it exists now. Throws when the store or the file cannot be
-    /// written.
+    /// The file is in the data directory; only its owner may read it. A blank file, left by a full disk or a mistake, also leads to a new token,
+    /// since its secret is nowhere else. Returns the file's path if it exists now. Throws when the store or the file cannot be written.
     @discardableResult
     package static func ensure(_ registry: RoomRegistry, directory: String, log: Logger? = nil) async throws -> String? {
         let path = "\(directory)/\(Self.fileName)"
@@ -41,7 +40,7 @@ package enum FirstToken {
         return path
     }
 
-    /// "first", or the first of "first-2", "first-3" … that no valid token has.
+    /// "first", or the first of "first-2", "first-3" … that is not the name of a valid token.
     private static func name(beside taken: [String]) -> String {
         var (name, number) = ("first", 1)
         while taken.contains(name) {

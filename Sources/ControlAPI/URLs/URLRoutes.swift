@@ -79,7 +79,7 @@ extension APIRoute {
         return PushURLAnswer(room: room, slot: slot, path: path, push: push)
     }
 
-    /// The device's path, which leads to slot 1 of the room that has the device.
+    /// The device's path, which leads to slot 1 of the device's room.
     private static func devicePath(of room: Room, _ slot: Room.Slot, _ call: APICall) async throws -> StreamPath {
         guard let device = room.deviceUid else { throw APIError(FieldError("by", "device", "the room has no deviceUid")) }
         guard slot.number == 1 else { throw APIError(FieldError("slot", "\(slot.number)", "expected 1, the slot that a device pushes")) }

@@ -6,7 +6,7 @@ import Rooms
 struct WebhookAnswer: Sendable {
     let hook: StoredWebhook
     let pending: Int
-    /// Nil if it has not failed since the server started.
+    /// Nil if the target has not failed since the server started.
     let standing: WebhookLog.Standing?
 
     init(_ hook: StoredWebhook, pending: Int, standing: WebhookLog.Standing?) {

@@ -58,11 +58,11 @@ package final class LiveStreams: Sendable {
 
     package var draining: Bool { self.isDraining.load(ordering: .relaxed) }
 
-    /// From now on nobody new is let in.
+    /// Refuses every new publisher and viewer from now on.
     package func closeDoors() { self.isDraining.store(true, ordering: .relaxed) }
 
-    /// From now on nobody new is let in, and those who can are asked to connect again, to `tcURL` or where they did. What runs goes on. Returns how
-    /// many were asked.
+    /// Refuses every new publisher and viewer from now on, and asks clients that can to connect again: to `tcURL`, or to the same address if it is
+    /// nil. Running streams go on. Returns how many clients were asked.
     package func beginDrain(reconnectTo tcURL: String?) async -> Int {
         self.closeDoors()
         var asked = 0
@@ -81,7 +81,7 @@ package final class LiveStreams: Sendable {
         }
     }
 
-    /// Bytes that links have brought for pushes that are over.
+    /// Bytes received by links for pushes that are over.
     package var pulledBytes: UInt64 { self.endedPulls.load(ordering: .relaxed) }
 
     /// The loops' figures as of the last second; asks no loop.
@@ -120,7 +120,7 @@ package final class LiveStreams: Sendable {
         }
     }
 
-    /// The kinds of media that a stream has by now. Nil: nobody publishes it, nor did a moment ago.
+    /// The kinds of media that a stream has by now. Nil if nobody publishes it and nobody did a moment ago.
     package func media(of path: String) async -> (audio: Bool, video: Bool)? {
         await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
@@ -136,19 +136,19 @@ package final class LiveStreams: Sendable {
 
     // MARK: Followers
 
-    /// Adds what is to be done when a room's stream gets a publisher: once per push, in order with its first frame. It must not block. Call
-    /// before the ports open.
+    /// Adds a callback for each publisher of a room's stream: once per push, in order with its first frame. It must not block. Call before the ports
+    /// open.
     package func whenPublished(_ body: @escaping @Sendable (Relay.Stream, PushGrant) -> Void) {
         self.followers.withLock { $0.publish.append(body) }
     }
 
-    /// Adds what is to be done when a player wants a stream; `body` returns whether it may bring the stream. It must not block. Call before
-    /// the ports open.
+    /// Adds a callback for a player that wants a stream; `body` returns whether it may bring the stream. It must not block. Call before the ports
+    /// open.
     package func whenWanted(_ body: @escaping @Sendable (String) -> Bool) {
         self.followers.withLock { $0.play.append(body) }
     }
 
-    /// Sets who hears of the plays and pushes that begin and end. Call before the ports open.
+    /// Sets the observer of plays and pushes that begin and end. Call before the ports open.
     package func observeSessions(_ observer: any SessionObserver) {
         self.followers.withLock { $0.sessions = observer }
     }
@@ -159,7 +159,7 @@ package final class LiveStreams: Sendable {
         for follower in self.followers.withLock({ $0.publish }) { follower(stream, grant) }
     }
 
-    /// Returns whether somebody may bring the stream.
+    /// Asks the followers to bring the stream; returns whether one of them may.
     @discardableResult
     package func wanted(_ path: String) -> Bool {
         var mayCome = false

@@ -12,7 +12,7 @@ package protocol LiveConnection: AnyObject {
     var id: UInt64 { get }
     /// Checks the deadlines, every 250 ms.
     func sweep(nowMs: Int64)
-    /// Asks the client to connect again elsewhere, or to the same address. False if it cannot be asked.
+    /// Asks the client to connect again, to `tcURL` or to the same address. Returns false if the protocol has no such request.
     func askToReconnect(to tcURL: String?) -> Bool
     /// Announces the shutdown in the connection's protocol, then closes.
     func shutDown(_ reason: CloseReason)
@@ -24,12 +24,12 @@ package protocol LiveConnection: AnyObject {
     func snapshot() -> SessionSnapshot
     /// Adds what it has sent and received so far.
     func count(into figures: inout LoopFigures)
-    /// Its flight recorder; nil while nothing has happened to it of late.
+    /// Its flight recorder; nil while nothing has happened to it lately.
     var trace: SessionTrace? { get }
 }
 
 extension LiveConnection {
-    /// Only RTMP has words for it.
+    /// Only RTMP can ask a client to reconnect.
     package func askToReconnect(to tcURL: String?) -> Bool { false }
 }
 
@@ -111,7 +111,7 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
 
     // MARK: Reports
 
-    /// Sweeps of the relay from one report to the next: a second.
+    /// Relay sweeps between two reports; ten are one second.
     private static let reportPaces: UInt = 10
 
     /// The figures as of the last second. Any thread.
@@ -132,7 +132,7 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// How many clients were asked.
+    /// Returns how many clients were asked.
     func askAllToReconnect(to tcURL: String?) -> Int {
         Array(self.connections.values).count { $0.askToReconnect(to: tcURL) }
     }

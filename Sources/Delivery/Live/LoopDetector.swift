@@ -4,10 +4,10 @@ import Synchronization
 
 /// Tracks the servers that streams have come through, so that no stream feeds itself. Any thread.
 ///
-/// Every stream of every server has a mark, which is meaningless to others. Links send marks in the command object of `connect`, under
-/// ``property``: a publishing link its stream's way so far, a playing link the streams that it plays for. The server sends a playing link
-/// the way of what it plays in the status of `play`, and again when a publisher arrives. Foreign servers and clients neither send nor use
-/// any of this.
+/// Every stream of every server has a mark, which is meaningless to others. Links send marks in the command object of `connect`, under ``property``.
+/// A publishing link sends its stream's way so far; a playing link sends the marks of the streams that it plays for. The server sends a playing link
+/// the way of the played stream in the status of `play`, and again when a publisher arrives. Foreign servers and clients neither send nor use any of
+/// this.
 package final class LoopDetector: Sendable {
     package static let property = "earshotPath"
     /// A way of this many servers counts as a loop.
@@ -45,14 +45,14 @@ package final class LoopDetector: Sendable {
 
     package static func text(_ marks: [String]) -> String { marks.prefix(self.mostMarks).joined(separator: ",") }
 
-    /// Why a stream that came this way may not feed `path`; nil when it may.
+    /// The reason why a stream that came this way may not feed `path`; nil when it may.
     package func objection(to marks: [String], feeding path: String) -> String? {
         if marks.contains(self.mark(of: path)) { return "That is a loop: the stream has already come through \(path) of this server." }
         guard marks.count < Self.mostHops else { return "That is a loop: the stream has come through \(marks.count) servers." }
         return nil
     }
 
-    /// Why `path` may not be played for these streams; nil when it may.
+    /// The reason why `path` may not be played for these streams; nil when it may.
     package func objection(to sinks: [String], playing path: String) -> String? {
         sinks.contains(self.mark(of: path)) ? "That is a loop: this play would feed \(path) of this server with itself." : nil
     }

@@ -35,7 +35,7 @@ package struct LoopFigures: Sendable {
 
     package init(isByStream: Bool = true) { self.isByStream = isByStream }
 
-    /// A connection; what it says next is of this protocol.
+    /// Counts a connection; figures added after this call belong to its protocol.
     package mutating func connected(by transport: SessionSnapshot.Transport) {
         self.transport = transport
         self.connections[transport, default: 0] += 1

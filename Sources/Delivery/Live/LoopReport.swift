@@ -2,14 +2,14 @@ package import Health
 package import Relay
 import ServerConfiguration
 
-/// The load and lag of one event loop, taken by the loop once a second. A value; whoever wants figures often reads these.
+/// The load and lag of one event loop, taken by the loop once a second. A value, for frequent readers of figures.
 package struct LoopReport: Sendable {
     /// By the loop's clock; nil before the first second.
     package private(set) var atMs: Int64?
     package private(set) var connections: [SessionSnapshot.Transport: Int] = [:]
     /// Since the start.
     package private(set) var traffic: [SessionSnapshot.Transport: LoopFigures.Traffic] = [:]
-    /// Of the streams whose home is this loop: those with a publisher, their viewers on all loops, and bytes of media.
+    /// The next five figures cover the streams whose home is this loop. `liveStreams` have a publisher; `viewers` are those on all loops.
     package private(set) var liveStreams = 0
     package private(set) var viewers = 0
     package private(set) var ringBytes = 0

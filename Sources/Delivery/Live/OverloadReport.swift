@@ -1,6 +1,7 @@
-/// Decides when the log says that an event loop is overloaded, and when that it no longer is. A plain value without a clock.
+/// Decides when the log reports the beginning and the end of an event loop's overload. A plain value without a clock.
 ///
-/// A loop at its limit passes it many times a minute, as refused viewers make room for others. So the end is told only after it has lasted.
+/// A loop at its limit crosses it many times a minute, as refused viewers make room for others. So the end is reported only after it has lasted for
+/// ``lingerMs``.
 struct OverloadReport {
     enum Change { case began, ended }
 

@@ -6,8 +6,8 @@ import Rooms
 package import Support
 import Synchronization
 
-/// Reports the end of an admitted viewer to the back end, and gives up its place in a talk channel, exactly once. Either counts its viewers,
-/// so this happens whatever becomes of the viewer. Any thread.
+/// Reports the end of an admitted viewer to the back end, and releases its place in a talk channel, exactly once. Back end and channel both count
+/// viewers, so this also runs on deinit. Any thread.
 package final class PlayGrant: Sendable {
     package let pass: AdmissionPass
     /// Its place in a talk channel.

@@ -13,16 +13,16 @@ extension TakeoverRule {
 }
 
 extension GracePeriods {
-    /// How long after a room's deadline the relay acts by itself, in milliseconds. It then ends a silent publisher, or the viewers of one
-    /// that is gone, but only if the registry of rooms has been silent.
+    /// How long after a room's deadline the relay acts by itself, in milliseconds. It then ends a silent publisher, or the viewers of a publisher
+    /// that is gone, but only if the registry of rooms has not acted.
     ///
-    /// Registry and relay have timers of their own for the same deadline, and the room's end has to be stored first. Without this allowance
-    /// the relay would often be quicker: viewers would lose a room that is renewed at the last moment, and clients would get the relay's
-    /// reason in place of the room's.
+    /// Registry and relay have timers of their own for the same deadline, and the room's end has to be stored first. Without this allowance the relay
+    /// would often be quicker: viewers would lose a room that is renewed at the last moment, and clients would get the relay's reason in place of the
+    /// room's.
     static let fallbackMs: Int64 = 2_000
 
-    /// How much longer the relay keeps the viewers of a stream whose publisher is awaited until then. Nobody but the relay ends them if the
-    /// room itself goes on.
+    /// How much longer the relay keeps the viewers of a stream that waits for its publisher until `untilMs`. If the room itself goes on, only the
+    /// relay ends them.
     static func waitMs(untilMs: Int64, endsRoom: Bool, nowMs: Int64) -> Int64 {
         let last = endsRoom ? untilMs.later(by: Self.fallbackMs) : untilMs
         return last > nowMs ? last - nowMs : 0
@@ -34,7 +34,7 @@ extension GracePeriods {
         self.cleanStopMs = policy.cleanStopMs
         self.quietMs = policy.mediaIdleMs
         self.flushMs = 1_000
-        // The registry ends a silent publisher when its room's patience ends; the stream does only if the registry has not.
+        // The registry ends a silent publisher at the room's own deadline; the relay does so only if the registry has not.
         self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + Self.fallbackMs
         self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + Self.fallbackMs
     }

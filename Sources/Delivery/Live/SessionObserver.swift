@@ -5,11 +5,11 @@ package import Rooms
 package import Support
 import Synchronization
 
-/// Hears of plays and pushes as they begin and end, in order for each connection. Called on the connections' event loops: must not block.
+/// Observes plays and pushes as they begin and end, in order for each connection. Called on the connections' event loops: must not block.
 package protocol SessionObserver: Sendable {
-    /// `viewers`: those of the stream now, this one included.
+    /// `viewers`: the stream's viewers now, including this one.
     func playBegan(_ path: String, viewers: Int)
-    /// `viewers`: those that are left.
+    /// `viewers`: the stream's remaining viewers.
     func playEnded(_ play: FinishedPlay, viewers: Int)
     func pushEnded(_ push: FinishedPush)
 }
@@ -25,13 +25,13 @@ package struct FinishedPlay: Sendable, Equatable {
     /// The client's address, without its port.
     package var address: String
     package var transport: SessionSnapshot.Transport
-    /// The name that the client gives itself.
+    /// The client's name, as it sent it.
     package var client: String?
     package var durationMs: Int64
     package var bytes: UInt64
     package var reason: CloseReason
     package var skippedFrames: Int
-    /// How far behind live it was seen at worst, in milliseconds.
+    /// The viewer's largest observed delay behind live, in milliseconds.
     package var longestBehindMs: Int64
 
     package init(
@@ -68,7 +68,7 @@ package struct FinishedPush: Sendable, Equatable {
     /// Bytes of media, without the protocol's headers.
     package var bytes: UInt64
     package var end: PushEnd
-    /// Codecs and size, as far as they were seen.
+    /// Codecs and size, as far as they are known.
     package var media = PushMedia()
 
     package enum Source: String, Sendable, CaseIterable {
@@ -106,21 +106,21 @@ extension PushMedia {
 
 /// Reports of connections about their plays and pushes. Talk is not reported: its voices and mixes are no streams for viewers.
 extension LiveStreams {
-    /// After the viewer was counted.
+    /// Call after the viewer was counted.
     package func playBegan(_ stream: Relay.Stream) {
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
         observer.playBegan(stream.path, viewers: stream.viewerCount)
     }
 
-    /// After the viewer was discounted, and before the stream is released. `loop`: the connection's, whose thread this is.
+    /// Call after the viewer was discounted, and before the stream is released. `loop`: the connection's loop, on which this runs.
     package func playEnded(_ stream: Relay.Stream, on loop: LoopContext?, _ play: FinishedPlay) {
         loop?.ended(play.transport, sent: play.bytes)
         guard let observer = self.sessionObserver, !TalkStreamName.isTalk(path: stream.path) else { return }
         observer.playEnded(play, viewers: stream.viewerCount)
     }
 
-    /// Before the publisher with this token leaves the stream, whose home loop knows the codecs. `seen`: those that were seen before.
-    /// `loop`: the connection's, whose thread this is; nil for a link.
+    /// Call before the publisher with this token leaves the stream, whose home loop knows the codecs. `seen`: the codecs seen earlier. `loop`: the
+    /// connection's loop, on which this runs; nil for a link.
     package func pushEnded(
         _ stream: Relay.Stream, _ token: StreamState.Token, on loop: LoopContext?, seen: PushMedia?, _ push: FinishedPush
     ) {

@@ -3,7 +3,7 @@ package protocol TalkListening: AnyObject, Sendable {
     var codec: TalkCodec { get }
     /// Whether its channel has ended.
     var isOver: Bool { get }
-    /// False once it was thrown out, which may precede its play.
+    /// False once the listener was thrown out, possibly before its play began.
     var mayPlay: Bool { get }
     /// Call once.
     func end()

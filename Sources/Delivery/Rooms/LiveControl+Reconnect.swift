@@ -2,13 +2,13 @@ import NIOCore
 import Relay
 
 extension LiveControl {
-    /// Asks one connection's client to connect again, to `tcURL` or where it did. Nil: there is no such connection.
+    /// Asks one connection's client to connect again, to `tcURL` or to the same address. Nil if there is no such connection.
     package func askToReconnect(_ id: UInt64, to tcURL: String?) async -> ReconnectOutcome? {
         let outcome = await self.ask(to: tcURL) { $0.id == id }
         return outcome == ReconnectOutcome() ? nil : outcome
     }
 
-    /// Asks all who play the stream.
+    /// Asks all viewers of the stream.
     package func askViewersToReconnect(of path: String, to tcURL: String?) async -> ReconnectOutcome {
         await self.ask(to: tcURL) { connection in connection.snapshot().viewers.contains { $0.path == path } }
     }

@@ -31,17 +31,18 @@ package final class LiveControl: Sendable {
         self.log = log
     }
 
-    /// Adds what ends plays that have no socket of their own (HLS sessions) when a stream may no longer be played. Call before the ports open.
+    /// Adds a callback that ends plays without a socket of their own (HLS sessions) when a stream may no longer be played. Call before the ports
+    /// open.
     package func whenPlaysEnd(_ body: @escaping @Sendable (String, CloseReason) -> Void) { self.enders.withLock { $0.play.append(body) } }
 
-    /// Adds what else ends when a user is thrown out of a room. Call before the ports open.
+    /// Adds a callback that ends a user's other activities when the user is thrown out of a room. Call before the ports open.
     package func whenKicked(_ body: @escaping @Sendable (RoomID, String, Actor?) -> Void) {
         self.enders.withLock { $0.member.append(body) }
     }
 
     // MARK: Streams
 
-    /// Ends the push and tells its publisher why; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
+    /// Ends the push and sends its publisher the reason; viewers stay for the grace period unless `endsViewers`. With `sequence` it ends only that
     /// push, not a later one. Returns false if nobody was publishing.
     @discardableResult
     package func cut(
@@ -58,14 +59,14 @@ package final class LiveControl: Sendable {
             (home.publisher(of: stream) as? any RoomPublisher)?.sequence
         }
         var isEnded = false
-        // The room hears of it before the publisher's own report, which comes without the caller's name and is then ignored.
+        // Notify the room first: the publisher's own report lacks the caller's name, and is ignored once the push has ended.
         if let running, let sequence = running {
             do {
                 isEnded = try await self.rooms.drop(sequence, by: actor)
             } catch {
                 self.notStored("A push is dropped, but the store does not name the caller", actor, error)
             }
-            // Another publisher may have the stream by now: that one goes on.
+            // Another publisher may have the stream by now; that publisher goes on.
             return await self.cut(path, sequence: sequence, .dropped, endsViewers: false, by: actor) || isEnded
         }
         return await self.cut(path, .dropped, endsViewers: false, by: actor)
@@ -102,7 +103,7 @@ package final class LiveControl: Sendable {
     package func endSession(_ id: UInt64, by actor: Actor) async -> Bool {
         guard let session = await self.session(id) else { return false }
         do {
-            // Before the connection's own report of its pushes' end, which comes without the caller's name and is then ignored.
+            // Notify the room first: the connection's own report of its pushes' end lacks the caller's name, and is then ignored.
             try await self.rooms.kick(
                 SessionKick(
                     sessionID: id, transport: session.transport.rawValue, clientAddress: session.remote,

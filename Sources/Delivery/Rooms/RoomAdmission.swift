@@ -107,10 +107,10 @@ package final class RoomAdmission: Sendable {
 
     // MARK: Memory
 
-    /// Why nothing new may begin now; nil when it may. First drops what nobody watches.
+    /// The reason why no publish or play may begin now; nil when one may. First frees memory that no viewer needs.
     ///
-    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for
-    /// it, and its memory is already charged.
+    /// `path` is the stream to be published or played. A publisher that returns within its grace period is admitted: its viewers wait for it, and its
+    /// memory is already charged.
     package func memoryRefusal(_ path: String, isPublish: Bool) async -> AdmissionRefusal? {
         guard self.memory.ledger.isOver else { return nil }
         await self.memory.reclaim(nowMs: LoopSweeper.nowMs)
@@ -134,7 +134,7 @@ package final class RoomAdmission: Sendable {
 }
 
 extension CloseReason {
-    /// The reason that a stream's viewers are told at its end. Nil: it may still be played.
+    /// The reason that a stream's viewers get at its end. `refusal` is nil if the stream may still be played.
     init(endOfPlay refusal: StateReason?) {
         switch refusal {
         case .forbidden: self = .forbidden

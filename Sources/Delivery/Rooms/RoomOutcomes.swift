@@ -9,7 +9,7 @@ import Synchronization
 extension LiveControl {
     /// Makes this server carry out the registry's outcomes. Call before the registry starts.
     package func handleRoomOutcomes() {
-        // Weak, so that the two, which live equally long, do not retain each other.
+        // Weak, so that the registry and this object, which live equally long, do not retain each other.
         self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
     }
 

@@ -40,7 +40,7 @@ package final class RoomPublishSession: PublishSession {
         self.admission.rooms.pushEnded(self.grant.sequence, end)
     }
 
-    /// Forwards the stream's events about its publisher to the room registry. The end goes to the publisher too.
+    /// Forwards the stream's events about its publisher to the room registry, and the end to the publisher too.
     private final class Delegate: RoomPublisher {
         let sequence: PushSequence
         let rooms: RoomRegistry
@@ -67,7 +67,7 @@ package final class RoomPublishSession: PublishSession {
         }
     }
 
-    /// The push's codecs, kept for its end: a successor that took the stream over has replaced them there. Any thread.
+    /// The push's codecs, kept for its end: a successor that took the stream over has already replaced them in the stream. Any thread.
     private final class SeenMedia: Sendable {
         private let media = Mutex<PushMedia?>(nil)
 

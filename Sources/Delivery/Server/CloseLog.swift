@@ -1,8 +1,8 @@
 package import Support
 import Synchronization
 
-/// Decides about the log's lines of closed connections: each publisher has its line; of all others at most twenty a second have one for each reason,
-/// and the rest are counted and told together. So no end goes unsaid, and no flood of ends floods the log. Any thread.
+/// Limits the log's lines about closed connections. Every publisher's end is logged. Other ends get at most twenty lines a second for each reason;
+/// the rest are counted and reported in a summary. So every end is reported, and a flood of ends does not flood the log. Any thread.
 package final class CloseLog: Sendable {
     private struct Window {
         var startMs: Int64
@@ -15,7 +15,7 @@ package final class CloseLog: Sendable {
 
     package static let linesPerSecond = 20
 
-    /// `write` tells how many ends for a reason had no line.
+    /// `write` logs the number of ends for a reason that had no line of their own.
     package init(write: @escaping @Sendable (CloseReason, Int) -> Void) { self.write = write }
 
     /// Whether this end has a line of its own.
@@ -23,7 +23,7 @@ package final class CloseLog: Sendable {
         guard !isPublisher else { return true }
         return self.windows.withLock { windows in
             var window = windows[reason] ?? Window(startMs: nowMs)
-            // Lines that the last window held back are summed up by `report`.
+            // `report` reports the lines that the last window held back.
             if nowMs - window.startMs >= 1_000 { (window.startMs, window.lines) = (nowMs, 0) }
             defer { windows[reason] = window }
             guard window.lines < Self.linesPerSecond else {
@@ -35,7 +35,7 @@ package final class CloseLog: Sendable {
         }
     }
 
-    /// Writes what was held back, one line for each reason.
+    /// Logs the number of lines held back, one line for each reason.
     package func report() {
         let held = self.windows.withLock { windows in
             let held = windows.filter { $0.value.held > 0 }.map { ($0.key, $0.value.held) }

@@ -14,7 +14,7 @@ package final class Connections: Sendable {
     package let httpGate: AcceptGate
     package let clients: ClientAddresses
     package let proxies: ProxyEntrance
-    /// Which ends of connections have a line.
+    /// Limits the log's lines about closed connections.
     package let closes: CloseLog
     /// Throttles the lines of begun roles.
     package let roleFlood = LogRateLimiter()
@@ -56,7 +56,7 @@ package final class Connections: Sendable {
     /// A new id for a connection that publishes or plays, as in `GET /sessions`.
     package func nextSessionID() -> UInt64 { self.sessionIDs.add(1, ordering: .relaxed).newValue }
 
-    /// Players over HTTP that wait for a publisher. They have a place among the connections, and are no session yet.
+    /// HTTP players that wait for a publisher. They count as connections, and are not yet sessions.
     package var waitingPlayers: Int { self.waiting.load(ordering: .relaxed) }
 
     package func playerWaits() { self.waiting.add(1, ordering: .relaxed) }
@@ -67,7 +67,7 @@ package final class Connections: Sendable {
 
     package func isBound(to addresses: BoundAddresses) { self.boundTo.withLock { $0 = addresses } }
 
-    /// Counts a viewer that was refused before it had a connection's place.
+    /// Counts a viewer that was refused before it counted as a connection.
     package func countRefused(_ reason: CloseReason) {
         self.counters.update {
             $0.connectionsAccepted += 1
@@ -79,7 +79,7 @@ package final class Connections: Sendable {
 extension AcceptReserve {
     private static let most = 16
 
-    /// HTTP's reserve, for addresses that may call the API. Excludes proxies, whose clients show only later.
+    /// HTTP's reserve, for addresses that may call the API. Excludes proxies, since their clients' addresses are known only later.
     init(_ config: Live<ServerConfig>) {
         self.init(places: min(Self.most, max(2, config.limits.httpConnections / 32))) { peer in
             let access = config.access

@@ -6,7 +6,7 @@ package enum DiskWork {
         do {
             return try await NIOThreadPool.singleton.runIfActive(body)
         } catch {
-            // The singleton's threads never end.
+            // The process's thread pool never shuts down, so this cannot fail.
             return body()
         }
     }

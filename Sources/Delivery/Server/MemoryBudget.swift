@@ -48,10 +48,10 @@ package final class MemoryBudget: Sendable {
             reason: .memoryLimit, message: "The server's memory is used up (limits.memory, \(limit)); try again later.", retrySeconds: 5)
     }
 
-    /// Adds what drops memory that nobody needs. Call before the ports open.
+    /// Adds a callback that frees memory which nobody needs. Call before the ports open.
     package func whenShort(_ body: @escaping @Sendable () async -> Void) { self.droppers.withLock { $0.append(body) } }
 
-    /// Drops what nobody watches: in the order in which the droppers were added, one after another.
+    /// Frees memory that no viewer needs, calling the callbacks one after another in the order in which they were added.
     package func reclaim(nowMs: Int64) async {
         guard self.mayReclaim(nowMs: nowMs) else { return }
         for drop in self.droppers.withLock({ $0 }) { await drop() }
@@ -76,7 +76,7 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// Logs when the budget is used up, and frees memory. Drops what nobody watches, and returns free memory to the system.
+/// Logs when the budget is used up. Then frees memory that no viewer needs, and returns free memory to the system.
 package struct MemoryService: Service {
     private let memory: MemoryBudget
     private let admission: ConnectionAdmission

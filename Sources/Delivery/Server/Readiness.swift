@@ -3,7 +3,7 @@ import Rooms
 
 /// Whether the server can do its work, for load balancers. Any thread.
 ///
-/// Slow checks (the store's disk) run off the event loops, and at most once a second however many ask.
+/// Slow checks (the store's disk) run off the event loops, at most once a second for any number of requests.
 package struct Readiness: Sendable {
     private let rooms: RoomRegistry
     private let streams: LiveStreams
@@ -15,11 +15,11 @@ package struct Readiness: Sendable {
         self.storeWatch = storeWatch
     }
 
-    /// Why the server is not ready, in one line without secrets or paths; nil when it is. ``StoreWatch`` logs it.
+    /// The reason why the server is not ready, in one line without secrets or paths; nil when it is ready. ``StoreWatch`` logs it.
     package func problem() async -> String? {
         if self.streams.draining { return "draining" }
         let problem = await self.rooms.storeProblem()
-        // Shutdown may have begun meanwhile: the store refuses then.
+        // Shutdown may have begun meanwhile; the store then refuses writes.
         if self.streams.draining { return "draining" }
         let status = self.rooms.storeStatus
         self.storeWatch.probed(problem, status, commits: self.rooms.counters.commits)

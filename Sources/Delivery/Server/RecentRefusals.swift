@@ -7,9 +7,9 @@ import Synchronization
 
 /// The pushes and plays that were refused lately. Any thread.
 ///
-/// For operators: a device that is not let in has no session, no push and no event. Repetitions of a refusal are one entry with a count. Of
-/// pushes and of plays it holds the newest ``perAction`` each, so that viewers displace no devices, and of one host at most ``perHost``, so that
-/// a flood needs many hosts to displace others.
+/// For operators: a refused device has no session, no push and no event. Repetitions of a refusal are one entry with a count. The list keeps the
+/// newest ``perAction`` refused pushes and as many plays, so that viewers displace no devices. Each host has at most ``perHost`` entries, so that a
+/// flood needs many hosts to displace others.
 package final class RecentRefusals: Sendable {
     /// Equal attempts that were refused for the same reason. A value.
     package struct Entry: Sendable, Equatable {
@@ -19,7 +19,7 @@ package final class RecentRefusals: Sendable {
         package let reason: CloseReason
         /// The client's address.
         package let address: String
-        /// The sentence that the newest of them was answered with.
+        /// The message sent with the newest refusal.
         package fileprivate(set) var message: String
         /// Milliseconds since 1970.
         package let firstAt: Int64
@@ -33,7 +33,7 @@ package final class RecentRefusals: Sendable {
     /// How long an entry is shown after its last repetition.
     package static let keptMs: Int64 = 86_400_000
 
-    /// The last repeated one last. Few: looking through them costs less than an index would.
+    /// The most recently repeated entry is last. The list is short: searching it costs less than an index would.
     private let entries = Mutex<[Entry]>([])
 
     package init() {}
@@ -70,7 +70,7 @@ package final class RecentRefusals: Sendable {
         }
     }
 
-    /// A push was let in: what its host was refused for the same stream before is settled.
+    /// Removes the refused pushes of this host for the same stream, since a push was now admitted.
     package func admitted(_ address: StreamAddress, from remote: SocketAddress?) {
         let host = HostKey.of(remote)
         self.entries.withLock { entries in
@@ -80,7 +80,7 @@ package final class RecentRefusals: Sendable {
         }
     }
 
-    /// Newest first, those of the last day.
+    /// The entries of the last day, newest first.
     package func list(nowMs: Int64 = WallClock.ms) -> [Entry] {
         self.entries.withLock { $0.reversed() }.filter { $0.lastAt > nowMs - Self.keptMs }
     }

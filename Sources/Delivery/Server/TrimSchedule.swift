@@ -1,8 +1,8 @@
 /// Decides when to return free memory to the system: after a burst, at most once a minute.
 ///
-/// The C library keeps freed memory for later allocations; after a burst that may be gigabytes. How much is free is unknown without walking
-/// its lists, so this looks for signs: less is charged than before, connections have closed, or the process has grown. Growth may be memory
-/// in use, so a trim that freed little doubles the wait for the next one on that ground. A plain value without a clock.
+/// The C library keeps freed memory for later allocations; after a burst that may be gigabytes. The amount of free memory is unknown without walking
+/// its lists, so this looks for signs: less is charged than before, connections have closed, or the process has grown. Growth may be memory in use,
+/// so a trim that freed little doubles the wait before growth justifies another trim. A plain value without a clock.
 struct TrimSchedule {
     /// The process's memory and connections at one moment.
     struct Load: Equatable {
@@ -29,10 +29,10 @@ struct TrimSchedule {
     private static let bytes = 16 << 20
     private static let connections = 100
 
-    /// Records that there were this many connections at a time.
+    /// Records the number of connections at one moment, for the peak.
     mutating func sawConnections(_ count: Int) { self.peak.connections = max(self.peak.connections, count) }
 
-    /// Whether a trim is due. Call every second: what is charged may rise and fall quickly.
+    /// Whether a trim is due. Call every second: the charged bytes may rise and fall quickly.
     mutating func isDue(_ load: Load, nowMs: Int64) -> Bool {
         let floor = self.floor ?? load.resident
         self.floor = min(floor, load.resident)

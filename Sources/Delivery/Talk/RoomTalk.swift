@@ -2,10 +2,10 @@ package import Rooms
 
 /// The talk of rooms, as recordings see it. Any thread.
 package protocol RoomTalk: AnyObject, Sendable {
-    /// The stream of the mix of all.
+    /// The path of the mix of all voices.
     func mix(of roomID: RoomID) -> StreamPath
-    /// Has the talk mixed along with a stream's recording that has begun. Returns whether it is to be recorded.
+    /// Starts mixing the talk for a stream's recording that has begun. Returns whether the talk is to be recorded.
     func hold(beside stream: StreamPath, of roomID: RoomID) async -> Bool
-    /// Returns whether it was the last stream's recording that ended.
+    /// Ends the mix for a stream's recording. Returns whether this was the last recording that needed it.
     func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool
 }

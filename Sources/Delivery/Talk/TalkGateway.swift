@@ -6,8 +6,8 @@ import Talk
 package protocol TalkGateway: AnyObject, Sendable {
     /// Checks credential and address of a talk channel's name.
     ///
-    /// `push` is a publish to the same room on the same connection. Its pass is valid here, too, unless the name has a credential of its
-    /// own; the app's credential, which is in every name's query, is the push's. `isCarried`: the push's pass was used.
+    /// `push` is a publish to the same room on the same connection. Its pass is valid here too, unless the name has a credential of its own; the
+    /// app's credential, which is in every name's query, is the push's. `isCarried`: the push's pass was used.
     func check(
         _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal>
@@ -15,10 +15,10 @@ package protocol TalkGateway: AnyObject, Sendable {
     func admitTalker(
         _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal>
-    /// The same for a listener; its mix exists then, or soon.
+    /// Admits a listener in the same way; its mix exists then, or soon.
     func admitListener(
         _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
     ) async -> Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal>
-    /// Where the mixes in this codec are streams.
+    /// The registry that holds the mixes in this codec as streams.
     func registry(of codec: TalkCodec) -> StreamRegistry
 }

@@ -1,13 +1,13 @@
 import RTMP
 import Trace
 
-/// A command's name and arguments for a trace. Shows what is known to be harmless; of all else the type only.
+/// A command's name and arguments for a trace. Shows values known to be harmless, and only the type of all others.
 enum CommandText {
     /// Commands whose first argument is the name of a stream.
     private static let naming: Set<String> = [
         "publish", "play", "play2", "releaseStream", "FCPublish", "FCUnpublish", "FCSubscribe", "FCUnsubscribe", "getStreamLength",
     ]
-    /// Others whose numbers and flags may be shown.
+    /// Other commands whose numbers and flags may be shown.
     private static let known: Set<String> = naming.union([
         "connect", "createStream", "deleteStream", "closeStream", "close", "pause", "pauseRaw", "seek", "receiveAudio", "receiveVideo",
         "setPlaybackLength", "_checkbw", "checkBandwidth", "_result", "_error", "onStatus", "onBWDone", "onFCPublish", "onFCUnpublish",
@@ -54,12 +54,13 @@ enum CommandText {
             return "\(name)=\(self.type(of: property.value))"
         }
         if properties.count > self.mostProperties { words.append("…") }
-        // Flash servers take user and password here.
+        // Flash servers expect user and password here, so only types are shown.
         words += command.arguments.prefix(self.mostArguments).map(self.type)
         return words.joined(separator: " ")
     }
 
-    /// The status in an answer. The description is shown of our own refusals only, but for that of an unknown command, which repeats its name.
+    /// The status in an answer. Descriptions are shown only for this server's refusals, except of an unknown command, since that one repeats the
+    /// command's name.
     private static func answer(_ command: Command, _ direction: TraceDirection) -> String {
         guard let status = ([command.object] + command.arguments).lazy.compactMap({ Status($0) }).first else {
             return command.arguments.prefix(self.mostArguments).map(self.scalar).joined(separator: " ")

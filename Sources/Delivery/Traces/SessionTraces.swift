@@ -2,14 +2,14 @@ package import Logging
 package import Support
 package import Trace
 
-/// The flight recorders of all sessions: their memory, and what becomes of a trace when its session ends. Any thread.
+/// The flight recorders of all sessions: accounts for their memory, and keeps or drops a trace when its session ends. Any thread.
 package final class SessionTraces: Sendable {
     package let store: TraceStore
     private let flood = LogRateLimiter()
 
     package init(_ store: TraceStore = TraceStore()) { self.store = store }
 
-    /// A trace for a session to which something happened; nil if the traces' memory is used up.
+    /// A trace for a session with something to record; nil if the traces' memory is used up.
     package func begin(nowMs: Int64) -> SessionTrace? { SessionTrace(self.store, nowMs: nowMs) }
 
     /// How a session ended.
@@ -40,7 +40,7 @@ package final class SessionTraces: Sendable {
                 rings: rings))
         guard let held = self.flood.pass(nowMs: end.nowMs) else { return }
         let text = CompactTrace.text(rings.entries, nowMs: end.nowMs)
-        // The reason is in the text. A second line with the word as its own field would count an end twice.
+        // The reason is in the text. A field of its own would make log searches count an end twice.
         var metadata: Logger.Metadata = ["trace": "\(text)"]
         if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         log.info("Trace of a closed session", metadata: metadata)
@@ -48,9 +48,9 @@ package final class SessionTraces: Sendable {
 }
 
 extension CloseReason {
-    /// Whether an end for this reason says that a device or player misbehaves, so that its last messages are of interest. Ends that a user,
-    /// a back end or the server's own state decides are not: their reason says all. Nor is a viewer whose connection broke: players that
-    /// are closed break it, too.
+    /// Whether an end for this reason means that a device or player misbehaves, so that its last messages are of interest. Ends decided by a user, a
+    /// back end or the server's own state are normal: their reason is explanation enough. So is a viewer's broken connection: players that are closed
+    /// break it too.
     package func isAbnormal(isPublisher: Bool) -> Bool {
         switch self {
         case .connectionLost: isPublisher

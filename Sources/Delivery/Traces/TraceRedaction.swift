@@ -1,12 +1,12 @@
 /// Renders addresses and other texts of peers for traces, without secrets.
 ///
-/// Stricter than the log's redaction, since a trace has what any peer sent, at any place: of a query, only names that are known are shown,
-/// and values of a few that cannot be secret. A value without state; works on bytes, where no combining mark can hide a separator.
+/// Stricter than the log's redaction, since a trace contains arbitrary text from peers at any place. Of a query it shows only known names, and only
+/// values that cannot be secret. A value without state; works on bytes, where no combining mark can hide a separator.
 package enum TraceRedaction {
-    /// Bytes of a peer's text that are looked at.
+    /// Bytes of a peer's text that are examined.
     private static let longestInput = 1_024
     private static let mostPairs = 12
-    /// Stands for what is not shown.
+    /// Replaces hidden text.
     package static let hidden = "***"
 
     /// Names that are shown, in lower case. None of them is a secret; most have one as their value.
@@ -17,7 +17,7 @@ package enum TraceRedaction {
     ]
     private static let harmlessValues: Set<String> = ["_hls_msn", "_hls_part", "_hls_skip"]
 
-    /// A URL, an app, a stream's name or a path: user information, queries and what looks like either are hidden.
+    /// Renders a URL, an app, a stream's name or a path. Hides user information, queries and anything that looks like either.
     package static func address(_ text: String) -> String {
         var rest = Array(text.utf8.prefix(self.longestInput))[...]
         var shown = ""
@@ -31,7 +31,7 @@ package enum TraceRedaction {
         if let at = path.lastIndex(of: UInt8(ascii: "@")) {
             shown += "\(self.hidden)@" + self.path(path[(at + 1)...])
         } else if query?.contains(UInt8(ascii: "@")) == true, !path.contains(UInt8(ascii: "/")) {
-            // "rtmp://user:pass?word@host": what seems the host may be a password.
+            // "rtmp://user:pass?word@host": the apparent host may be a password.
             return self.clean(shown) + self.hidden
         } else {
             shown += self.path(path)
@@ -55,19 +55,19 @@ package enum TraceRedaction {
         return shown.joined(separator: "&") + (parts.count > self.mostPairs ? "&…" : "")
     }
 
-    /// Text that is no address, such as a client's name: hidden as a whole if it could hold a credential.
+    /// Renders text that is no address, such as a client's name. Hides all of it if it could hold a credential.
     package static func plain(_ text: String) -> String {
         let bytes = text.utf8.prefix(self.longestInput)
         let mayHide = bytes.contains { "=?&@%".utf8.contains($0) }
         return mayHide || self.looksLikeToken(bytes) ? "string(\(text.utf8.count))" : String(self.clean(text).prefix(64))
     }
 
-    /// Whether it can be shown as the name of something that a peer chose: letters only, since secrets have digits.
+    /// Whether a name chosen by a peer may be shown: letters only, since secrets have digits.
     package static func isName(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { self.isLetter($0) || $0 == UInt8(ascii: "_") }
     }
 
-    /// Without control characters and other invisible ones; a log line and a terminal stay whole.
+    /// Removes control characters and other invisible ones, so that they cannot break a log line or a terminal.
     package static func clean(_ text: String) -> String {
         if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
         var shown = ""
@@ -90,19 +90,19 @@ package enum TraceRedaction {
         return colon + 3
     }
 
-    /// The first mark after which a query may begin, as sent or percent-encoded.
+    /// The first separator after which a query may begin, as sent or percent-encoded.
     private static func queryStart(_ bytes: ArraySlice<UInt8>) -> Range<Int>? {
         for index in bytes.indices {
             if "?#&;".utf8.contains(bytes[index]) { return index..<index + 1 }
             guard bytes[index] == UInt8(ascii: "%") else { continue }
             let code = String(decoding: bytes[(index + 1)...].prefix(2), as: UTF8.self).lowercased()
-            // The same four.
+            // The same four separators, percent-encoded.
             if ["3f", "23", "26", "3b"].contains(code) { return index..<index + 3 }
         }
         return nil
     }
 
-    /// Components that assign something, are encoded twice or look like a token are hidden.
+    /// Hides components that contain an assignment, are encoded twice or look like a token.
     private static func path(_ bytes: ArraySlice<UInt8>) -> String {
         bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map { part in
             let text = String(decoding: part, as: UTF8.self)

@@ -20,7 +20,7 @@ package struct TraceReport: Sendable {
     /// Oldest first.
     package let lines: [Line]
 
-    /// A running session's. `nowMs`: on the clock of the entries.
+    /// Reports a running session. `nowMs` uses the clock of the entries.
     init(_ trace: SessionTrace?, of id: UInt64, nowMs: Int64) {
         self.id = id
         self.reason = nil
@@ -32,7 +32,7 @@ package struct TraceReport: Sendable {
         }
     }
 
-    /// An ended session's.
+    /// Reports an ended session.
     init(_ ended: EndedTrace) {
         self.id = ended.id
         self.reason = ended.reason

@@ -2,7 +2,7 @@ import NIOCore
 package import RTMP
 package import Trace
 
-/// RTMP messages as entries of traces: commands with their arguments redacted, control messages with their numbers, others by their header.
+/// RTMP messages as entries of traces: commands with redacted arguments, control messages with their numbers, others as headers.
 extension TraceEntry {
     /// Larger commands are not decoded a second time for their trace. Bytes.
     private static let longestCommand = 4_096
@@ -21,7 +21,7 @@ extension TraceEntry {
         }
     }
 
-    /// Whether a message of this type comes again and again without a cause: it does not keep a quiet session's trace alive.
+    /// Whether messages of this type recur by themselves. They do not keep a quiet session's trace alive.
     package static func isHousekeeping(_ message: Message) -> Bool {
         switch message.type {
         case .acknowledgement: true

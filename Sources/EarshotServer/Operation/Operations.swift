@@ -8,9 +8,9 @@ package import ServerConfiguration
 import Support
 import Synchronization
 
-/// How a process reads its settings again. A value; `read` blocks.
+/// How a process reloads its settings. A value; `read` blocks.
 package struct Reloading: Sendable {
-    /// Waits while somebody writes the file.
+    /// Waits while the file is being written.
     let settle: @Sendable () async -> Void
     /// Throws an error whose description names all mistakes.
     let read: @Sendable () throws -> ServerConfig
@@ -84,7 +84,7 @@ package final class Operations: ServerOperations {
         return outcome
     }
 
-    /// Everything is read and checked before anything is changed. Blocks.
+    /// Reads and checks everything before anything is changed. Blocks.
     private func reloadNow() -> Result<ReloadReport, ReloadRefusal> {
         do {
             let change = self.parts.config.adopting(try self.reloading?.read() ?? self.parts.config)

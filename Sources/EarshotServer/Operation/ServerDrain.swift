@@ -5,10 +5,10 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// The time between SIGTERM, or a call to drain, and the end. Any thread.
+/// The drain: the time between SIGTERM, or a call to drain, and the end. Any thread.
 ///
-/// Running pushes go on, nobody new is let in, `/readyz` says "draining", and clients that can are asked to connect again. Over when the last push
-/// has ended, when its time has passed, or at a second signal.
+/// Running pushes go on, new connections are refused, `/readyz` says "draining", and clients that can are asked to reconnect. It ends when the last
+/// push has ended, when its time limit has passed, or at a second signal.
 /// ```
 /// running --signal or call--> draining --last push ended, time passed, second signal--> over
 /// ```
@@ -17,7 +17,7 @@ final class ServerDrain: Sendable {
         var begunAt: ContinuousClock.Instant?
         var end = ContinuousClock.now
         var asked = 0
-        /// Signals that have come since it began, and that which began it.
+        /// Signals since the drain began, including one that began it.
         var signals = 0
         var isOver = false
     }
@@ -33,19 +33,20 @@ final class ServerDrain: Sendable {
 
     private static let look = Duration.milliseconds(200)
     private static let told = Duration.seconds(10)
-    /// For the answer to a call that ends the server at once.
+    /// Delay in which a call that ends the server at once still gets its answer.
     private static let answering = Duration.milliseconds(300)
 
     init(_ parts: ServerParts) { self.parts = parts }
 
-    /// Calls `begun` when a call has begun a drain of at most so many milliseconds, and `over` at its end. Set before the ports open.
+    /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds, and `over` at the end. Call before the ports
+    /// open.
     func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
-        // A call was quicker than the start.
+        // A call ended the server before the callbacks were set.
         if self.state.withLock({ $0.isOver }) { Task { await over() } }
     }
 
-    /// Nil before it begins.
+    /// Nil before the drain begins.
     var current: DrainState? {
         let (begunAt, end, asked) = self.state.withLock { ($0.begunAt, $0.end, $0.asked) }
         guard begunAt != nil else { return nil }
@@ -54,7 +55,7 @@ final class ServerDrain: Sendable {
             asked: asked)
     }
 
-    /// A first signal begins the drain, or joins one that a call has begun; the next one ends it.
+    /// The first signal begins the drain, or joins a drain that a call has begun; the next one ends it.
     func signalled() async {
         let (isUnderWay, signals) = self.state.withLock { state in
             state.signals += 1
@@ -69,7 +70,7 @@ final class ServerDrain: Sendable {
             "Draining already; a second signal ends it", metadata: ["secondsLeft": "\((self.current?.leftMs ?? 0) / 1_000)"])
     }
 
-    /// Returns when all who can have been asked to connect again. Nil: as in the settings.
+    /// Returns once all clients that support it were asked to reconnect. Nil parameters: as in the settings.
     func begin(timeoutMs: Int64?, reconnectTo: String?, by who: String, isByCall: Bool) async -> DrainStart {
         let settings = self.parts.live.drain
         let limitMs = timeoutMs ?? settings.timeoutMs
@@ -81,11 +82,11 @@ final class ServerDrain: Sendable {
             return true
         }
         if let current, !isFirst { return .alreadyUnderWay(current) }
-        // Readiness first.
+        // Readiness must change first.
         self.parts.streams.closeDoors()
         if isByCall { self.followers.withLock { $0 }.begun(limitMs) }
         let waits = limitMs > 0 && self.parts.pushes.count > 0
-        // Its time runs whatever the loops do that clients are asked on.
+        // The time limit runs even if the loops that ask the clients are late.
         Task { await self.run(waits, isByCall) }
         if waits {
             let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)

@@ -8,7 +8,8 @@ package import ServerConfiguration
 import Support
 
 extension ServerParts {
-    /// Puts settings and keys in force that have been checked. Most services read ``live`` when they use a setting; these hold limits of their own.
+    /// Applies settings and keys that have been checked. Most services read ``live`` when they use a setting; the services here hold limits of their
+    /// own.
     package func apply(_ config: ServerConfig, _ keys: KeyRing) {
         self.live.set(config)
         self.liveKeys.set(keys)

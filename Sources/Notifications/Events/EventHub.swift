@@ -3,10 +3,10 @@ import NIOCore
 package import Rooms
 import Synchronization
 
-/// Hands events to the subscribers of the event feed. Any thread.
+/// Sends events to the subscribers of the event feed. Any thread.
 ///
-/// An event is encoded once. Each event loop with subscribers gets one task per batch and keeps the newest events in an ``EventRing``. A
-/// subscriber that falls behind the ring reads the store instead, so memory does not depend on how slow it is, and no event is lost.
+/// An event is encoded once. Each event loop with subscribers gets one task per batch and keeps the newest events in an ``EventRing``. A subscriber
+/// that falls behind the ring reads the store instead, so memory does not depend on how slow it is, and no event is lost.
 package final class EventHub: Sendable {
     package static let subscriberLimit = 1_000
 
@@ -40,7 +40,7 @@ package final class EventHub: Sendable {
 
     package var subscribers: Int { self.state.withLock { $0.subscribers } }
 
-    /// Occupies a subscriber's place for as long as it exists.
+    /// Reserves a subscriber's place for as long as it exists.
     package final class Place: Sendable {
         private let hub: EventHub
         fileprivate init(_ hub: EventHub) { self.hub = hub }

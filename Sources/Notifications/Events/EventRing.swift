@@ -7,7 +7,7 @@ struct EventRing {
     struct Entry: Sendable {
         let id: Int64
         let room: RoomID?
-        /// For subscribers whose token sees some apps or rooms only.
+        /// For subscribers whose token covers only some apps or rooms.
         var app: String?
         var subject: String?
         /// The whole WebSocket frame.
@@ -26,7 +26,7 @@ struct EventRing {
 
     var count: Int { self.entries.count }
 
-    /// Appends in order of id. Ignores ids up to the head's, which the ring has had already.
+    /// Appends in order of id. Ignores ids up to the head's, which were appended before.
     mutating func append(_ entry: Entry) {
         if let head, entry.id <= head { return }
         // Ids grow and events arrive in order without a gap, so everything before the first one is older.
@@ -90,7 +90,7 @@ struct FeedCursor: Equatable {
         return self.position < ring.head ?? self.position ? .takeFromRing : .wait
     }
 
-    /// Moves past an event that was sent, or skipped because it is another room's.
+    /// Moves past an event that was sent, or skipped because it belongs to another room.
     mutating func sent(_ id: Int64) { self.position = max(self.position, id) }
 
     /// `last`: the page's last id, nil for an empty one. `isFull`: there may be more after it.

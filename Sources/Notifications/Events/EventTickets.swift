@@ -10,7 +10,7 @@ package struct EventHolder: TicketHolder, Equatable {
     package let role: TokenRole
     /// The only room whose events it covers; nil: all.
     package let room: String?
-    /// The part of the server that the token sees.
+    /// The part of the server that the token covers.
     package let scope: TokenScope
 
     package init(tokenID: Int64, role: TokenRole, room: String?, scope: TokenScope = .all) {

@@ -13,7 +13,7 @@ package struct EventsStart: Sendable {
     /// Nil: all rooms.
     package let room: RoomID?
     package let tokenID: Int64
-    /// The part of the server that the token sees.
+    /// The part of the server that the token covers.
     package let scope: TokenScope
     /// Rooms in the hello; needed when the token is limited to apps, as transient messages do not name theirs.
     package let rooms: Set<RoomID>
@@ -149,7 +149,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         if self.life.isOpen, self.tokens.isRevoked(self.start.tokenID) {
             self.close(1008, "the token was revoked")
         } else if self.life.isOpen, !context.channel.isWritable {
-            // Neither pings nor their answers get through.
+            // Neither pings nor pongs get through.
             let since = self.stuckSinceMs ?? nowMs
             self.stuckSinceMs = since
             if nowMs - since >= Self.stuckMs { self.close(1013, "too slow; resume with after=") }

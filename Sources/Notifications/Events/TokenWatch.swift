@@ -3,7 +3,7 @@ package import RoomStore
 import Rooms
 import Synchronization
 
-/// Tracks revoked tokens by polling the store, on demand and at most twice a minute. Other processes revoke tokens too. Any thread.
+/// Tracks revoked tokens by polling the store, on demand and at most twice a minute, because other processes revoke tokens too. Any thread.
 package final class TokenWatch: Sendable {
     private struct State {
         var valid: Set<Int64>?
@@ -35,7 +35,7 @@ package final class TokenWatch: Sendable {
                 let valid = Set(try await self.rooms.tokens().filter { $0.revokedAt == nil }.map(\.id))
                 self.state.withLock { $0.valid = valid }
             } catch {
-                // A store error must not end anybody's feed; the next interval asks again.
+                // A store error must not end a feed; the next interval asks again.
             }
         }
     }

@@ -2,7 +2,7 @@ import Crypto
 import Rooms
 import Support
 
-/// An event in a Tencent Cloud callback's format. Back ends written for those need no change. Pure.
+/// An event in a Tencent Cloud callback's format, for back ends written for those. Pure.
 ///
 /// Common fields: the stream; `t`, the notice's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
 protocol TencentCallback {

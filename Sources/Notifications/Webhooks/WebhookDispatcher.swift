@@ -35,7 +35,7 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Delay after the store could not be read or written.
     private static let storePause = Duration.seconds(1)
-    /// Limit of the sleep: a notice that is resent on demand wakes nobody.
+    /// Longest sleep, since resending a notice on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000
 
     init(
@@ -54,7 +54,7 @@ package final class WebhookDispatcher: Service, Sendable {
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Sends by the server's own client.
+    /// Sends with the server's own client.
     package convenience init(
         _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender,
         outbound: OutboundClient,
@@ -76,7 +76,7 @@ package final class WebhookDispatcher: Service, Sendable {
     }
 
     package func run() async throws {
-        // Without targets there may still be notices to targets removed from the settings.
+        // Runs even without targets: notices to targets removed from the settings may remain.
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { attempts in
                 var timer: Scheduled<Void>?
@@ -98,7 +98,7 @@ package final class WebhookDispatcher: Service, Sendable {
         do throws(RegistryError) {
             let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
             for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
-            // Beyond its target's limit a due notice waits for an attempt's end, which wakes this.
+            // A due notice beyond its target's limit waits for the end of an attempt, which wakes the dispatcher.
             let now = self.clock.now()
             let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
             return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }

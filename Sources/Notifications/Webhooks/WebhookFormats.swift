@@ -1,19 +1,19 @@
 package import Rooms
 
-/// The shapes in which notices are sent.
+/// The formats in which notices are sent.
 extension WebhookTarget.Format {
-    /// The shape of Tencent Cloud's callbacks.
+    /// The format of Tencent Cloud's callbacks.
     package static let tencent = Self(rawValue: "tencent")
 
     package static let known: [Self] = [.earshot, .tencent]
 }
 
 extension WebhookTarget {
-    /// Whether the target is notified of events of this kind: all, or those that have a callback in its format.
+    /// Whether the target gets events of this kind: all kinds, or those that have a callback in its format.
     package func takes(_ kind: RoomEvent.Kind) -> Bool {
         switch self.format {
         case .tencent: TencentNotice.kinds.contains(kind)
-        // Notices in a format of another version fail and say why, so that nothing is lost unseen: that version can send them again.
+        // A notice in another version's format fails with a reason, so that no loss goes unnoticed; that version can send it again.
         default: true
         }
     }

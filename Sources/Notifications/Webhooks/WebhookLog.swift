@@ -5,8 +5,8 @@ import Synchronization
 
 /// Logs the dispatcher's events and tracks the state of each target. Any thread.
 ///
-/// A failing target gets one line at first, then lines with counts at growing intervals, and one when it recovers. A target that fails and
-/// recovers all the time is held to the same intervals. Of a URL only the origin is logged.
+/// A failing target gets one line at first, then lines with counts at growing intervals, and one when it recovers. A target that fails and recovers
+/// repeatedly has the same intervals. Of a URL only the origin is logged.
 package final class WebhookLog: Sendable {
     /// A target's state since its failures began or since it recovered.
     package struct Standing: Sendable {
@@ -32,7 +32,7 @@ package final class WebhookLog: Sendable {
         /// Returns true when a line may be written now.
         mutating func pass(_ now: Int64) -> Bool {
             guard now >= self.nextAt else { return false }
-            // After so long a silence a failure is news again.
+            // After a silence this long a failure is news again.
             if self.nextAt != .min, now - self.nextAt >= self.intervalMs { self.intervalMs = Self.shortestMs }
             self.nextAt = now + self.intervalMs
             self.intervalMs = min(2 * self.intervalMs, Self.longestMs)

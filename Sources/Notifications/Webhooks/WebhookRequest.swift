@@ -58,8 +58,7 @@ package struct WebhookRequest: Sendable, Equatable {
             }
     }
 
-    /// The same for all attempts, including resends on demand. The time distinguishes events with the same id from a store that no longer
-    /// exists.
+    /// The same for all attempts, including resends on demand. The time distinguishes events with the same id from a store that no longer exists.
     package static func idempotencyKey(_ event: RoomEvent) -> String { "e\(event.id)-\(event.at)" }
 
     private static func earshotBody(_ entry: OutboxEntry) -> String {
@@ -67,7 +66,7 @@ package struct WebhookRequest: Sendable, Equatable {
     }
 }
 
-/// An event that its target's format cannot express, or a format that nobody knows; retries are pointless.
+/// The target's format cannot express the event, or the format is unknown; retries are pointless.
 struct WebhookBodyError: Error, Equatable, CustomStringConvertible {
     let description: String
 }

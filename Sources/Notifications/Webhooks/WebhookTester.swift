@@ -58,7 +58,7 @@ extension WebhookRequest {
     /// The kind of a test call, which no event has.
     package static let testKind = "webhook.test"
 
-    /// A call in the target's format that no receiver takes for an event: without a room, of a kind that events do not have.
+    /// A test call in the target's format. It has no room and a kind that no event has, so that no receiver mistakes it for an event.
     init(testing hook: StoredWebhook, sender: Sender, atMs: Int64) throws(WebhookBodyError) {
         let (key, seconds) = ("test-\(atMs)", atMs / 1_000)
         let body: JSONValue

@@ -11,8 +11,8 @@ import Synchronization
 
 /// Records one stream: collects its frames, has them made into pieces, and writes these to files.
 ///
-/// An actor with its own thread: a slow disk holds up only this recording, which then loses what its mailbox cannot hold. Counts as a user
-/// of the stream, but not as a viewer.
+/// An actor with its own thread: a slow disk delays only this recording, which then loses frames beyond its mailbox's limit. Counts as a user of the
+/// stream, but not as a viewer.
 package actor Recorder {
     package nonisolated let task: RecordingTask
     package nonisolated let startedAt: Int64
@@ -29,11 +29,11 @@ package actor Recorder {
     private var timer: (any DispatchSourceTimer)?
     private var reportedProblems = 0
     private var reportedDrops: UInt64 = 0
-    /// Why the recording ended; set once.
+    /// The reason why the recording ended; set once.
     private var ending: RecordingEnd?
     /// All files are closed.
     private var isDone = false
-    /// The index has stored the end, too.
+    /// The index has stored the end too.
     private var isTold = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private let hasEnded = Atomic<Bool>(false)
@@ -44,7 +44,7 @@ package actor Recorder {
     }
 
     private static let tickMs = 250
-    /// Longest time that frames wait for one that ends a fragment.
+    /// Longest time that frames wait for one that completes a fragment.
     private static let holdMs: Int64 = 2_000
 
     /// `stream` is already acquired on the recorder's behalf.
@@ -96,7 +96,7 @@ package actor Recorder {
         self.timer = timer
     }
 
-    /// It accepts no more frames; another recorder may start.
+    /// The recorder accepts no more frames; another may start.
     nonisolated var isOver: Bool { self.hasEnded.load(ordering: .relaxed) }
 
     /// The file being written, and its size in whole fragments, in bytes.

@@ -9,7 +9,7 @@ package final class RecordingBudget: Sendable {
     private let quota: Atomic<Int64>
     private let floor: Atomic<Int64>
     private let used = Atomic<Int64>(0)
-    /// Something exceeded the quota. No recording begins until one is deleted, so that none starts just to fill the last bytes.
+    /// The quota was exceeded. No recording begins until one is deleted, so that none starts just to fill the last bytes.
     private let isFull = Atomic<Bool>(false)
 
     /// Extra free disk space that a new recording needs.
@@ -43,7 +43,7 @@ package final class RecordingBudget: Sendable {
         self.isFull.store(false, ordering: .relaxed)
     }
 
-    /// Why no recording may begin; nil when one may. Asks the file system.
+    /// The reason why no recording may begin; nil when one may. Asks the file system.
     var refusalToBegin: RecordingEnd? {
         if !OpenDescriptors.mayOpen(2) { return .noDescriptors }
         if self.isQuotaUsed { return .quotaExceeded }
@@ -63,7 +63,7 @@ package final class RecordingBudget: Sendable {
         return free - bytes < self.minFreeBytes
     }
 
-    /// Why this many more bytes may not be written; nil when they may.
+    /// The reason why this many more bytes may not be written; nil when they may.
     func refusal(for bytes: Int64) -> RecordingEnd? {
         if self.isOverQuota(bytes) {
             self.isFull.store(true, ordering: .relaxed)

@@ -83,7 +83,7 @@ final class RecordingFinisher: Sendable {
     func remux(_ recording: Recording) -> Verdict {
         guard let bytes = self.folder.size(of: recording.file) else { return .missing }
         let path = self.folder.absolute(recording.file)
-        // A leftover of a killed attempt takes the space that this one needs.
+        // A leftover of an interrupted attempt takes the space that this one needs.
         unlink(path + ".tmp")
         guard self.budget.hasRoomForCopy(of: bytes) else { return .kept(bytes: bytes, why: "the disk has no room for a copy") }
         do throws(FFmpegError) {

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Buffers a stream's first frames, from the publisher's start, until its recorder exists.
 ///
-/// A recorder begins once the registry has stored that the stream is live. How long that takes depends on the disk and the machine; viewers
-/// have seen pictures by then. Bounded like every ``FrameMailbox``. Any thread.
+/// A recorder begins once the registry has stored that the stream is live. That time depends on the disk and the machine; viewers have seen pictures
+/// by then. Bounded like every ``FrameMailbox``. Any thread.
 final class RecordingHead: Sendable {
     let mailbox: FrameMailbox
     private let stream: Relay.Stream
@@ -65,7 +65,7 @@ final class RecordingHead: Sendable {
 
     func isStale(nowMs: Int64) -> Bool { nowMs - self.madeMs >= Self.lifetimeMs }
 
-    /// Whether the frames are `stream`'s.
+    /// Whether the frames belong to `stream`.
     func isOf(_ stream: Relay.Stream) -> Bool { self.stream === stream }
 
     /// Hands the mailbox and its frames to a recorder that has acquired the stream itself. `wake` is called for later frames, and at once
@@ -77,7 +77,7 @@ final class RecordingHead: Sendable {
         return self.mailbox
     }
 
-    /// Discards the frames: nobody records the stream.
+    /// Discards the frames, because nobody records the stream.
     func drop() {
         guard !self.isOver.exchange(true, ordering: .relaxed) else { return }
         RelayLoop.remove(self.mailbox, from: self.stream)

@@ -7,13 +7,13 @@ final class RecordingHeads: Sendable {
     /// By stream path.
     private let rows = Mutex<[String: RecordingHead]>([:])
 
-    /// Buffers the stream's frames, unless that happens already.
+    /// Buffers the stream's frames, unless they are already buffered.
     func add(_ stream: Relay.Stream, of registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {
         let isFirst = self.rows.withLock { $0[stream.path] == nil }
         guard isFirst else { return }
         let head = RecordingHead(of: stream, in: registry, limitBytes: limitBytes, ledger: ledger)
         let other = self.rows.withLock { rows -> RecordingHead? in
-            // Another caller was quicker.
+            // Another caller was faster.
             guard rows[stream.path] == nil else { return head }
             rows[stream.path] = head
             return nil

@@ -29,7 +29,7 @@ struct RecordingPolicy {
         return held === stream
     }
 
-    /// Records the stream no more by policy. Its name's next stream is another one.
+    /// Stops recording this stream by policy. A later stream of the same name is not affected.
     mutating func hold(_ path: String, _ stream: Relay.Stream?) { self.held[path] = Held(stream: stream) }
 
     mutating func release(_ path: String) { self.held[path] = nil }

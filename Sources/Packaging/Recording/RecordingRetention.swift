@@ -64,11 +64,11 @@ package final class RecordingRetention: Sendable {
         do {
             let old = try await self.rooms.recordings(endedBefore: nowMs - retentionMs, limit: Self.batch)
             guard !old.isEmpty else { return }
-            // A wrong clock that was believed for long deletes some recordings, not all.
+            // A clock that was wrong for a long time deletes some recordings, not all.
             let held = try await self.rooms.recordingCount()
             let allowed = self.share.withLock { $0.allowance(held: held, retentionMs: retentionMs, steadyMs: steadyMs) }
             for (index, recording) in old.enumerated() {
-                // Old recordings beyond the allowance go at once when new ones find no space.
+                // Old recordings beyond the allowance are deleted only when new ones find no space.
                 if index >= allowed, await !DiskWork.run({ [budget] in budget.needsRoom }) { break }
                 do {
                     guard try await self.delete(recording) != nil else { continue }
@@ -77,7 +77,7 @@ package final class RecordingRetention: Sendable {
                         "Recording deleted: older than recording.retention",
                         metadata: ["id": "\(recording.id)", "file": "\(recording.file)"])
                 } catch {
-                    // One that cannot be removed does not keep the others.
+                    // A recording that cannot be removed does not prevent the removal of others.
                     self.log.error("An old recording could not be deleted", metadata: ["id": "\(recording.id)", "error": "\(error)"])
                 }
             }

@@ -1,7 +1,7 @@
 import Relay
 import Rooms
 
-/// A stream to record: its place in a room, and who wants it.
+/// A stream to record: its place in a room, and who requested the recording.
 struct RecordingSource: Equatable, Sendable {
     let path: StreamPath
     let roomID: RoomID?
@@ -14,7 +14,7 @@ struct RecordingSource: Equatable, Sendable {
 ///
 /// Times are milliseconds of the steady clock.
 struct RecordingRetries {
-    /// By stream path, like all below.
+    /// By stream path, like the properties below.
     private var waiting: [String: Waiting] = [:]
     /// Publishers that arrived while the name's previous recording was still being written: they start when it ends.
     private var next: [String: RecordingSource] = [:]
@@ -30,7 +30,7 @@ struct RecordingRetries {
     /// Delay before the first retry; doubles after each failure, up to about a quarter of an hour.
     static let firstMs: Int64 = 30_000
     private static let mostDoublings = 5
-    /// After running this long, a recording's failure starts the delays anew.
+    /// A recording that ran this long resets the delays when it fails.
     static let soundMs: Int64 = 120_000
 
     /// Whether the stream's recording will be tried again.
@@ -41,7 +41,7 @@ struct RecordingRetries {
         self.wait(source, of: stream, until: nowMs + Self.firstMs)
     }
 
-    /// The name's previous recording still writes; this one begins once that has ended.
+    /// Waits for the name's previous recording, which is still being written; this one begins after it.
     mutating func queued(_ source: RecordingSource) { self.next[source.path.description] = source }
 
     mutating func began(_ path: String) {
@@ -49,8 +49,8 @@ struct RecordingRetries {
         self.next[path] = nil
     }
 
-    /// A recording has written everything after `ranMs`. Returns what begins in its place. Failures are tried again, except of media that
-    /// cannot be recorded.
+    /// Handles a recording that has ended, completely written, after `ranMs`. Returns the recording that begins in its place. Failures are retried,
+    /// except of media that cannot be recorded.
     mutating func ended(
         _ source: RecordingSource, of stream: Relay.Stream, _ end: RecordingEnd, ranMs: Int64, nowMs: Int64
     ) -> RecordingSource? {
@@ -71,12 +71,12 @@ struct RecordingRetries {
         return self.waiting.removeValue(forKey: path) != nil
     }
 
-    /// Gives up a retry that only a former policy wanted.
+    /// Gives up a retry that the present policy no longer wants.
     mutating func unwanted(_ path: String) {
         if self.waiting[path]?.source.isByCall == false { self.waiting[path] = nil }
     }
 
-    /// Removes and returns what is due. A stream that is no longer the one of its name begins by policy, or by its own call.
+    /// Removes and returns the due retries. If the name has a new stream by now, that begins by policy or by its own call.
     mutating func due(nowMs: Int64, find: (String) -> Relay.Stream?) -> [RecordingSource] {
         var due: [RecordingSource] = []
         for (path, waiting) in self.waiting where nowMs >= waiting.dueMs {

@@ -3,8 +3,8 @@ import Rooms
 import ServiceLifecycle
 import Support
 
-/// Runs the recordings: finishes ended ones, retries failures, deletes old ones. On shutdown it closes all files, which leaves only their
-/// index to the next start.
+/// Runs the recordings: finishes ended ones, retries failures, deletes old ones. On shutdown it closes all files; the next start then only adds their
+/// indexes.
 package struct RecordingService: Service {
     private let recordings: Recordings
 

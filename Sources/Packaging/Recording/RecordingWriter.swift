@@ -10,8 +10,8 @@ import Support
 
 /// Writes a stream's pieces to successive files, and reports these to the index.
 ///
-/// A file's row is stored before the file is created, so the next start finds it in any case. Until then pieces are held here, within a
-/// bound. Owned by one ``Recorder``, on its thread; calls block on the disk.
+/// A file's row is stored before the file is created, so the next start always finds it. Until then pieces are held here, within a bound. Owned by
+/// one ``Recorder``, on its thread; calls block on the disk.
 final class RecordingWriter: FragmentSink {
     /// Dependencies shared by all recordings.
     struct Means: Sendable {
@@ -61,7 +61,7 @@ final class RecordingWriter: FragmentSink {
     private var splitsNext = false
     /// Frames dropped before they reached this writer, as its owner reports.
     var dropped: UInt64 = 0
-    /// Why writing has stopped.
+    /// The reason why writing has stopped.
     private(set) var failure: RecordingEnd?
     /// At least one fragment is in a file.
     private(set) var hasStarted: Bool
@@ -99,12 +99,12 @@ final class RecordingWriter: FragmentSink {
                 return true
             }
         }
-        // Seeking is fast in fragments that begin with keyframes; very short fragments are not worth it.
+        // Fragments that begin with keyframes make seeking fast; very short fragments are not worth it.
         if isKeyframe, self.hasVideo, pendingMs * 2 >= settings.fragmentMs { return true }
         return pendingMs + frameMs > settings.fragmentMs
     }
 
-    /// Zero for keyframes: any of them may begin the next file.
+    /// Zero for keyframes, since any keyframe may begin the next file.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (self.means.settings.fragmentMs - frameMs, 0) }
 
     private var hasVideo: Bool { self.beginning?.tracks.contains { $0.kind == .video } ?? false }
@@ -177,7 +177,7 @@ final class RecordingWriter: FragmentSink {
             try self.means.folder.prepare(for: part.recording.file)
             let file = try FragmentFile(
                 path: path, initialization: part.beginning.initialization, sync: FragmentFile.Sync(self.means.settings.sync))
-            // The folder itself already keeps others out.
+            // The folder already denies access to others.
             chmod(path, 0o600)
             part.file = file
             self.means.budget.add(file.bytes)

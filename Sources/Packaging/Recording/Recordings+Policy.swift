@@ -24,7 +24,7 @@ extension Recordings {
         }
     }
 
-    /// Applies changed settings, to streams that are live as well. Parts of recordings that have begun keep their form.
+    /// Applies changed settings, also to live streams. Files that have begun keep their format.
     package func apply(_ settings: ServerConfig.Recording, liveRooms: @escaping @Sendable () -> Set<RoomID>) {
         self.budget.set(settings)
         let new = RecordingPolicy(apps: settings.apps)
@@ -34,7 +34,7 @@ extension Recordings {
         }
         guard old.apps != new.apps else { return }
         Task {
-            // Listed after the change, so that a push that begins meanwhile is among them; one after another, since each reads its room.
+            // Listed after the change, so that it includes a push that begins meanwhile. Handled one by one, since each room is read from the store.
             for roomID in liveRooms() {
                 await self.policyChanged(of: roomID) { old.isWanted($0, $1) != new.isWanted($0, $1) }
             }

@@ -9,8 +9,8 @@ import Synchronization
 
 /// Starts and stops recorders, by call and by policy. Any thread.
 ///
-/// ``RecordingPolicy`` decides what is recorded without a call, ``RecordingRetries`` when failures are tried again, and
-/// ``RecordingRetention`` which files are deleted.
+/// ``RecordingPolicy`` decides which streams are recorded without a call, ``RecordingRetries`` when failures are retried, and ``RecordingRetention``
+/// which files are deleted.
 package final class Recordings: Sendable {
     package let folder: RecordingFolder
     package let budget: RecordingBudget
@@ -29,21 +29,21 @@ package final class Recordings: Sendable {
     struct State {
         /// By stream path.
         var running: [String: Recorder] = [:]
-        /// Orders by calls that a restart cut off, by stream path: each resumes when its stream is back.
+        /// Orders that a restart interrupted, by stream path: each resumes when its stream is back.
         var orders: [String: RecordingOrder] = [:]
         var policy: RecordingPolicy
         var retries = RecordingRetries()
         var isStopping = false
     }
 
-    /// Why no recording begins.
+    /// The reason why no recording begins.
     package enum Refusal: Error, Equatable {
         case isRecording
-        /// Nobody publishes, and the publisher's grace period is over.
+        /// Nobody publishes, and the grace period is over.
         case notLive
         case end(RecordingEnd)
         case stopping
-        /// A call with an Idempotency-Key takes effect only if its key is stored, too.
+        /// A call with an Idempotency-Key takes effect only if its key is stored too.
         case notStored(RegistryError)
     }
 
@@ -80,7 +80,7 @@ package final class Recordings: Sendable {
         self.state.withLock { $0.running[path.description] }.flatMap { $0.isOver ? nil : $0 }
     }
 
-    /// Whether it failed, or had no space, and will be retried.
+    /// Whether the recording failed or had no space, and will be retried.
     func isWaiting(_ path: StreamPath) -> Bool { self.state.withLock { $0.retries.isWaiting(path.description) } }
 
     /// Bytes in whole fragments of a file being written; nil when none has this id.
@@ -90,7 +90,7 @@ package final class Recordings: Sendable {
 
     // MARK: Start and stop
 
-    /// Records a live stream, or resumes what a restart cut off. With `triesAgain` it retries later if ``RecordingBudget`` refuses.
+    /// Records a live stream, or resumes an order that a restart interrupted. With `triesAgain` it retries later if ``RecordingBudget`` refuses.
     package func begin(
         _ path: StreamPath, roomID: RoomID?, slot: Int, isByCall: Bool, triesAgain: Bool,
         keeping: KeptAnswer<RecordingOrder>? = nil
@@ -166,7 +166,7 @@ package final class Recordings: Sendable {
     private func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
         guard self.settings.talk, let roomID, await self.talk.hold(beside: stream, of: roomID) else { return }
         let mix = self.talk.mix(of: roomID)
-        // The other recording's end stopped the last one, not a call. Its stream may be the same.
+        // The end of the last recorded stream stopped that recording, not a call. The mix's stream may still be the same.
         self.state.withLock { $0.policy.release(mix.description) }
         await self.beginByPolicy(RecordingSource(path: mix, roomID: roomID, slot: 0, isByCall: false), isRetry: false)
         // The stream's recording may have ended meanwhile.
@@ -200,7 +200,7 @@ package final class Recordings: Sendable {
     /// `isTold`: the store already knows the end of an order without a recorder.
     private func stop(_ path: StreamPath, isTold: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
-            // A pending retry counts, too.
+            // A pending retry counts too.
             let wasWaiting = state.retries.stopped(path.description)
             let recorder = state.running[path.description].flatMap { $0.isOver ? nil : $0 }
             if recorder != nil || wasWaiting {
@@ -221,7 +221,7 @@ package final class Recordings: Sendable {
         }
     }
 
-    /// Called when a recorder has written everything: starts what is next, or schedules a retry.
+    /// Called when a recorder has written everything: starts the next recording, or schedules a retry.
     func ended(_ recorder: Recorder, _ end: RecordingEnd, of stream: Relay.Stream) {
         let task = recorder.task
         Task { await self.endTalk(beside: task.path, of: task.roomID) }
@@ -238,7 +238,7 @@ package final class Recordings: Sendable {
 
     // MARK: Life
 
-    /// Resumes what the last run left. Call before anything is recorded.
+    /// Resumes the orders of the last run. Call before anything is recorded.
     package func start() async throws(RegistryError) {
         try await self.rooms.closeLeftRecordings()
         self.budget.add(try await self.rooms.recordingBytes())

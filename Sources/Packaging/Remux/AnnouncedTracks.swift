@@ -2,14 +2,14 @@ import Media
 import NIOCore
 import RTMP
 
-/// The kinds of media that a stream's metadata announces. They are awaited, so that players know of them from the start. A plain value.
+/// The kinds of media that a stream's metadata announces. The packager waits for them, so that players know them from the start. A plain value.
 ///
-/// Encoders name a kind by its codec, `videocodecid` and `audiocodecid` (Adobe FLV 10.1 §E.5), and omit kinds that they do not send; some
-/// also send `hasVideo` and `hasAudio`.
+/// Encoders name a kind by its codec, `videocodecid` and `audiocodecid` (Adobe FLV 10.1 §E.5), and omit kinds that they do not send; some also send
+/// `hasVideo` and `hasAudio`.
 struct AnnouncedTracks: Equatable {
     private(set) var hasVideo = false
     private(set) var hasAudio = false
-    /// It says that there is no video, as talk's mixes do: the second kind is not awaited.
+    /// The metadata says that there is no video, as that of talk mixes does. Then there is no wait for the second kind.
     private(set) var excludesVideo = false
 
     private static let video = ["videocodecid", "videodatarate", "width"]

@@ -5,7 +5,7 @@ import Relay
 
 /// Makes pieces of fragmented MP4 (or MPEG-TS) from a stream's frames.
 ///
-/// Owned by one taker's actor, on its thread. Reads no clock: `nowMs` is steady, `wallMs` counts from 1970.
+/// Owned by one receiver's actor, on its thread. Has no clock: `nowMs` is steady, `wallMs` counts from 1970.
 final class FragmentPackager {
     private unowned let taker: any FragmentSink
     let format: FragmentMuxer.Format
@@ -21,7 +21,7 @@ final class FragmentPackager {
     /// The muxers' zero, in milliseconds of the stream's timeline.
     private var originMs: Int64?
     private var lastTracks: [Track] = []
-    /// Put in front of the run's first keyframe: see ``Track/parameterSets``.
+    /// Prepended to the run's first keyframe: see ``Track/parameterSets``.
     private var keyframePrefix: ByteBuffer?
     /// The leading kind's newest frame, then the run's expected end, on the stream's timeline.
     private var newestMs: Int64?
@@ -36,17 +36,17 @@ final class FragmentPackager {
     /// The next frame does not continue the timeline.
     private var hasLeapt = false
     private var nextSequenceNumber: UInt32 = 1
-    /// The wall clock's time of the stream's zero. It follows the publisher's clock; each piece states its own.
+    /// The wall clock's time of the stream's zero. It follows the publisher's clock; each piece has its own value.
     private var wallOffsetMs: Int64 = 0
-    /// The same, by the newest frame of the present batch. It applies at once, or from the next run after a leap.
+    /// The same for the newest frame of the present batch. It applies at once, or from the next run after a leap.
     private var newWallOffsetMs: Int64 = 0
     private var pieceStartMs: Int64?
     private var lastLeadMs: Int64?
-    /// Between the last two frames of the leading kind.
+    /// Time between the last two frames of the leading kind.
     private var leadStepMs: Int64 = 0
     private var leadKind = Frame.Kind.video
     private var hasKeyframe = false
-    /// Reasons why media was not remuxed, each listed once.
+    /// The reasons why media was not remuxed, each listed once.
     private(set) var problems: [String] = []
 
     private static let problemLimit = 16
@@ -55,7 +55,7 @@ final class FragmentPackager {
         self.format = format
         self.rebases = rebases
         self.taker = taker
-        // Players stall on a track without samples. In a file that is a pause, and only a long one justifies another file.
+        // Players stall on a track without samples. A file may have such a pause; only a long one justifies another file.
         self.tracks = StreamTracks(format, awayMs: rebases ? 30_000 : 2_000)
     }
 
@@ -80,15 +80,15 @@ final class FragmentPackager {
 
     /// Ends the open piece when the next frame is overdue.
     ///
-    /// Files, and streams whose pictures usually come this slowly, include the last picture. Otherwise it stays for the next piece: its
-    /// duration is unknown, and MediaSource drops everything up to a keyframe after a picture whose declared duration was too short.
+    /// In files, and in streams whose pictures usually come this slowly, the piece includes the last picture. Otherwise that picture stays for the
+    /// next piece: its duration is unknown, and MediaSource drops everything up to a keyframe after a picture whose declared duration was too short.
     func closeStalled(nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
         self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, isShort: true, nowMs: nowMs)
     }
 
-    /// The frames to wake for; nil: all.
+    /// The frames that wake this packager; nil: all frames.
     var patience: FrameMailbox.Patience? {
         guard self.muxer != nil, let start = self.pieceStartMs, let last = self.lastLeadMs else { return nil }
         let due = self.taker.due(frameMs: self.leadStepMs)
@@ -127,7 +127,7 @@ final class FragmentPackager {
                 try self.write(sample, nowMs: nowMs)
             }
         } catch .timestampJump {
-            // One track alone has jumped. It begins the next run, like any other jump.
+            // Only one track has jumped. It begins the next run, like any other jump.
             self.leap(nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)
@@ -153,15 +153,15 @@ final class FragmentPackager {
         self.tracks.change(at: sample, hadVideo: self.isInRun(.video), hadAudio: self.isInRun(.audio))
     }
 
-    /// Holds sound that starts during a run, to be a track from the next keyframe. A file then has it from its beginning; live players, who
-    /// cannot go back, miss that little.
+    /// Holds sound that starts during a run; it becomes a track at the next keyframe. A file then has it from its beginning; live players, which
+    /// cannot go back, miss this short part.
     private func holdLate(_ frame: Frame) {
         guard frame.kind == .audio, self.tracks.audio != nil else { return }
         if let first = self.lateSounds.firstMs, frame.timestamp - first > Self.lateSoundMs { self.lateSounds = HeldFrames() }
         self.lateSounds.add(frame)
     }
 
-    /// A changed track ends the run that has it; the next run begins at a keyframe.
+    /// Handles a changed track: it ends the run that has the track, and the next run begins at a keyframe.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
         guard let change = self.tracks.take(frame) else { return }
         if let problem = change.problem { self.note(problem) }
@@ -181,7 +181,7 @@ final class FragmentPackager {
             try self.begin(hasVideo: true, hasAudio: hasSound, nowMs: nowMs)
         } else if hasSound {
             let withoutPicturesMs = frame.timestamp - (self.held.newestPictureMs ?? firstMs)
-            // A file keeps all tracks, so it waits even for what was denied.
+            // A file keeps all tracks, so it also waits for a kind that the metadata excludes.
             let isAlone = self.tracks.isSoundAlone && !self.rebases
             guard self.tracks.video == nil ? isSettled || isAlone : withoutPicturesMs >= Self.noPictureMs else { return }
             try self.begin(hasVideo: false, hasAudio: true, nowMs: nowMs)
@@ -271,7 +271,7 @@ final class FragmentPackager {
     private func write(_ sample: Sample, nowMs: Int64) throws(FFmpegError) {
         guard let tracks = self.muxer?.tracks, self.isInRun(sample.kind) else { return }
         let leads = self.noteLead(sample, tracks)
-        // Sound can begin anywhere on its own, but not beside pictures.
+        // Sound alone can begin anywhere, but beside pictures it cannot.
         let isKeyframe = sample.kind == .video ? sample.isKeyframe : tracks.count == 1
         if leads {
             self.cutIfDue(sample, isKeyframe: isKeyframe, nowMs: nowMs)
@@ -320,7 +320,7 @@ final class FragmentPackager {
         return true
     }
 
-    /// Whether the sample is of the kind that ends pieces: pictures, if there are any. When a camera is turned off, it is the sound.
+    /// Whether the sample's kind leads, that is, ends pieces: pictures, if there are any. Sound leads while a camera is off.
     private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
         if sample.kind == .video {
             self.newestPictureMs = sample.dts
@@ -341,7 +341,7 @@ final class FragmentPackager {
     private func cut(before next: Sample?, keepsPicture: Bool = false, isShort: Bool = false, nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         do throws(FFmpegError) {
-            // The next piece begins with the picture that is kept.
+            // The next piece begins with the retained picture.
             let hadKeyframe = self.hasKeyframe && !(keepsPicture && self.isNewestKeyframe)
             self.pieceStartMs = keepsPicture ? self.newestPictureMs : nil
             self.hasKeyframe = keepsPicture && self.isNewestKeyframe

@@ -5,15 +5,15 @@ import NIOCore
 protocol FragmentSink: AnyObject {
     /// Whether the piece of `pendingMs` ends before this frame. It is of the leading kind: video, if there is any.
     func isDue(pendingMs: Int64, frameMs: Int64, isKeyframe: Bool) -> Bool
-    /// Durations from which a piece may end before other frames and before keyframes. Frames are `frameMs` apart. Too low costs some work,
-    /// too high delays the piece.
+    /// Durations from which a piece may end before other frames and before keyframes. Frames are `frameMs` apart. A value that is too low costs some
+    /// work; one that is too high delays the piece.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
     /// A run begins, perhaps with other tracks or another publisher.
     func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64)
     func made(_ piece: FragmentPackager.Piece, nowMs: Int64)
     /// The run has ended; the next one calls ``began(_:nowMs:)``.
     func interrupted(nowMs: Int64)
-    /// Whether a separate container, from time zero, begins here. Asked after a piece has ended before a frame of the leading kind.
+    /// Whether a separate container, from time zero, begins here. Called after a piece has ended before a frame of the leading kind.
     func takesSplit() -> Bool
 }
 
@@ -36,11 +36,11 @@ extension FragmentPackager {
 
     struct Piece {
         let fragment: Fragment
-        /// A keyframe is anywhere in it, not only at its beginning.
+        /// A keyframe is anywhere in the piece, not only at its beginning.
         let holdsKeyframe: Bool
         /// Arrival of its first frame, in milliseconds since 1970.
         let wallMs: Int64
-        /// It ended because frames stalled, not because it was due.
+        /// The piece ended because frames stalled, not because it was due.
         var isCutShort = false
     }
 }

@@ -17,14 +17,14 @@ final class FragmentStream {
 
     var viewers: Int { self.stream.viewers }
 
-    /// Publishes the initialization segment of all pieces from now on. WebSocket viewers first get the type as text, `{"mimeType": …}`. An
-    /// HTTP body has one initialization segment, so another one ends the body: readers of files would decode the rest by the first, even if
-    /// both have one type.
+    /// Publishes the initialization segment of all pieces from now on. WebSocket viewers first get the type as text, `{"mimeType": …}`. An HTTP body
+    /// has one initialization segment, so a new one ends the body: players would otherwise decode the rest with the first segment, even if both have
+    /// the same type.
     func begin(_ initialization: ByteBuffer, mimeType: String) {
         var frames: [Frame] = []
         if initialization != self.initialization {
             self.initialization = initialization
-            // Viewers told of the new type must not get pieces of the old one.
+            // Viewers that have got the new type must not get pieces of the old one.
             self.stream.dropGOP()
             let text = ByteBuffer(string: "{\"mimeType\":\(JSONValue.string(mimeType).text)}")
             frames.append(Frame(kind: .data, timestamp: 0, payload: text, tag: TagInfo(flags: .metadata)))
@@ -38,7 +38,7 @@ final class FragmentStream {
         self.stream.publish([Frame(kind: .video, timestamp: fragment.startMs, payload: fragment.bytes, tag: TagInfo(flags: flags))])
     }
 
-    /// New viewers begin with the next piece that can be a beginning.
+    /// New viewers begin with the next piece that can be the first.
     func dropCached() { self.stream.dropGOP() }
 
     /// Ends the stream and notifies its viewers.

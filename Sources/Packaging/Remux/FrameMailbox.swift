@@ -6,27 +6,27 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// Hands frames from a stream's home loop to another thread, within a bound.
+/// Passes frames from a stream's home loop to another thread, within a bound.
 ///
-/// A slow taker loses coded frames up to the next keyframe, and headers only beyond twice the limit; it holds up nobody.
+/// A slow receiver loses coded frames up to the next keyframe, and headers only beyond twice the limit; it delays nobody.
 ///
-/// Waking a thread for every frame costs many times what muxing the frame does. So the taker states what it waits for (``Patience``), and
-/// wakes when that arrives, or when frames have stopped for a while.
+/// Waking a thread for every frame costs many times as much as muxing the frame. So the receiver states what it waits for (``Patience``), and wakes
+/// when that arrives, or when frames have stopped for a while.
 ///
 /// Any thread; `wake` is called once for everything that arrives until the next ``rest(_:)``.
 final class FrameMailbox: StreamTap {
-    /// Which frames are worth waking for. Times are milliseconds of the stream's timeline.
+    /// The frames that are worth a wake-up. Times are milliseconds of the stream's timeline.
     struct Patience: Sendable, Equatable {
         /// The kind whose frames end pieces.
         var leads: Frame.Kind
         /// A frame of that kind from this time on may end the open piece.
         var dueMs: Int64
-        /// A keyframe from this time on may end it.
+        /// A keyframe from this time on may end the open piece.
         var keyframeDueMs: Int64
-        /// Time of the taker's newest frame; an older one wakes the taker, too.
+        /// Time of the receiver's newest frame; an older frame wakes the receiver too.
         var newestMs: Int64
 
-        /// The longest that anything waits here. Milliseconds of the steady clock.
+        /// Longest time that anything waits here. Milliseconds of the steady clock.
         var holdMs = FrameMailbox.stallMs
 
         /// How much longer a piece waits while only frames of the other kind arrive. Milliseconds.
@@ -36,9 +36,9 @@ final class FrameMailbox: StreamTap {
     /// The frames that arrived, in order, and the time since the newest.
     struct Batch: Sendable {
         var items: [TapItem]
-        /// Milliseconds since the newest coded frame arrived, in this batch or before.
+        /// Milliseconds since the newest coded frame arrived, in this batch or earlier.
         var idleMs: Int64
-        /// No coded frame for ``FrameMailbox/stallMs``: frames that wait for a next one waited long enough.
+        /// No coded frame has come for ``FrameMailbox/stallMs``: frames that wait for a successor have waited long enough.
         var isStalled: Bool { self.idleMs >= FrameMailbox.stallMs }
     }
 
@@ -53,17 +53,17 @@ final class FrameMailbox: StreamTap {
         /// Copies of payloads that are slices. Slices kept for long would pin the socket's large read buffers, and each read would
         /// allocate.
         var arena = ByteBuffer()
-        /// The arena that the taker got last, reused when it is done with it.
+        /// The arena that the receiver got last, reused when the receiver is done with it.
         var spare = ByteBuffer()
         var isArenaUsed = false
         var bytes = 0
         /// Bytes charged to the ledger.
         var chargedBytes = 0
-        /// Nil: every coded frame and header wakes the taker.
+        /// Nil: every coded frame and header wakes the receiver.
         var patience: Patience?
-        /// The taker was woken and has not called ``rest(_:)`` yet.
+        /// The receiver was woken and has not called ``rest(_:)`` yet.
         var isAwake = false
-        /// The taker was woken for the present stall.
+        /// The receiver was woken for the present stall.
         var isQuiet = false
         /// Over the limit: coded frames are dropped until a keyframe.
         var isSkipping = false
@@ -81,7 +81,7 @@ final class FrameMailbox: StreamTap {
     private let wake: @Sendable () -> Void
     static let usualLimitBytes = ServerConfig.Limits().frameQueueBytes
     private static let limitItems = 20_000
-    /// This much wakes the taker, whatever it is. Bytes.
+    /// This many bytes wake the receiver, whatever they are.
     private static let plentyBytes = 4 << 20
     /// Longer payloads are not copied. Bytes.
     private static let longestCopy = 256 << 10
@@ -93,7 +93,7 @@ final class FrameMailbox: StreamTap {
     private static let padding = 64
     /// Interval of the loop's sweeps. Milliseconds.
     private static let sweepMs = RelayLoop.sweepInterval.nanoseconds / 1_000_000
-    /// The taker wakes after this long without a coded frame. Milliseconds.
+    /// The receiver wakes after this long without a coded frame. Milliseconds.
     static let stallMs: Int64 = 230
 
     /// The limit's name and size, for the log.
@@ -116,7 +116,7 @@ final class FrameMailbox: StreamTap {
 
     deinit { self.ledger?.charge(-self.box.withLock { $0.chargedBytes }) }
 
-    /// Frames dropped because the taker was behind.
+    /// Frames dropped because the receiver was behind.
     var dropped: UInt64 { self.box.withLock { $0.dropped } }
 
     func take(_ items: [TapItem]) {
@@ -125,7 +125,7 @@ final class FrameMailbox: StreamTap {
             var isNews = false
             if box.entries.isEmpty { box.oldestMs = nowMs }
             if box.isArenaUsed {
-                // Clears in place if nothing refers to the arena any more. Not sooner: the taker holds back its newest samples.
+                // Clears in place if nothing refers to the arena any more. Not earlier: the receiver still holds its newest samples.
                 box.arena.clear()
                 box.isArenaUsed = false
             }
@@ -148,7 +148,7 @@ final class FrameMailbox: StreamTap {
         box.chargedBytes = held
     }
 
-    /// Returns whether the item is worth waking the taker.
+    /// Returns whether the item is worth waking the receiver.
     private func add(_ item: TapItem, to box: inout Box, nowMs: Int64) -> Bool {
         let isFull = box.bytes > self.limitBytes || box.entries.count > Self.limitItems
         guard case .frame(let frame) = item else {
@@ -179,7 +179,8 @@ final class FrameMailbox: StreamTap {
         return box.bytes > Self.plentyBytes || box.patience?.isNews(frame.kind, frame.timestamp, isKeyframe: frame.isKeyframe) ?? true
     }
 
-    /// Makes room for a frame over the limit; returns false to drop it. Data is dropped; a header replaces one without frames in between.
+    /// Makes room for a frame over the limit; returns false to drop it. Data is dropped; a header replaces an earlier one if no frames lie in
+    /// between.
     private func makeRoom(for frame: Frame, in box: inout Box) -> Bool {
         guard frame.kind != .data, box.bytes <= 2 * self.limitBytes, box.entries.count <= 2 * Self.limitItems else { return false }
         do throws(MediaError) {
@@ -209,8 +210,8 @@ final class FrameMailbox: StreamTap {
         return .copied(frame.kind, timestamp: frame.timestamp, frame.tag, start: start, count: bytes.readableBytes)
     }
 
-    /// Wakes the taker when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing; the last
-    /// one before a stall schedules the exact moment.
+    /// Wakes the receiver when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing; the last one
+    /// before a stall schedules the exact moment.
     func sweep() {
         let nowMs = self.nowMs()
         let (wakes, laterMs) = self.box.withLock { box -> (Bool, Int64?) in

@@ -14,7 +14,7 @@ package final class RemuxTable: Sendable {
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
-    /// Bytes of HLS windows alone; they are in ``ledger``, too.
+    /// Bytes of HLS windows only; ``ledger`` includes them.
     let windows = MemoryLedger(limit: .max)
     let log: Logger
     /// Whether somebody plays the stream's HLS.
@@ -57,7 +57,7 @@ package final class RemuxTable: Sendable {
         guard let acquired, let (stream, keyframeIntervalMs) = acquired else { return there }
         let made = try StreamRemuxer(self, stream, keyframeIntervalMs: keyframeIntervalMs)
         let winner = self.rows.withLock { rows -> StreamRemuxer in
-            // Another caller was quicker.
+            // Another caller was faster.
             if let other = rows[path], other !== there { return other }
             rows[path] = made
             return made
@@ -66,7 +66,7 @@ package final class RemuxTable: Sendable {
         return winner
     }
 
-    /// Starts the stream's remuxer if HLS is to be there always. Does not block.
+    /// Starts the stream's remuxer if HLS is always on. Does not block.
     package func publishBegan(_ stream: Relay.Stream) {
         guard self.config.hls.always else { return }
         let path = stream.path
@@ -78,7 +78,7 @@ package final class RemuxTable: Sendable {
         for remuxer in self.all { await remuxer.dropIfUnwatched() }
     }
 
-    /// Stops all, and lets go of them: each holds the table.
+    /// Stops all remuxers and releases them, because each holds the table.
     package func stop() {
         for remuxer in self.rows.exchange([:]).values { Task { await remuxer.stop() } }
     }

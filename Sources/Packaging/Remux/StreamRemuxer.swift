@@ -20,7 +20,7 @@ package actor StreamRemuxer {
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// As they were when the stream's segments began.
+    /// The settings at the time when the stream's segments began.
     private let settings: ServerConfig.HLS
     private let table: RemuxTable
     private let stream: Relay.Stream
@@ -58,7 +58,7 @@ package actor StreamRemuxer {
     /// A request that waits until the window meets a condition.
     private struct Waiter {
         let isDone: (MediaWindow) -> Bool
-        /// It may wait for a part or less, rather than for a whole segment.
+        /// The request may wait for a part or less, rather than for a whole segment.
         let isUrgent: Bool
         let untilMs: Int64
         let answer: CheckedContinuation<Bool, Never>
@@ -68,23 +68,22 @@ package actor StreamRemuxer {
         weak let remuxer: StreamRemuxer?
     }
 
-    /// The longest that frames wait for a request. Milliseconds.
+    /// Longest time that frames wait for a request. Milliseconds.
     private static let lazyMs: Int64 = 2_000
     /// Interval of non-urgent work: stopping when idle, and timing out waits. Milliseconds.
     private static let tickMs = 1_000
-    /// It stops after this long without request or viewer. Milliseconds.
+    /// The remuxer stops after this long without request or viewer. Milliseconds.
     static let idleMs: Int64 = 30_000
-    /// The same while memory is short and no HLS viewer is known.
+    /// The idle time while memory is short and no HLS viewer is known.
     private static let unwatchedMs: Int64 = 2_000
     private static let lingerMs: Int64 = 30_000
     private static let waiterLimit = 20_000
 
-    /// The first Media Sequence Number: three per second since 2020. Numbers at one URL must never go back, whatever an earlier window
-    /// reached (RFC 8216bis §6.2.2); this start grows by three a second, segments by two at most. It fits 31 bits until 2042, all that some
-    /// players read.
+    /// The first Media Sequence Number: three per second since 2020. Numbers at one URL must never go back, whatever an earlier window reached (RFC
+    /// 8216bis §6.2.2); this start grows by three a second, segments by two at most. It fits 31 bits until 2042; some players read no more bits.
     private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
-    /// `stream` is already acquired on its behalf. `keyframeIntervalMs`: as measured from its publisher, if known.
+    /// `stream` is already acquired for this remuxer. `keyframeIntervalMs`: the measured interval of its publisher, if known.
     init(_ table: RemuxTable, _ stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
         self.table = table
         self.stream = stream
@@ -160,8 +159,8 @@ package actor StreamRemuxer {
         if case .ended(let untilMs) = self.phase, LoopSweeper.nowMs >= untilMs { self.tick() }
     }
 
-    /// Lets frames wait while no request needs the next part. A request has them made into parts first. So a stream that only plain players
-    /// watch, or nobody, wakes this thread once a segment.
+    /// Lets frames wait while no request needs the next part; a request first has the waiting frames made into parts. So a stream that only plain
+    /// players watch, or nobody, wakes this thread once a segment.
     private var patience: FrameMailbox.Patience? {
         guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
         guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }
@@ -170,7 +169,7 @@ package actor StreamRemuxer {
         return patience
     }
 
-    /// There are viewers of pieces, or one is expected.
+    /// Whether there are viewers of pieces, or one is expected.
     private var sendsPieces: Bool {
         guard let pieces = self.taker.pieces else { return false }
         return pieces.viewers > 0 || LoopSweeper.nowMs - self.piecesAskedMs < Self.idleMs
@@ -194,7 +193,7 @@ package actor StreamRemuxer {
 
     private func streamEnded() {
         self.hasEnded.store(true, ordering: .relaxed)
-        // Viewers who are refused from now on must not get the old segments, either.
+        // Viewers who are refused from now on must not get the old segments either.
         if self.table.rooms.playRefusal(self.path) != nil {
             do { self.taker.purge(try self.makeWindow()) } catch { self.table.log.error("Remuxing", metadata: ["error": "\(error)"]) }
             self.phase = .ended(untilMs: LoopSweeper.nowMs)
@@ -235,7 +234,7 @@ package actor StreamRemuxer {
         }
     }
 
-    /// Stops if nobody watches, when memory is short. A later request starts a new one.
+    /// Stops if memory is short and nobody watches. A later request starts a new remuxer.
     func dropIfUnwatched() {
         guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.table.isPlayed(self.path) else { return }
         if self.table.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
@@ -295,7 +294,7 @@ package actor StreamRemuxer {
     /// Bytes that the window holds, and bytes charged to the memory ledger.
     package var memory: (held: Int, charged: Int) { (self.taker.window.heldBytes, self.charge.bytes) }
 
-    /// Whether it receives frames published from now on.
+    /// Whether it receives frames that are published from now on.
     var isFollowing: Bool { self.mailbox != nil }
 
     /// Number of playlists generated so far.
@@ -324,7 +323,7 @@ package actor StreamRemuxer {
         return await withCheckedContinuation {
             let isFirst = isUrgent && self.waiters.allSatisfy { !$0.isUrgent }
             self.waiters.append(Waiter(isDone: isDone, isUrgent: isUrgent, untilMs: untilMs, answer: $0))
-            // Frames that were not worth waking for may be now.
+            // Frames that were not worth a wake-up may be now.
             if isFirst, let mailbox = self.mailbox, !mailbox.rest(self.patience) { self.drain() }
         }
     }
@@ -336,9 +335,9 @@ package actor StreamRemuxer {
         case notYet
     }
 
-    /// - Parameter after: the last segment that the session knows, for a request without directives. A playlist with no newer one is held
-    ///   until there is one, for a target duration at most: Chromium's native player reads ten seconds ahead, asks again at once while it
-    ///   has less, and gives up when it gets the same list again.
+    /// - Parameter after: the last segment that the session knows, for a request without directives. A playlist with no newer one is held until there
+    ///   is one, for a target duration at most. Chromium's native player reads ten seconds ahead, repeats the request at once while it has less, and
+    ///   gives up when it gets the same list again.
     package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
         self.touch()
         let isLowLatency = self.settings.lowLatency

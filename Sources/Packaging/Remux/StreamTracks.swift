@@ -8,7 +8,7 @@ struct StreamTracks {
     private let awayMs: Int64
     private(set) var video: Track?
     private(set) var audio: Track?
-    /// Sound that could not be transcoded: the pictures go on without it.
+    /// Sound that could not be transcoded; the pictures continue without it.
     private var refusedAudio: Track?
     private var announced = AnnouncedTracks()
     private var pictures = TrackPresence()
@@ -35,7 +35,7 @@ struct StreamTracks {
         self.video == nil && self.announced.hasVideo || !hasSound && self.announced.hasAudio
     }
 
-    /// Whether sound is all that was announced, and all that has come.
+    /// Whether the metadata excludes video and none has come.
     var isSoundAlone: Bool { self.video == nil && self.announced.excludesVideo }
 
     /// A header that differs from the muxer's, or cannot be read.
@@ -53,7 +53,7 @@ struct StreamTracks {
         do throws(FFmpegError) {
             track = try Track(frame)
         } catch {
-            // Samples before an unreadable header are good, those after it are not. FFmpeg sends an empty one before AV1's.
+            // Samples before an unreadable header are good, those after it are not. FFmpeg sends an empty header before AV1's.
             return Change(problem: "\(error)")
         }
         guard track != known, track != self.refusedAudio else { return nil }

@@ -1,4 +1,4 @@
-/// Tells a usual pause of one kind of media from its end. A plain value; times are milliseconds of the stream's timeline.
+/// Distinguishes a usual pause of one kind of media from its end. A plain value; times are milliseconds of the stream's timeline.
 struct TrackPresence {
     private(set) var newestMs: Int64?
     /// The longest recent pause. It decays slowly, so that a camera that comes and goes, or shows a picture every ten seconds, does not
@@ -14,7 +14,7 @@ struct TrackPresence {
     /// A newest time further ahead than this belongs to another timeline.
     private static let aheadMs: Int64 = 10_000
 
-    /// Records a sample. A late one extends the pause to the other kind's newest, `otherMs`: it was not away.
+    /// Records a sample. A late sample extends the pause to the other kind's newest time, `otherMs`: the track was not away.
     mutating func note(_ ms: Int64, beside otherMs: Int64?) {
         if let newestMs = self.newestMs {
             let pauseMs = max(ms, otherMs ?? ms) - newestMs

@@ -18,7 +18,7 @@ final class WindowTaker: FragmentSink {
     private var cachedBytes = 0
     /// The window rejected a part. The next one must begin with a keyframe, after a discontinuity.
     private var lacksPart = false
-    /// The piece that ends now is its segment's last. The segment is listed now, not when the next one's first part arrives.
+    /// The piece that ends now is its segment's last. The segment is listed now, not when the first part of the next one arrives.
     private var endsSegment = false
     /// The previous piece ended early for lack of media.
     private var wasCutShort = false
@@ -87,7 +87,7 @@ final class WindowTaker: FragmentSink {
         if self.cachedBytes > self.cacheLimit.bytes || ms > self.cacheLimit.ms { self.forgetPieces() }
     }
 
-    /// Nothing has come for a while. Sound alone can begin anywhere, so new viewers begin behind the pause: MediaSource stops before a hole.
+    /// Nothing has come for a while. Sound alone can begin anywhere, so new viewers begin after the pause: MediaSource stops before a hole.
     func stalled() {
         guard self.beginning?.tracks.contains(where: { $0.kind == .video }) == false else { return }
         self.forgetPieces()
@@ -99,7 +99,7 @@ final class WindowTaker: FragmentSink {
         self.cachedBytes = 0
     }
 
-    /// Lists what is there already, for a player that waits for the first playlist.
+    /// Lists the media so far, for a player that waits for the first playlist.
     func startEarly(nowMs: Int64) { self.window.startEarly(nowMs: nowMs) }
 
     func interrupted(nowMs: Int64) { self.window.interrupt(nowMs: nowMs) }
@@ -107,7 +107,7 @@ final class WindowTaker: FragmentSink {
     func expire(nowMs: Int64) { self.window.expire(nowMs: nowMs) }
     func mediaPlaylist(_ kind: PlaylistKind) -> PlaylistText? { self.window.mediaPlaylist(kind) }
 
-    /// Drops everything listed at once.
+    /// Drops the whole window at once.
     func purge(_ empty: MediaWindow) {
         self.window = empty
         self.forgetPieces()

@@ -28,12 +28,12 @@ actor PeriodicSnapshots {
     private var share = RetentionShare()
 
     private struct Progress {
-        /// When the last one was taken, in milliseconds of the steady clock; nil before the first.
+        /// Time of the last snapshot, in milliseconds of the steady clock; nil before the first.
         var takenMs: Int64?
         /// Stream and timestamp of the last snapshot's keyframe.
         weak var stream: Relay.Stream?
         var timestamp: Int64?
-        /// The log already says that its keyframes give no picture.
+        /// The log already reports that its keyframes cannot be decoded to a picture.
         var isTold = false
     }
 
@@ -119,7 +119,7 @@ actor PeriodicSnapshots {
             let bounds = SnapshotBounds(perStream: self.settings.keep, bytes: Int64(self.settings.quotaBytes))
             await self.remove(try await self.rooms.snapshotTaken(snapshot, bounds))
         } catch {
-            // The index does not know the file.
+            // The index does not have the file.
             await self.remove([snapshot])
             throw error
         }

@@ -9,7 +9,7 @@ package struct SnapshotFiles: Sendable {
     /// Free space to keep on the disk, the same as for recordings.
     private let minFree: @Sendable () -> Int64
 
-    /// More bytes than a picture of the largest width ever has.
+    /// Larger than any picture of the largest width.
     private static let largest = 32 << 20
 
     init(_ live: Live<ServerConfig>) {
@@ -23,7 +23,7 @@ package struct SnapshotFiles: Sendable {
         self.minFree = minFree
     }
 
-    /// Writes the whole file or none. Returns nil on success.
+    /// Writes the whole file or nothing. Returns nil on success.
     func save(_ bytes: ByteBuffer, as file: String) -> RecordingFolder.Failure? {
         let path = self.folder.absolute(file)
         let minFreeBytes = self.minFree()

@@ -20,9 +20,9 @@ package actor SnapshotMaker {
 
     private struct Entry {
         let jpeg: ByteBuffer
-        /// Tells apart streams of the same name, which show other pictures.
+        /// Distinguishes streams of the same name, which show different pictures.
         weak var stream: Relay.Stream?
-        /// Timestamp of the keyframe: the same picture need not be decoded twice.
+        /// Timestamp of the keyframe, so that the same picture is not decoded twice.
         let timestamp: Int64
         let madeMs: Int64
     }

@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// The server's side of the handshake (RTMP 1.0 §5.2), simple or with digests, as the client asks.
+/// The server's side of the handshake (RTMP 1.0 §5.2), simple or with digests, depending on the client.
 ///
 /// ```
 /// waitingC1 --C0 C1--> (S0 S1 S2 out) waitingC2 --C2--> done
 /// ```
-/// Owned by one connection until done; pure: randomness comes in as an argument.
+/// Owned by one connection until done; pure: randomness is an argument.
 package struct ServerHandshake {
     private enum State {
         case waitingC1

@@ -38,8 +38,8 @@ package struct Message: Sendable, Equatable {
         self.payload = payload
     }
 
-    /// The payload of a command or data message from where its AMF0 begins. Types 15 and 17 are a zero byte, then AMF0 whose values may
-    /// switch to AMF3 (marker 0x11).
+    /// The payload of a command or data message from the start of its AMF0. Types 15 and 17 are a zero byte, then AMF0 whose values may switch to
+    /// AMF3 (marker 0x11).
     package var amf0Payload: ByteBuffer {
         var payload = self.payload
         if self.type == .commandAMF3 || self.type == .dataAMF3, payload.getInteger(at: payload.readerIndex, as: UInt8.self) == 0 {

@@ -15,7 +15,7 @@ package enum ClientSessionOutput: Sendable, Equatable {
     case media(Message)
     case streamEOF(UInt32)
     case pong(UInt32)
-    /// The server rejected a call; this connection is of no more use for it.
+    /// The server rejected a call; this connection is no longer usable for it.
     case refused(command: String, Status)
 }
 

@@ -11,10 +11,10 @@ package struct ConnectRequest: Sendable, Equatable {
     package var capsEx: Int
     /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
-    /// Whether the client sent any Enhanced RTMP field; only then the answer has some.
+    /// Whether the client sent any Enhanced RTMP field; only then does the answer have some.
     package var isEnhanced: Bool
     package var transaction: Double
-    /// Whether the client says that it will publish: type "nonprivate", as from FMLE, ffmpeg, librtmp and GStreamer.
+    /// Whether the client announces a publish: type "nonprivate", as from FMLE, ffmpeg, librtmp and GStreamer.
     package var announcesPublish: Bool
     /// The marks that another Earshot server sends to prevent loops; nil from other peers. A publishing link sends the path its stream has
     /// taken, a playing link the streams it will feed.

@@ -36,8 +36,8 @@ struct NetStreams {
         self.list.filter { $0.role == .publishing && (name == nil || $0.rawName == name) }.map(\.id)
     }
 
-    /// Whether media without an accepted publish is legitimate. After an unpublish or a rejection some is still in flight; before any
-    /// publish it is an error.
+    /// Whether media without an accepted publish is legitimate. After an unpublish or a rejection, some media is still in flight; before any publish
+    /// it is an error.
     func mayTrail(_ id: UInt32) -> Bool {
         guard let role = self.role(id) else { return id > 0 && id <= self.lastID }  // deleted
         return role != .idle && role != .playing

@@ -21,8 +21,8 @@ extension ServerSession {
         self.status(streamID, status)
     }
 
-    /// Asks the client to connect again, to `tcUrl` or where it connected to (Enhanced RTMP v2, Reconnect Request). False for a client that has not
-    /// said that it can (`capsEx` 1): nothing is sent.
+    /// Asks the client to reconnect, to `tcUrl` or to its former address (Enhanced RTMP v2, Reconnect Request). Sends nothing and returns false if
+    /// the client has not announced support (`capsEx` 1).
     package mutating func askToReconnect(to tcURL: String?) -> Bool {
         guard self.mayReconnect else { return false }
         self.status(
@@ -31,7 +31,7 @@ extension ServerSession {
         return true
     }
 
-    /// Sends the publisher the data message `onUplink`: what its uplink carried, and the bit rate to encode at.
+    /// Sends the publisher the data message `onUplink`: the rate that its uplink carried, and the bit rate at which to encode.
     package mutating func adviseUplink(_ streamID: UInt32, bitsPerSecond: Int) {
         guard self.isPublishing(streamID) else { return }
         var payload = ByteBuffer()

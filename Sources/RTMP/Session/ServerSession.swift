@@ -18,7 +18,7 @@ package struct ServerSession {
 
     /// Payload bytes per outgoing chunk. Most messages fit in one; it stays below 65,536 for 16-bit clients.
     package static let outgoingChunkSize = 60_000
-    /// The share of an uplink that an encoder may fill: the rest is for what varies.
+    /// The share of an uplink that an encoder may fill; the rest allows for variation.
     static let uplinkShare = 0.85
     private static let window: UInt32 = 2_500_000
 
@@ -30,7 +30,7 @@ package struct ServerSession {
     var outputs = SessionOutputs<ServerSessionOutput>()
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
     private var acknowledgedBytes: UInt64 = 0
-    /// Bytes the peer says it has received (modulo 2^32).
+    /// Bytes that the peer has acknowledged (modulo 2^32).
     package private(set) var peerAcknowledged: UInt32?
 
     package init(limits: Limits = Limits()) {
@@ -38,14 +38,14 @@ package struct ServerSession {
         self.streams = NetStreams(limit: limits.messageStreams)
     }
 
-    /// Whether the client has said that it can connect again when asked (Enhanced RTMP v2, `capsEx` 1). False before `connect` is accepted.
+    /// Whether the client has announced support for reconnect requests (Enhanced RTMP v2, `capsEx` 1). False before `connect` is accepted.
     var mayReconnect: Bool { if case .connected(let connect) = self.phase { connect.capsEx & 1 != 0 } else { false } }
 
     package var isConnected: Bool {
         if case .connected = self.phase { true } else { false }
     }
 
-    /// Whether a publish on this message stream was accepted; `false` while that is being decided.
+    /// Whether a publish on this message stream was accepted; `false` while the decision is pending.
     package func isPublishing(_ streamID: UInt32) -> Bool {
         self.streams.role(streamID) == .publishing
     }

@@ -66,10 +66,10 @@ enum Migrations {
         return Set(names.compactMap(\.self))
     }
 
-    /// With which tool somebody acted. Null in lines of former versions.
+    /// The tool that the caller used. Null in lines of former versions.
     private static let auditTools = "ALTER TABLE audit ADD COLUMN via TEXT;"
 
-    /// Strokes on whiteboards, by the room of their class. Those of a class that has ended are nobody's.
+    /// Strokes on whiteboards, by the room of their class. Strokes of a class that has ended belong to nothing.
     private static let boardStrokes = """
         CREATE TABLE board_strokes (
             room_id TEXT NOT NULL REFERENCES rooms(id) ON DELETE CASCADE,
@@ -129,7 +129,7 @@ enum Migrations {
         ALTER TABLE outbox ADD COLUMN redelivered_as INTEGER;
         """
 
-    /// Lets tokens with limits see their events only. `subject` is the room's id or the stream's name.
+    /// Lets tokens with limits see only their events. `subject` is the room's id or the stream's name.
     private static let scopes = """
         ALTER TABLE tokens ADD COLUMN apps TEXT NOT NULL DEFAULT '';
         ALTER TABLE tokens ADD COLUMN rooms TEXT NOT NULL DEFAULT '';

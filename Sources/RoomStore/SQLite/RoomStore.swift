@@ -8,12 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An unusable store: which file, what is wrong and what to do.
+/// An unusable store: the file, the problem and the remedy.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let problem: String
     package let advice: String
-    /// The store itself is fine, but used by another process, or the place is taken.
+    /// The store itself is fine, but another process uses it, or the place is taken.
     package var isConflict = false
     package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
 }

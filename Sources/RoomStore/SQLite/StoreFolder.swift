@@ -13,7 +13,7 @@ package struct StoreFolder: Sendable {
     private let directory: String
     /// Secret files that go with the store. Without them its credentials and sealed addresses are useless.
     private let secrets: [String]
-    /// Those of `secrets` that open nothing but the store beside them.
+    /// Those of `secrets` that are useful only with this store.
     private let ofStore: [String]
     private var path: String { RoomStore.path(in: self.directory) }
 
@@ -29,7 +29,7 @@ package struct StoreFolder: Sendable {
         /// Bytes of the store, and of the log beside it.
         package let bytes: Int64
         package let logBytes: Int64
-        /// Whether a server runs on it.
+        /// Whether a server runs on the directory.
         package let isInUse: Bool
         package let schema: Int
         package let newestSchema: Int

@@ -59,7 +59,7 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
         guard port == other.port, port != 0 else { return false }
         let mine = Self.names(host)
         let theirs = Self.names(other.host)
-        // A wildcard occupies the port on every address; on Linux, `::` occupies IPv4's, too (bindv6only = 0).
+        // A wildcard occupies the port on every address; on Linux, `::` occupies IPv4's too (bindv6only = 0).
         return mine.contains("*") || theirs.contains("*") || !mine.isDisjoint(with: theirs)
     }
 
@@ -71,7 +71,8 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
         return name == "localhost" ? [name, "\(IPText.v4("127.0.0.1") ?? [])", "\(IPText.v6("::1") ?? [])"] : [name]
     }
 
-    /// Checks for RFC 1123 §2.1 letters. A name like a number must be a whole IPv4 address, since resolvers read `127.1` differently.
+    /// Checks for letters as in RFC 1123 §2.1. A name that looks like a number must be a whole IPv4 address, since resolvers read `127.1`
+    /// differently.
     private static func isHostName(_ text: Substring) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
         if text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }) { return IPText.v4(String(text)) != nil }

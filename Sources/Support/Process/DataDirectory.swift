@@ -15,7 +15,7 @@ package enum DataDirectory {
             }
             made += "/"
         }
-        // Not by `stat`, which some builds resolve to another module.
+        // Does not use `stat`, which some builds resolve to another module.
         guard let folder = opendir(path) else {
             throw DataDirectoryError(description: "the data directory \(path) is not a directory (setting data.directory)")
         }
@@ -27,7 +27,7 @@ package enum DataDirectory {
 }
 
 extension DataDirectory {
-    /// Where a server keeps its data, and commands look for it, when nothing names a folder. They agree wherever they are started.
+    /// The default folder for a server's data, which commands use too. Server and commands agree, wherever they are started.
     package static var standard: String {
         self.standard(isRoot: geteuid() == 0, home: self.variable("HOME"), dataHome: self.variable("XDG_DATA_HOME")) { path in
             access(path, X_OK) == 0
@@ -38,8 +38,8 @@ extension DataDirectory {
     private static let service = "/var/lib/earshot"
     private static let here = "./earshot-data"
 
-    /// The first of these that is there and may be entered: the folder here, the service's, the user's. If there is none, the one to make:
-    /// root's is the service's. `dataHome` is that of the XDG base directories.
+    /// The first of these that exists and is accessible: the folder here, the service's, the user's. If there is none, the folder to create: for root
+    /// the service's. `dataHome` is that of the XDG base directories.
     static func standard(isRoot: Bool, home: String?, dataHome: String?, _ isThere: (String) -> Bool) -> String {
         let mine: String? =
             if let dataHome, dataHome.hasPrefix("/") {

@@ -7,7 +7,7 @@ package struct FileStatus {
     package let permissions: UInt32
     /// Bytes.
     package let size: Int64
-    /// The file's number in its file system: another one once the file has been replaced.
+    /// The file's inode number; it differs once the file has been replaced.
     package let inode: UInt64
 
     /// Returns nil when `fstat` fails.

@@ -4,14 +4,14 @@ import Synchronization
 
 /// Estimates how many descriptors the process can still open. Any thread; asks the system, so not for hot paths.
 ///
-/// Work that can wait or fail on its own (a recording, a link) asks before it begins: the last descriptors are for the store and the
-/// runtime, which ends the process when it finds none.
+/// Work that can wait or fail on its own (a recording, a link) checks this before it begins: the last descriptors are for the store and the runtime,
+/// which ends the process when there are none.
 package enum OpenDescriptors {
     package static let advice = "the limit of open files is nearly reached; raise it (LimitNOFILE= in the systemd unit, ulimit -n)"
 
     /// Descriptors left for essential work.
     private static let least = 8
-    /// Places that listeners have for connections, not yet taken.
+    /// Places that listeners have promised to connections, not yet taken.
     private static let promised = Atomic<Int>(0)
 
     /// Adds places, or removes them when negative. Process-wide, like the limit.
@@ -21,7 +21,7 @@ package enum OpenDescriptors {
     private static let granted = Mutex<[(ms: Int64, count: Int)]>([])
     private static let grantMs: Int64 = 1_000
 
-    /// The process's limit; nil when the system does not say.
+    /// The process's limit; nil when the system does not report one.
     package static var limit: Int? {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
@@ -35,7 +35,7 @@ package enum OpenDescriptors {
         return self.granted.withLock { granted in
             granted.removeAll { nowMs - $0.ms > self.grantMs }
             guard let open = self.count(upTo: most) else { return true }
-            // Those already open count twice for a moment: better one too few than one too many.
+            // Those already open count twice for a moment: it is safer to allow one too few than one too many.
             let coming = granted.reduce(count) { $0 + $1.count }
             guard !self.areScarce(open: open + coming, promised: self.promised.load(ordering: .relaxed), limit: most) else { return false }
             granted.append((nowMs, count))
@@ -44,7 +44,7 @@ package enum OpenDescriptors {
     }
 
     static func areScarce(open: Int, promised: Int, limit: Int) -> Bool {
-        // Promises beyond the limit were not planned for it: the server runs inside another program.
+        // If the promises exceed the limit, nobody planned for it: the server runs inside another program.
         let kept = promised <= limit - limit / 8 ? promised : 0
         return open + kept + self.least > limit
     }
@@ -59,7 +59,7 @@ package enum OpenDescriptors {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // The descriptor of this folder, "." and "..".
+        // Excludes this folder's own descriptor, "." and "..".
         return count - 3
     }
 

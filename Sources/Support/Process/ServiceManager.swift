@@ -7,7 +7,7 @@ package enum ServiceState: Sendable, Equatable {
     case ready
     /// A reload began at this time of the steady clock. ``ready`` ends it.
     case reloading(monotonicUs: UInt64)
-    /// The end began, and takes this long at most.
+    /// The shutdown began, and takes at most this long.
     case stopping(withinMs: Int64)
     /// The process still works.
     case alive
@@ -39,9 +39,9 @@ package enum ServiceState: Sendable, Equatable {
     private static let longestMs: Int64 = 31_536_000_000
 }
 
-/// The service manager that started this process, such as systemd, and waits at a socket for states (sd_notify(3)). Any thread.
+/// The service manager that started this process, such as systemd, and accepts states at a socket (sd_notify(3)). Any thread.
 ///
-/// The socket is opened once: a process that has run out of descriptors can still report.
+/// The socket is opened once, so that a process without free descriptors can still report.
 package final class ServiceManager: Sendable {
     /// How long the manager waits for ``ServiceState/alive`` before it ends the process; nil when it does not watch.
     package let watchdogMs: Int?
@@ -49,7 +49,7 @@ package final class ServiceManager: Sendable {
     /// For `sun_path`: a path with its zero, or a name in the abstract namespace after a zero.
     private let address: [UInt8]
 
-    /// From `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`. Nil when no manager waits, or at an address that is no Unix socket.
+    /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`. Nil when there is no manager, or the address is not a Unix socket.
     package init?(environment: (String) -> String?, processID: Int32 = getpid()) {
         guard let name = environment("NOTIFY_SOCKET"), let address = Self.address(name) else { return nil }
         let descriptor = socket(AF_UNIX, datagramSocket, 0)
@@ -57,7 +57,7 @@ package final class ServiceManager: Sendable {
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         self.descriptor = descriptor
         self.address = address
-        // The variables of a parent that passed them on are not for this process.
+        // The variables may be a parent's that passed them on; then they do not apply to this process.
         let isForThis = environment("WATCHDOG_PID").map { Int32($0) == processID } ?? true
         let limit = environment("WATCHDOG_USEC").flatMap { UInt64($0) } ?? 0
         self.watchdogMs = isForThis && limit > 0 ? Int(clamping: max(1, limit / 1_000)) : nil
@@ -70,7 +70,7 @@ package final class ServiceManager: Sendable {
         ServiceManager(environment: { getenv($0).map { String(cString: $0) } })
     }
 
-    /// "/path" or "@name"; nil for others, and for one that is too long.
+    /// "/path" or "@name"; nil for other forms and for a name that is too long.
     static func address(_ name: String) -> [UInt8]? {
         let limit = MemoryLayout.size(ofValue: sockaddr_un().sun_path)
         let bytes = Array(name.utf8)
@@ -82,7 +82,7 @@ package final class ServiceManager: Sendable {
         }
     }
 
-    /// Sends the states as one datagram; false when it was not taken. Never blocks.
+    /// Sends the states as one datagram; returns false when it was not accepted. Never blocks.
     @discardableResult
     package func send(_ states: [ServiceState]) -> Bool {
         let text = Array(states.map(\.text).joined(separator: "\n").utf8)

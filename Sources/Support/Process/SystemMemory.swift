@@ -59,7 +59,7 @@ package struct SystemMemory {
         var parts = path.split(separator: "/").filter { $0 != ".." }
         while true {
             let file = ([mount] + parts.map(String.init) + [name]).joined(separator: "/")
-            // "max" means none. Version 1 has no such word but a number that no machine has.
+            // "max" means none. Version 1 has no such word; it has a number larger than any machine's memory.
             if let text = self.read(file), let limit = Int(text.prefix { $0.isNumber }), limit > 0, limit < 1 << 50 { limits.append(limit) }
             guard !parts.isEmpty else { return limits }
             parts.removeLast()

@@ -1,4 +1,4 @@
-/// Throttles addresses that keep failing: a few slips are free, guessing soon stops. A value; `nowNs` is monotonic.
+/// Throttles addresses that keep failing: a few mistakes are free, guessing is soon stopped. A value; `nowNs` is monotonic.
 package struct FailureBuckets: Sendable {
     private var buckets: [String: TokenBucket] = [:]
     /// Failures before the throttle applies.

@@ -12,13 +12,13 @@ package final class LogRateLimiter: Sendable {
     private let lines: Int
     private let perMs: Int64
 
-    /// Twenty lines a second, unless something else is said.
+    /// By default twenty lines a second.
     package init(lines: Int = 20, perMs: Int64 = 1_000) {
         self.lines = lines
         self.perMs = perMs
     }
 
-    /// Returns nil to hold the line back. Otherwise write it; the value is the number held back in the time before.
+    /// Returns nil to hold the line back. Otherwise write it; the value is the number of lines held back since the last one.
     package func pass(nowMs: Int64) -> Int? {
         self.window.withLock { window in
             if nowMs - window.startMs >= self.perMs {
@@ -41,10 +41,10 @@ package final class LogRateLimiters: Sendable {
     private let known = Mutex<[String: LogRateLimiter]>([:])
     private let lines: Int
     private let perMs: Int64
-    /// Keys past this are not told apart.
+    /// Keys beyond this number share one limiter.
     private static let most = 1_000
 
-    /// One line a second for each key, unless something else is said.
+    /// By default one line a second for each key.
     package init(lines: Int = 1, perMs: Int64 = 1_000) {
         self.lines = lines
         self.perMs = perMs

@@ -5,7 +5,7 @@ package struct PaceTable: Sendable {
     private let most: Int
     private var buckets: [String: TokenBucket] = [:]
 
-    /// `rate`: per second. `most`: keys at a time; those whose bucket is full are forgotten first, then all.
+    /// `rate`: per second. `most`: largest number of keys; at the limit, keys whose bucket is full are forgotten first, then all.
     package init(rate: Double, burst: Double, most: Int = 10_000) {
         self.rate = rate
         self.burst = burst

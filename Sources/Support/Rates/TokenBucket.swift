@@ -13,7 +13,7 @@ package struct TokenBucket: Sendable {
         self.filledNs = nowNs
     }
 
-    /// The bucket after ``take(nowNs:)`` or ``look(nowNs:)``.
+    /// The bucket's state after ``take(nowNs:)`` or ``look(nowNs:)``.
     package struct Outcome: Sendable, Equatable {
         package let isAllowed: Bool
         /// Whole tokens left.
@@ -44,7 +44,7 @@ package struct TokenBucket: Sendable {
         return self.outcome(isAllowed: self.level >= 1)
     }
 
-    /// Whether the bucket is full, and so like a new one.
+    /// Whether the bucket is full, and thus like a new one.
     package mutating func isFull(nowNs: UInt64) -> Bool {
         self.fill(nowNs)
         return self.level >= self.burst

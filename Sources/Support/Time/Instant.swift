@@ -1,4 +1,4 @@
-/// Converts between milliseconds since 1970 and RFC 3339 in UTC, the form of all times that people and programs read.
+/// Converts between milliseconds since 1970 and RFC 3339 in UTC, the form of all times for people and programs.
 package enum Instant {
     /// The end of the year 9999.
     package static let latest: Int64 = 253_402_300_799_999
@@ -9,12 +9,12 @@ package enum Instant {
     /// "2026-11-21T10:00:00.000Z". Clamps to the years 0 to 9999, which have four digits (RFC 3339 §5.6), as callers may pass more.
     package static func text(_ ms: Int64) -> String { Self.text(ms, hasFraction: true) }
 
-    /// "2026-11-21T10:00:00Z": the second that the time is in. Clamps as ``text(_:)`` does.
+    /// "2026-11-21T10:00:00Z": the time rounded down to a second. Clamps as ``text(_:)`` does.
     package static func secondsText(_ ms: Int64) -> String { Self.text(ms, hasFraction: false) }
 
     private static func text(_ ms: Int64, hasFraction: Bool) -> String {
         let ms = min(max(ms, Self.earliest), Self.latest)
-        // Rounded down: the last millisecond before 1970 is of the day before.
+        // Rounded down, because the last millisecond before 1970 belongs to the day before.
         let days = (ms < 0 ? ms - (Self.dayMs - 1) : ms) / Self.dayMs
         let rest = ms - days * Self.dayMs
         let (year, month, day) = Self.date(days)
@@ -30,7 +30,7 @@ package enum Instant {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends a number of so many digits, and the mark that follows it.
+    /// Appends a number with this many digits, and the character that follows it.
     private static func append(_ value: Int64, _ digits: Int, _ mark: Unicode.Scalar, to text: inout [UInt8]) {
         var divisor: Int64 = 1
         for _ in 1..<digits { divisor *= 10 }
@@ -108,7 +108,7 @@ package enum Instant {
 
     /// From the year 0 on.
     private static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        // From March of the year -400: the year 0 begins before its March, and no part may be negative.
+        // Counts from March of the year -400, because the year 0 begins before its March, and no part may be negative.
         let shifted = days + 719_468 + 146_097
         let era = shifted / 146_097
         let dayOfEra = shifted % 146_097

@@ -6,8 +6,8 @@ package protocol Sweepable: AnyObject {
     func sweep(nowMs: Int64)
 }
 
-/// Checks all deadlines of one event loop with one timer. Cancelling a separate timer costs a search each time. A server has one per loop,
-/// handed to whatever has deadlines there.
+/// Checks all deadlines of one event loop with one timer. Cancelling a separate timer would cost a search each time. A server has one sweeper per
+/// loop, shared by all objects with deadlines there.
 ///
 /// `@unchecked Sendable`: its `var`s are touched on the event loop only.
 package final class LoopSweeper: @unchecked Sendable {

@@ -8,7 +8,7 @@ internal import Synchronization
 final class LinkControl: Sendable {
     private struct State {
         var isStopping = false
-        /// Set between the server's consent and the end: a stop may then say goodbye first.
+        /// Set between the server's consent and the end: a stop may then first say goodbye in RTMP.
         var mayEndPolitely = false
         /// A deadline passed while the link was in a blocking call.
         var isOverdue = false

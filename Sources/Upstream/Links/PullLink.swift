@@ -70,7 +70,7 @@ struct PullLink {
         }
     }
 
-    /// The message as a relay frame. nil for messages about the stream rather than in it.
+    /// The message as a relay frame. nil for messages about the stream that are not part of it.
     private func media(_ message: Message) throws(UpstreamError) -> (kind: Frame.Kind, payload: ByteBuffer)? {
         switch message.type {
         case .audio: return (.audio, message.payload)

@@ -73,7 +73,7 @@ struct PushBacklog {
     }
 
     mutating func attach(nowMs: Int64) {
-        // A GOP that paused long ago is no start for the next frames.
+        // A GOP that paused long ago is no starting point for the next frames.
         if self.age(nowMs) > Int64(self.maxMs) { self.dropAll() }
         self.isAttached = true
         self.hasBegun = self.entries.contains { $0.isVideo || $0.isAudio }
@@ -115,12 +115,12 @@ struct PushBacklog {
             if entry.isVideo || entry.isAudio { self.hasBegun = true }
             self.shrink(nowMs: nowMs)
         } else if self.isFull(nowMs) || !self.hasVideo {
-            // The GOP is longer than the queue, so the next keyframe starts anew. Or it is audio alone, without a connection.
+            // The GOP is longer than the queue, so the queue restarts at the next keyframe. Or it is audio alone, without a connection.
             self.dropAll()
         }
     }
 
-    /// Before the first keyframe audio has no picture to go with. In a stream without video it is everything.
+    /// Before the first keyframe, audio has no picture beside it. In a stream without video it is all there is.
     private var mayTakeAudio: Bool { !self.hasVideo || !self.awaitsKeyframe || (self.isAttached && self.hasBegun) }
 
     private func age(_ nowMs: Int64) -> Int64 { self.entries.first.map { max(nowMs - $0.arrivedMs, 0) } ?? 0 }

@@ -9,7 +9,7 @@ struct PushLink {
 
     /// An hour: an idle stream is no reason to end.
     private static let idleMs: Int64 = 3_600_000
-    /// A connection lost this soon after the server's consent was refused rather than broken. nginx refuses so.
+    /// A connection lost this soon after the server's consent counts as refused, not as broken. nginx refuses this way.
     private static let doubtMs: Int64 = 2_000
 
     /// Runs until the connection ends, which always throws.

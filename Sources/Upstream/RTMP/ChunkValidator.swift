@@ -39,7 +39,7 @@ struct ChunkValidator {
 
     /// Payload bytes of the server's chunks; changed by ``setChunkSize(_:)``.
     private(set) var chunkSize = 128
-    /// No message is longer, so larger chunk sizes mean the same.
+    /// No message is longer, so larger chunk sizes have no further effect.
     private static let largestChunkSize = 0xFF_FFFF
 
     init(limits: Limits) { self.limits = limits }
@@ -96,7 +96,7 @@ struct ChunkValidator {
 
     private enum Repetition { case present, absent, undecided }
 
-    /// Writers disagree whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3). Four equal bytes mean that this one does.
+    /// Implementations disagree whether fmt 3 repeats the extended timestamp (RTMP 1.0 §5.3.1.3). Four equal bytes mean that this server does.
     private func repetition(of timestamp: UInt32, at index: Int, in buffer: ByteBuffer) -> Repetition {
         guard self.serverRepeatsTimestamp else { return .absent }
         for byte in 0..<4 {

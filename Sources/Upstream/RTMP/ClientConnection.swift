@@ -262,7 +262,7 @@ final class ClientConnection {
         self.counters.sent(bytes: message.payload.readableBytes + 12)
     }
 
-    /// Announces our chunk size; librtmp would keep to 128 bytes, with one write per chunk.
+    /// Announces our chunk size; librtmp would stay at 128 bytes, with one write per chunk.
     func announceChunkSize() throws(UpstreamError) {
         try self.send(ControlMessage.setChunkSize(UInt32(ClientSession.outgoingChunkSize)).message)
         self.rtmp.setWriteChunkSize(ClientSession.outgoingChunkSize)

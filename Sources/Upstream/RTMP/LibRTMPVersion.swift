@@ -2,7 +2,7 @@ internal import CLibRTMP
 
 /// The version of librtmp: "2.4" for Debian's.
 package enum LibRTMPVersion {
-    /// As the library says: 0x00MMmmpp.
+    /// As reported by the library: 0x00MMmmpp.
     package static var running: String {
         let version = RTMP_LibVersion()
         return "\(version >> 16 & 0xFF).\(version >> 8 & 0xFF)"

@@ -74,7 +74,7 @@ final class TLSClient: @unchecked Sendable {
         self.perform { SSL_connect(self.ssl) }
     }
 
-    /// Why the certificate was rejected; nil when it was not.
+    /// The reason why the certificate was rejected; nil when it was not.
     var verifyProblem: String? {
         let code = SSL_get_verify_result(self.ssl)
         guard code != Int(X509_V_OK) else { return nil }

@@ -98,8 +98,8 @@ final class TLSPump: Sendable {
             }
             if !toLink.isEmpty { set[1].events |= Int16(POLLOUT) }
             if toNetwork.isEmpty, !state.linkEnded { set[1].events |= Int16(POLLIN) }
-            // poll reports hang-ups unasked, again and again, so descriptors without wanted events are left out. The link's stays in,
-            // since it may close while the network accepts nothing.
+            // poll reports hang-ups even without requested events, again and again, so descriptors without requested events are left out. The link's
+            // descriptor stays in, since it may close while the network accepts nothing.
             if set[0].events == 0 { set[0].fd = -1 }
             if set[1].events == 0, state.linkEnded || state.flushEndMs > 0 { set[1].fd = -1 }
             let left = state.flushEndMs > 0 ? state.flushEndMs - System.nowMs() : 3_600_000

@@ -11,7 +11,7 @@ struct APIClient: Sendable {
     let token: AccessToken
     let timeout: Span
 
-    /// The most bytes of one answer.
+    /// Longest answer, in bytes.
     static let longestAnswer = 16 << 20
 
     func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> JSONValue {

@@ -22,8 +22,8 @@ struct AccessToken: Sendable {
         Give --token-file FILE or the server's --data DIR, or set \(variable); `earshot token create NAME --role ops` makes a token.
         """
 
-    /// Finds a token in the named file, the environment or the data directory, in order. The data directory holds a secret of this
-    /// machine's server, so unless `--data` names it, it is used for a server on this machine only.
+    /// Finds a token in the named file, the environment or the data directory, in this order. The data directory holds a secret of this machine's
+    /// server, so unless `--data` names it, its token is sent only to a server on this machine.
     static func find(file: String?, dataDirectory: DataDirectoryOption, server: ServerAddress) throws(CommandFailure) -> AccessToken {
         if let file {
             guard let secret = try self.read(file) else { throw CommandFailure(.unauthorised, "there is no token file \(file)") }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Support
 
-/// "Did you mean" for commands. The parser has it for options only: a word that is no command it takes for an argument of the default one.
+/// Suggests commands ("Did you mean"). The parser suggests options only, and treats an unknown command as an argument of the default one.
 enum CommandSuggestion {
     /// The mistake in these arguments, if the first word that should name a command of `root` names none.
     static func mistake(in arguments: [String], of root: any ParsableCommand.Type) -> String? {
         var command = root
         var path = ["earshot"]
         for word in arguments {
-            // Options and their values follow: what comes after them cannot be told from values.
+            // Options and their values follow; beyond them, commands and values look alike.
             guard !word.hasPrefix("-"), word != "help" else { return nil }
             let known = command.configuration.subcommands.map { (type: $0, names: self.names($0)) }
             guard !known.isEmpty else { return nil }

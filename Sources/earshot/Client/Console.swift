@@ -5,7 +5,7 @@ private func unistdWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count
 
 /// The commands' standard output and error. Unbuffered, so that each line is visible (or in the pipe) at once.
 enum Console {
-    /// The reader of the output has closed it.
+    /// The output's reader has closed the pipe.
     struct ReaderGone: Error {}
 
     static let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -13,10 +13,10 @@ enum Console {
 
     /// The terminal's columns; nil for files and pipes, where nothing is cut.
     static var width: Int? { self.isTerminal ? self.columns(of: STDOUT_FILENO) : nil }
-    /// The same of standard error.
+    /// The columns of standard error's terminal.
     static var errorWidth: Int? { self.errorsAreOnTerminal ? self.columns(of: STDERR_FILENO) : nil }
 
-    /// COLUMNS goes first, as for other tools: it is how a user asks for another width. Terminals on serial lines know none.
+    /// COLUMNS takes precedence, as in other tools: it lets users choose another width. Serial terminals report no width.
     private static func columns(of descriptor: CInt) -> Int? {
         if let columns = self.variable("COLUMNS").flatMap(Int.init), (1...10_000).contains(columns) { return columns }
         var size = winsize()
@@ -46,7 +46,7 @@ enum Console {
         _ = self.write(line + "\n", to: STDERR_FILENO)
     }
 
-    /// Prints to standard error without a line end, for what is overwritten later.
+    /// Prints to standard error without a line end, for text that will be overwritten.
     static func hint(_ text: String) { _ = self.write(text, to: STDERR_FILENO) }
 
     /// The error's text as the system's tools print it: "connection refused".

@@ -1,13 +1,13 @@
 import FFmpeg
 import Media
 
-/// Decodes the sound of a stream to one channel, whatever its track becomes. Owned by who takes the frames.
+/// Decodes the sound of a stream to one channel, even if its track changes. Owned by the receiver of the frames.
 struct TrackDecoder: ~Copyable {
     private var track: Track?
     private var decoder: AudioDecoder?
     private let resampler = Resampler(channels: 1)
 
-    /// The sound in a frame: nothing in one of another kind, in one that describes the track, and before any has.
+    /// The sound in a frame. Empty for other kinds of frames, for frames that describe the track, and before the first of those.
     mutating func take(_ frame: Frame) throws(FFmpegError) -> [PCM] {
         guard frame.kind == .audio else { return [] }
         if Track.describes(frame) {

@@ -4,8 +4,8 @@ import NIOWebSocket
 
 /// A client's side of the handshake of a WebSocket (RFC 6455 §4.1).
 enum WebSocketUpgrade {
-    /// Asks for the upgrade by `head` and waits for the answer, `limit` at most. `opened` makes of the channel what reads frames, `refused` what
-    /// reads an ordinary answer.
+    /// Sends `head` to request the upgrade and waits for the answer, for `limit` at most. `opened` sets up the channel to read frames, `refused` to
+    /// read an ordinary answer.
     static func begin<Outcome: Sendable>(
         _ channel: any Channel, _ head: HTTPRequestHead, longestFrame: Int, limit: TimeAmount,
         opened: @escaping @Sendable (any Channel) -> EventLoopFuture<Outcome>,

@@ -1,7 +1,7 @@
 import ArgumentParser
 import ControlAPI
 
-/// `earshot api`: what the API is, without a running server.
+/// `earshot api`: describes the API, without a running server.
 struct APICommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "api", abstract: "Print the description of the HTTP API.", subcommands: [Document.self, Reference.self])

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Rooms
 
-/// `earshot audit`: who changed what.
+/// `earshot audit`: shows changes and their authors.
 struct AuditCommand: ServerCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",

@@ -4,7 +4,7 @@ import LibC
 import ServerConfiguration
 import Support
 
-/// `earshot doctor`: tries everything that a server is for, and looks at its machine.
+/// `earshot doctor`: tries every function of a server, and examines its machine.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -34,7 +34,7 @@ struct ReloadCommand: ServerCommand {
     private static func shown(_ value: String?) -> String { value.map { $0.isEmpty ? "empty" : $0 } ?? "not set" }
 }
 
-/// `earshot drain`: the running server ends when its pushes have.
+/// `earshot drain`: the running server ends when its pushes have ended.
 struct DrainCommand: ServerCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",
@@ -79,7 +79,7 @@ struct DrainCommand: ServerCommand {
             "\(pushes) \(pushes == 1 ? "push" : "pushes") may go on for \(TimeText.duration(seconds: state["secondsLeft"]) ?? "0s") at most"
     }
 
-    /// Until nobody answers any more, or a server that does not drain: whoever keeps servers running has started another.
+    /// Waits until no server answers, or one that is not draining: a supervisor has then started another.
     private func follow(_ api: APIClient) async throws {
         var (seconds, silent) = (0, 0)
         while true {
@@ -91,7 +91,7 @@ struct DrainCommand: ServerCommand {
                 silent = 0
             } catch let failure as CommandFailure where failure.status == .unreachable {
                 silent += 1
-                // A single one may be the network's.
+                // A single failure may be the network's.
                 guard silent > 1 else { continue }
                 if !self.options.quiet { Console.complain("the server has ended") }
                 return

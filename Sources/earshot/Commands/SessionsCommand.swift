@@ -35,7 +35,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         enum Order: String, ExpressibleByArgument, CaseIterable { case id, behind }
 
-        /// The most that one answer holds. By distance there is one only.
+        /// Largest page. A list sorted by delay has only one page.
         private static let largestPage = 1_000
 
         func validate() throws {

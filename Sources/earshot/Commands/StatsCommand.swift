@@ -19,7 +19,7 @@ struct StatsCommand: AsyncParsableCommand {
         subcommands: [Show.self, Streams.self, Plays.self, Pushes.self],
         defaultSubcommand: Show.self)
 
-    /// The time that figures are of.
+    /// The time range of the figures.
     struct TimeOptions: ParsableArguments {
         @Option(help: ArgumentHelp("How far back from the end.", valueName: "TIME"))
         var last = Span(seconds: 3_600)

@@ -100,7 +100,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         func run() async throws {
             let backup = Folder.name(self.backup)
-            // A lost disk may have taken the data directory with it.
+            // If the disk was lost, the data directory may be missing too.
             try await self.directory.withStore(mustExist: false) { store in
                 if let former = try store.restore(from: backup) {
                     Console.complain("the former files are in \(DisplayText.escaped(former.folder))")

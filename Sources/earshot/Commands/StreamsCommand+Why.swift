@@ -24,20 +24,20 @@ extension StreamsCommand {
             if self.options.json { return try Console.print(health.text()) }
             if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
             for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
-            // A device that is not let in is why nobody pushes.
+            // Without a verdict, a refused device may be the reason why nobody pushes.
             if health["verdict"].plain == nil, let refusal = try await self.refusal(api) {
                 try Console.print("\(refusal.prefix(1).uppercased())\(refusal.dropFirst())")
             }
         }
 
-        /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if none was.
+        /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if no push was refused.
         private func refusal(_ api: APIClient) async throws -> String? {
             let query = [("app", self.stream.app), ("name", self.stream.name), ("action", "publish")]
             let answer: JSONValue
             do {
                 answer = try await api.get(["streams", "refused"], query)
             } catch let failure as CommandFailure where failure.status == .notFound {
-                // A server of a former version.
+                // An older server lacks this call.
                 return nil
             }
             guard let newest = answer["list"].list.first else { return nil }
@@ -66,7 +66,7 @@ enum HealthText {
         return codes.isEmpty ? verdict : "\(verdict): \(codes.joined(separator: ", "))"
     }
 
-    /// Paragraphs for a person: the verdict, then each reason with what to do. The API's messages are already sentences of both.
+    /// Paragraphs for a person: the verdict, then each reason with advice. The API's messages already contain both as sentences.
     static func explanation(of name: String, _ stream: JSONValue) -> [String] {
         let health = stream["health"]
         guard let verdict = health["verdict"].plain else {

@@ -6,17 +6,17 @@ import NIOCore
 struct DoctorClip: Sendable {
     /// Milliseconds.
     static let frameMs: Int64 = 100
-    /// The tone has a whole number of waves in two coded runs, so that these two can be repeated without a click.
+    /// Two coded runs hold a whole number of waves, so that they can be repeated without a click.
     static let toneHz = 445.3125
     static let sampleRate = 48_000
     static let size = (width: 320, height: 180)
 
     let videoHeader: ByteBuffer
     let audioHeader: ByteBuffer
-    /// A keyframe and nine others.
+    /// A keyframe and nine other frames.
     let pictures: [ByteBuffer]
     let tones: [ByteBuffer]
-    /// All coded messages, to know them again.
+    /// All coded messages, to recognise them when they come back.
     let coded: Set<ByteBuffer>
 
     init() {
@@ -28,7 +28,7 @@ struct DoctorClip: Sendable {
         self.coded = Set(self.pictures + self.tones)
     }
 
-    /// The messages of a push whose time in milliseconds lies in the range, in order; headers are not among them.
+    /// A push's messages with a time in the range (milliseconds), in order, without headers.
     func messages(from start: Int64, to end: Int64, video: Bool = true, audio: Bool = true) -> [(kind: Frame.Kind, ms: Int64, ByteBuffer)] {
         var out: [(kind: Frame.Kind, ms: Int64, ByteBuffer)] = []
         guard start < end else { return out }

@@ -9,7 +9,7 @@ struct DoctorReport {
 
     func count(_ status: DoctorResult.Status) -> Int { self.results.count { $0.status == status } }
 
-    /// Shows on a terminal what is being looked at; the next line takes its place.
+    /// Shows the running check on a terminal; the next line overwrites it.
     func progress(_ what: String) {
         guard Console.errorsAreOnTerminal else { return }
         let width = Console.errorWidth ?? 80

@@ -10,7 +10,7 @@ struct DoctorResult: Sendable, Equatable {
     let status: Status
     /// The measurement or observation, in a few words.
     let measured: String
-    /// The advice for it.
+    /// Advice for the user, if any.
     let advice: String?
 
     static func pass(_ name: String, _ measured: String) -> DoctorResult {
@@ -34,7 +34,7 @@ struct DoctorResult: Sendable, Equatable {
     }
 }
 
-/// One or more things to look at. A value; its body gives a result for each.
+/// A check of one or more facts. A value; its body returns a result for each.
 struct DoctorCheck: Sendable {
     /// Shown while it runs.
     let name: String

@@ -89,7 +89,7 @@ import Testing
             let config = try scene.config("urls: {http: \"http://127.0.0.1:\(scene.ports[3])\"}")
             try await scene.serve(config) { server in
                 try await MangledProxy.run(to: scene.ports[1], at: scene.ports[3], word: word) {
-                    // Of its own calls only the download of the recording goes through the proxy.
+                    // Among the doctor's own calls, only the download of the recording goes through the proxy.
                     let through =
                         word == "/recordings/"
                         ? ["--server", "http://127.0.0.1:\(scene.ports[3])", "--data", scene.data] : ["--config", config]

@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    /// Whatever viewers play over, all counters agree with reality, and a stream is listed once.
+    /// For every protocol of the viewers, all counters match the facts, and a stream is listed once.
     @Test func everyKindIsCounted() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.run { server in

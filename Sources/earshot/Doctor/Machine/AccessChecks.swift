@@ -1,7 +1,7 @@
 import ServerConfiguration
 import Support
 
-/// Whom the settings let in: open doors on public addresses, proxies that anybody may claim to be. Pure.
+/// Checks whom the settings admit: open access on public addresses, and proxy addresses that anybody may have. Pure.
 enum AccessChecks {
     static func judge(_ config: ServerConfig) -> [DoctorResult] {
         [self.doors(config), self.proxies(config)]

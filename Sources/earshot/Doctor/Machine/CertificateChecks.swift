@@ -41,7 +41,7 @@ enum CertificateChecks {
         }
     }
 
-    /// The file of the settings. Blocks.
+    /// Checks the settings' certificate file. Blocks.
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         guard let path = subject.config.rtmps.certificate else {
             return [.pass("certificate", "none: RTMPS and HTTPS are off")]
@@ -57,7 +57,7 @@ enum CertificateChecks {
         }
     }
 
-    /// The names under which clients come: those of the URLs that the server hands out.
+    /// The names that clients use: the hosts of the URLs that the server hands out.
     static func hosts(_ config: ServerConfig) -> [String] {
         var hosts: [String] = []
         for case let url? in [config.urls.rtmps, config.urls.http?.lowercased().hasPrefix("https:") == true ? config.urls.http : nil] {

@@ -3,11 +3,11 @@ import Support
 
 /// The machine's clock: whether it can be right, and whether something keeps it right.
 enum ClockCheck {
-    /// Seconds since 1970: no clock that is right shows less, since this program is younger.
+    /// Seconds since 1970. A correct clock shows a later time, since this program was built after it.
     private static let programMade: Int64 = 1_764_000_000
     /// Twenty years, in seconds.
     private static let longLife: Int64 = 20 * 365 * 86_400
-    /// Seconds by which clocks of the same time may differ.
+    /// Seconds by which two correct clocks may differ.
     private static let tolerance: Int64 = 5
 
     /// Blocks.
@@ -15,7 +15,7 @@ enum ClockCheck {
         [self.judge(now: Int64(time(nil)), state: ClockState.now, newestFile: self.newestFile(subject.directory))]
     }
 
-    /// `newestFile`: when the server last wrote to its data directory. Seconds since 1970.
+    /// `newestFile`: the server's last write to its data directory. Times are in seconds since 1970.
     static func judge(now: Int64, state: ClockState, newestFile: Int64?) -> DoctorResult {
         let name = "clock"
         let shown = TimeText.short("\(Instant(milliseconds: now * 1_000))")
@@ -35,7 +35,7 @@ enum ClockCheck {
         }
     }
 
-    /// Against the server's own, by the Date of an answer (RFC 9110 §6.6.1, whole seconds). Seconds since 1970.
+    /// Compares this machine's clock with the server's, by the Date of an answer (RFC 9110 §6.6.1, whole seconds). Seconds since 1970.
     static func judge(here: Int64, server: Int64?) -> DoctorResult {
         let name = "server's clock"
         guard let server else { return .skip(name, "the answer has no Date") }

@@ -2,7 +2,7 @@ import LibC
 import NIOCore
 import ServerConfiguration
 
-/// The limit of open files against the limits of connections. Blocks.
+/// Compares the limit of open files with the limits of connections. Blocks.
 enum DescriptorCheck {
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         let (limit, whose) = self.limit(subject.serverProcess)
@@ -21,7 +21,7 @@ enum DescriptorCheck {
                     name, "\(limit) \(whose), enough for \(limits.connections) RTMP and \(limits.httpConnections) HTTP connections")
             }
             let words = reductions.map { "\($0.setting) \($0.kept) instead of \($0.asked)" }.joined(separator: ", ")
-            // Under a thousand connections an evening's viewers meet the limit; above, it is a matter of expectation.
+            // Below a thousand connections, an ordinary evening's viewers reach the limit; above, that depends on the expected audience.
             let isLow = reductions.contains { $0.kept < 1_000 }
             let measured = "\(limit) \(whose): \(words)"
             return isLow ? .fail(name, measured, advice) : .warn(name, measured, advice + "; or lower the settings")
@@ -30,7 +30,7 @@ enum DescriptorCheck {
         }
     }
 
-    /// Of the running server; otherwise that which a server started from here would raise its own to.
+    /// The running server's limit of open files; without one, the limit that a server started from here would set for itself.
     private static func limit(_ process: Int?) -> (Int?, String) {
         if let process, process > 0, let limits = SmallFile.text("/proc/\(process)/limits"),
             let line = limits.split(separator: "\n").first(where: { $0.hasPrefix("Max open files") })

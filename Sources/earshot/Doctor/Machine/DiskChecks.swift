@@ -1,7 +1,7 @@
 import LibC
 import ServerConfiguration
 
-/// Free space, and how long the disk takes to keep something. Blocks, a second at most.
+/// Checks free space, and how long the disk takes for a synchronous write. Blocks, a second at most.
 enum DiskChecks {
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         let directory = self.existing(subject.directory)
@@ -58,8 +58,8 @@ enum DiskChecks {
             inodes: Int(clamping: status.f_files))
     }
 
-    /// Milliseconds that the disk needs for 4 KiB, as the store's log writes them: the median and the worst of up to 25. nil when it cannot
-    /// be tried.
+    /// Milliseconds that the disk needs to write and sync 4 KiB, as the store's log does: the median and the worst of up to 25 writes. nil when it
+    /// cannot be tried.
     private static func sync(in directory: String) -> (median: Double, worst: Double)? {
         let file = "\(directory)/.earshot-doctor-\(getpid())"
         let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -5,7 +5,7 @@ import LibC
 import ServerConfiguration
 import Support
 
-/// Files and folders: who may read the secrets, whether the server can write where it must. Blocks.
+/// Checks files and folders: who may read the secrets, and whether the server can write to its folders. Blocks.
 enum FileChecks {
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         [self.dataDirectory(subject.directory)] + [self.secrets(subject)]
@@ -36,7 +36,7 @@ enum FileChecks {
             name, "\(path): \(why)", "run the doctor as the server's user; if that one cannot write either: chown -R USER \(path)")
     }
 
-    /// The folder, or the first parent that exists, in which the server would make it.
+    /// Checks the folder, or the first existing parent, in which the server would create it.
     private static func folder(_ name: String, _ path: String, setting: String) -> DoctorResult {
         var existing = path
         while access(existing, F_OK) != 0, errno == ENOENT, let slash = existing.lastIndex(of: "/"), slash > existing.startIndex {
@@ -48,7 +48,8 @@ enum FileChecks {
             name, "\(path): \(existing == path ? why : "\(existing): \(why)")", "make it writable for the server's user, or set \(setting)")
     }
 
-    /// Tries to write rather than to read the rights: only that sees read-only disks, quotas and security modules. nil when it works.
+    /// The reason why the folder is not writable; nil when it is. Tries a write, because permissions do not show read-only disks, quotas and security
+    /// modules.
     private static func whyNotWritable(_ folder: String) -> String? {
         let file = "\(folder)/.earshot-doctor-\(getpid())"
         let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -1,6 +1,6 @@
 /// The kernel's settings for TCP. Reads proc(5); blocks.
 enum KernelCheck {
-    /// nil for what this kernel, or this container, does not show.
+    /// nil for values that this kernel, or this container, does not show.
     struct Values: Equatable {
         var somaxconn: Int?
         var synBacklog: Int?
@@ -24,7 +24,7 @@ enum KernelCheck {
 
     /// The backlog that the server asks for; the kernel cuts it to somaxconn.
     private static let backlog = 4_096
-    /// A viewer of 8 Mb/s at 200 ms of round trip has 200 KB on the way; four times that leaves room for a loss.
+    /// A viewer of 8 Mb/s at a round trip of 200 ms has 200 KB in flight; four times that leaves room for a loss.
     private static let leastSend = 1 << 20
     private static let leastReceive = 1 << 20
 

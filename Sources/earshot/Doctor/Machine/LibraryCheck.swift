@@ -1,7 +1,7 @@
 import FFmpeg
 import Upstream
 
-/// FFmpeg and librtmp: the versions that run, and whether they are the ones that this program was built with.
+/// FFmpeg and librtmp: compares the running versions with those that this program was built with.
 enum LibraryCheck {
     static func run() -> [DoctorResult] { [self.ffmpeg(LibraryVersion.all, LibraryVersion.missing), self.librtmp()] }
 

@@ -32,7 +32,7 @@ struct LocalSubject: Sendable {
             guard words.count >= 6, words[1] == "FLOCK", words[5].split(separator: ":").last == "\(inode)" else { continue }
             return max(0, Int(words[4]) ?? 0)
         }
-        // Not every file system shows its inodes there. A server that starts at this very moment tries again.
+        // Not every file system shows its inodes there. A lock attempt could make a server that starts at this very moment fail once; it tries again.
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK ? 0 : nil
     }
 

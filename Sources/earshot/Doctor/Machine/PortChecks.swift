@@ -31,7 +31,7 @@ enum PortChecks {
 
     private static func free(_ name: String, _ address: HostPort) async -> DoctorResult {
         do {
-            // As the server does: ports that only wait for old connections to end are free.
+            // SO_REUSEADDR, as the server uses it: a port whose old connections are in TIME_WAIT is free.
             let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1).bind(host: address.host, port: address.port).get()
             try await channel.close()
@@ -52,12 +52,12 @@ enum PortChecks {
         }
     }
 
-    /// nil when something accepts a connection there.
+    /// The reason why a connection fails; nil when something accepts it.
     static func whyNoConnection(_ address: HostPort, within seconds: Int64 = 3) async -> String? {
         do {
             let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(.seconds(seconds))
                 .connect(host: address.host, port: address.port).get()
-            // The connection has served; how it ends says nothing.
+            // The check is done; an error while closing does not matter.
             channel.close(promise: nil)
             return nil
         } catch {
@@ -94,9 +94,9 @@ enum ConnectFailure {
     }
 }
 
-/// Which program listens on a port, as far as this user may see. Blocks.
+/// The program that listens on a port, as far as this user may see. Blocks.
 enum PortOwner {
-    /// "nginx (process 812)"; nil when it cannot be told.
+    /// "nginx (process 812)"; nil when it cannot be determined.
     static func find(_ port: Int) -> String? {
         let inodes = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap { self.listening(port, SmallFile.text($0) ?? "") }
         guard !inodes.isEmpty, let processes = opendir("/proc") else { return nil }

@@ -4,11 +4,11 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// The doctor's HTTP client: one for all requests of a run. Certificates are judged elsewhere, so every one is taken here.
+/// The doctor's HTTP client, shared by all requests of a run. Accepts every certificate, because other checks judge those.
 struct DoctorHTTP: Sendable {
     private let client: HTTPClient
 
-    /// Bytes of an answer that is read whole.
+    /// Longest answer that is read as a whole, in bytes.
     private static let longest = 16 << 20
 
     init() {
@@ -39,7 +39,7 @@ struct DoctorHTTP: Sendable {
         }
     }
 
-    /// The time holds for the whole answer: the client's own ends with the head.
+    /// The time limit covers the whole answer; the client's own limit covers only the head.
     func get(_ url: String, headers: HTTPHeaders = [:], within seconds: Int64 = 8) async throws -> Answer {
         try await withThrowingTaskGroup(of: Answer.self) { group in
             group.addTask { try await self.fetch(url, headers, seconds) }
@@ -59,8 +59,8 @@ struct DoctorHTTP: Sendable {
         return Answer(status: response.status.code, headers: response.headers, body: body)
     }
 
-    /// Hands each piece of an endless body to `take`, until it returns false or the time is over. Returns why it could not begin or ended
-    /// early; nil when `take` had enough.
+    /// Hands each piece of an endless body to `take`, until it returns false or the time is over. Returns the reason if the stream failed to begin or
+    /// ended early; nil when `take` was satisfied.
     func stream(_ url: String, within seconds: Int64, _ take: (inout ByteBuffer) -> Bool) async -> String? {
         do {
             let response = try await self.client.execute(Self.request(url, [:]), timeout: .seconds(seconds))
@@ -85,7 +85,7 @@ struct DoctorHTTP: Sendable {
         return request
     }
 
-    /// "http://127.0.0.1:8080": no path, since that holds a credential.
+    /// "http://127.0.0.1:8080": without the path, since that holds a credential.
     static func origin(_ url: String) -> String { url.split(separator: "/", maxSplits: 3).prefix(2).joined(separator: "//") }
 
     static func words(_ error: any Error) -> String {

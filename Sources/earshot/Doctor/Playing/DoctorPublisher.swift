@@ -18,7 +18,7 @@ struct DoctorPublisher: Sendable {
         self.task = UpstreamTask.push(try UpstreamURL(parsing: url), options: DoctorLink.options(), name: "doctor-push")
     }
 
-    /// Connects. Returns why that failed; nil when the server accepts the push.
+    /// Connects. Returns the failure; nil when the server accepts the push.
     func begin() async -> String? {
         if self.hasVideo { self.offer(.video, 0, self.clip.videoHeader) }
         self.offer(.audio, 0, self.clip.audioHeader)
@@ -26,7 +26,7 @@ struct DoctorPublisher: Sendable {
         return await DoctorLink.wait(for: self.task)
     }
 
-    /// Sends until the task is cancelled; returns why the push ended before, if it did.
+    /// Sends until the task is cancelled; returns the reason if the push ended before that.
     func run() async -> String? {
         let start = ContinuousClock.now
         var sentMs: Int64 = 0
@@ -64,7 +64,7 @@ enum DoctorLink {
         return options
     }
 
-    /// Returns why the link does not run; nil once it does.
+    /// Waits until the link runs. Returns the failure; nil once it runs.
     static func wait(for task: UpstreamTask) async -> String? {
         let end = ContinuousClock.now + .milliseconds(2 * self.patienceMs)
         while task.state != .running {

@@ -1,7 +1,7 @@
 import Media
 import NIOCore
 
-/// Judges what comes back of the pushed clip, message by message. A plain value.
+/// Judges the messages that come back from the pushed clip, one by one. A plain value.
 struct FrameJudge {
     private let clip: DoctorClip
     private(set) var pictures = 0
@@ -10,7 +10,7 @@ struct FrameJudge {
     private var lastMs: [Frame.Kind: Int64] = [:]
     private(set) var firstMs: Int64?
     private(set) var lastOfAllMs: Int64 = 0
-    /// The first thing that was wrong; nothing is judged after it.
+    /// The first fault; later messages are not judged.
     private(set) var problem: String?
 
     /// Two seconds and a bit: two keyframes at least.
@@ -21,7 +21,7 @@ struct FrameJudge {
 
     var isDone: Bool { self.problem != nil || (self.pictures >= Self.enoughPictures && self.tones >= Self.enoughTones) }
 
-    /// `ms` is the message's time as it came, unwrapped.
+    /// `ms` is the message's received time, unwrapped.
     mutating func take(_ kind: Frame.Kind, ms: Int64, _ payload: ByteBuffer) {
         guard self.problem == nil, kind != .data else { return }
         let header = kind == .video ? self.clip.videoHeader : self.clip.audioHeader
@@ -53,7 +53,7 @@ struct FrameJudge {
 
     private static func word(_ kind: Frame.Kind) -> String { kind == .video ? "video" : "audio" }
 
-    /// The result; `why` says why no more came, if anything did.
+    /// The result; `why` is the reason why no more messages came, if there is one.
     func verdict(_ name: String, _ why: String?, advice: String) -> DoctorResult {
         let seen = "\(self.pictures) pictures and \(self.tones) pieces of sound"
         if let problem = self.problem { return .fail(name, "\(problem), after \(seen)", "please report it, with --json") }

@@ -31,7 +31,7 @@ struct HLSCheck {
 
     private struct Problem: Error { let what: String }
 
-    /// The media playlist with a piece at least.
+    /// The media playlist, once it lists at least one piece.
     private func playlist(_ url: String) async throws -> Playlist {
         var address = url
         for _ in 0..<Self.tries {
@@ -80,7 +80,7 @@ struct HLSCheck {
         }
     }
 
-    /// Asks for the part after the last: the answer must wait for it, and must have it.
+    /// Requests the part after the last: the answer must wait for it, and must have it.
     private func lowLatency(_ name: String, _ playlist: Playlist) async -> DoctorResult {
         guard let next = playlist.next else { return .fail(name, "CAN-BLOCK-RELOAD without parts", Self.advice) }
         let clock = ContinuousClock()

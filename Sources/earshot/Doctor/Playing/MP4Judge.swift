@@ -21,7 +21,7 @@ struct MP4Judge {
     }
 
     mutating func append(_ bytes: inout ByteBuffer) {
-        // Out of the judge while boxes are read, so that their bytes are not copied.
+        // Moved out of the judge while boxes are read, so that their bytes are not copied.
         var buffer = self.buffer
         self.buffer = ByteBuffer()
         buffer.writeBuffer(&bytes)
@@ -105,7 +105,7 @@ struct MP4Judge {
         }
     }
 
-    /// Names the missing part; nil when the picture, and `least` fragments with rising times, came.
+    /// Names the missing part; nil once the picture and at least `least` fragments with rising times have come.
     func missing(fragments least: Int) -> String? {
         if let problem = self.problem { return problem }
         if !self.hasBeginning { return "no beginning (moov) came" }

@@ -3,12 +3,12 @@ import NIOCore
 import Synchronization
 import Upstream
 
-/// Plays the doctor's stream over one protocol each, and judges what comes.
+/// Plays the doctor's stream over each protocol, and judges the received media.
 struct PlayChecks: Sendable {
     let clip: DoctorClip
     let http: DoctorHTTP
 
-    /// Seconds for each.
+    /// Time limit for each check, in seconds.
     static let limit: Int64 = 10
     private static let advice = "see the session's trace (earshot sessions trace ID) and the server's log"
 
@@ -73,7 +73,7 @@ struct PlayChecks: Sendable {
             return !judge.isDone && reader.problem == nil
         }
         if why == WebSocketStream.refused {
-            // An answer without an upgrade says nothing more; the same address over HTTP does.
+            // A failed upgrade gives no reason; the same address over HTTP does.
             why = await self.http.stream(url, within: 3) { _ in false } ?? why
         }
         return judge.verdict(name, reader.problem ?? why, advice: Self.advice(why))
@@ -91,7 +91,7 @@ struct PlayChecks: Sendable {
         return .fail(name, why.map { "\(missing): \($0)" } ?? missing, Self.advice(why))
     }
 
-    /// Advice by what the server said: its reason stands in brackets.
+    /// Advice for the server's reason, which stands in brackets.
     static func advice(_ why: String?) -> String {
         guard let why else { return Self.advice }
         if why.contains("no TLS") || why.contains("certificate") {

@@ -10,7 +10,7 @@ struct Playlist: Equatable {
     private(set) var variant: String?
     /// The beginning of fragmented MP4 (§4.4.4.5).
     private(set) var map: String?
-    /// Addresses of parts and segments; of segments whose parts are listed only the parts.
+    /// URLs of parts and segments. A segment whose parts are listed is represented by its parts only.
     private(set) var pieces: [String] = []
     private(set) var hasSegment = false
     private(set) var canBlock = false
@@ -59,7 +59,7 @@ struct Playlist: Equatable {
         return Position(segment: self.firstSegment + self.segments, part: self.partsOfLast)
     }
 
-    /// Whether it lists this part: its segment is whole, or has parts enough.
+    /// Whether the playlist includes this part: its segment is complete, or lists enough parts.
     func reaches(_ position: Position) -> Bool {
         guard let next = self.next else { return false }
         return next.segment > position.segment || (next.segment == position.segment && next.part > position.part)
@@ -70,7 +70,7 @@ struct Playlist: Equatable {
         return String(line[start.upperBound...].prefix { $0 != "\"" })
     }
 
-    /// RFC 3986 §5.2, for what the server writes: whole URLs, paths from the root, names beside the playlist.
+    /// Resolves a URI (RFC 3986 §5.2) in the forms that the server writes: whole URLs, paths from the root, names beside the playlist.
     private func resolve(_ uri: String) -> String {
         if uri.contains("://") { return uri }
         let path = self.address.prefix { $0 != "?" }

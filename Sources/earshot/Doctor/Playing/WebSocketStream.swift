@@ -13,8 +13,8 @@ enum WebSocketStream {
         case refused(any Channel)
     }
 
-    /// Hands each binary message to `take`, until it returns false or the time is over. Returns why it could not begin or ended early; nil
-    /// when `take` had enough. `url` begins with http:// or https://.
+    /// Hands each binary message to `take`, until it returns false or the time is over. Returns the reason if the stream failed to begin or ended
+    /// early; nil when `take` was satisfied. `url` begins with http:// or https://.
     static func read(_ url: String, within seconds: Int64, _ take: (inout ByteBuffer) -> Bool) async -> String? {
         let path = url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
         guard let address = ServerAddress(argument: String(url.dropLast(path.count))) else {
@@ -44,7 +44,7 @@ enum WebSocketStream {
 
     private static func connect(_ address: ServerAddress, _ path: String, _ limit: TimeAmount) async throws -> Upgrade {
         var configuration = TLSConfiguration.makeClientConfiguration()
-        // Certificates are judged elsewhere.
+        // Other checks judge certificates.
         configuration.certificateVerification = .none
         let tls = address.isTLS ? try NIOSSLContext(configuration: configuration) : nil
         let upgrade = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(.seconds(3)).connect(

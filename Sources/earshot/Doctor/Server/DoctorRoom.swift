@@ -1,4 +1,4 @@
-/// The room that the doctor makes for its stream, and what else it leaves on the server until it is done.
+/// The room that the doctor creates for its stream; it removes the room and its recordings at the end.
 struct DoctorRoom: Sendable {
     let api: APIClient
     let rights: TokenRights
@@ -9,7 +9,7 @@ struct DoctorRoom: Sendable {
 
     static func newID() -> String { "doctor-\(String(UInt32.random(in: 0x1000_0000 ... .max), radix: 16))" }
 
-    /// Makes the room and its URLs. It ends by itself two minutes later, should the doctor be killed.
+    /// Creates the room and its URLs. If the doctor is killed, the room ends by itself after two minutes.
     ///
     /// - Throws: ``CommandFailure``.
     static func make(_ id: String, _ api: APIClient, _ rights: TokenRights) async throws -> DoctorRoom {
@@ -35,10 +35,10 @@ struct DoctorRoom: Sendable {
 
     func remove() async { await Self.remove(self.id, self.api, self.rights) }
 
-    /// Closes the room, which keeps no record of itself (retention 0), and deletes what was recorded. A token of role admin deletes the
-    /// room as well, should it still be there.
+    /// Closes the room, which keeps no record of itself (retention 0), and deletes its recordings. A token of role admin also deletes the room if it
+    /// still exists.
     private static func remove(_ id: String, _ api: APIClient, _ rights: TokenRights) async {
-        // Also after an interruption: a task of its own is not cancelled.
+        // Runs after an interruption too: an unstructured task is not cancelled.
         await Task {
             _ = try? await api.post(["rooms", id, "close"])
             if rights.mayOperate { await self.deleteRecordings(of: id, api) }

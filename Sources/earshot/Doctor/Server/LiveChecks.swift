@@ -2,11 +2,11 @@ import ServerConfiguration
 import Support
 import Upstream
 
-/// Everything that the doctor does with a running server. It leaves nothing behind.
+/// All checks of a running server. They leave nothing behind.
 struct LiveChecks: Sendable {
     let api: APIClient
     let http: DoctorHTTP
-    /// This machine's settings, when the server is this machine's.
+    /// This machine's settings, if the server runs on this machine.
     let local: LocalSubject?
 
     func run(_ report: inout DoctorReport) async throws {
@@ -96,7 +96,7 @@ struct LiveChecks: Sendable {
         return [push] + results
     }
 
-    /// Every protocol at once: a fault costs its time limit once.
+    /// Plays over all protocols at once, so that several faults together cost one time limit.
     private func plays(_ room: DoctorRoom, _ clip: DoctorClip) async -> [DoctorResult] {
         let plays = PlayChecks(clip: clip, http: self.http)
         let urls = room.play
@@ -123,7 +123,7 @@ struct LiveChecks: Sendable {
         return ordered.sorted { $0.0 < $1.0 }.flatMap(\.1)
     }
 
-    /// Ends a check that does not end by itself.
+    /// Limits the time of a check that may not end by itself.
     private static func limited(_ run: @escaping @Sendable () async -> [DoctorResult]) async -> [DoctorResult] {
         await withTaskGroup(of: Void.self, returning: [DoctorResult].self) { group in
             let work = Task { await run() }
@@ -141,7 +141,7 @@ struct LiveChecks: Sendable {
         }
     }
 
-    /// Plays over RTMPS. A certificate for another name than that of this machine's own address is no fault of the port.
+    /// Plays over RTMPS. Skips a certificate for another name: the URL holds this machine's own address, which the certificate need not cover.
     private func overTLS(_ plays: PlayChecks, _ url: String, _ file: String?) async -> DoctorResult {
         let result = await plays.rtmp("play RTMPS", url, caFile: file)
         guard result.status == .fail, let local = self.local, local.config.urls.rtmps == nil, result.measured.contains("TLS") else {

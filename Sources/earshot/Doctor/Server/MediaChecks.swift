@@ -5,7 +5,7 @@ import NIOHTTP1
 import Synchronization
 import Upstream
 
-/// Checks of what the server makes of the doctor's stream besides playing: recordings, pictures, talk.
+/// Checks the products of the doctor's stream other than plays: recordings, pictures, talk.
 struct MediaChecks: Sendable {
     let room: DoctorRoom
     let http: DoctorHTTP
@@ -50,7 +50,7 @@ struct MediaChecks: Sendable {
         }
     }
 
-    /// Stops it and reads the file. The room's removal deletes it.
+    /// Stops the recording and reads the file. The room's removal deletes it.
     func finishRecording() async -> DoctorResult {
         let name = "recording"
         do {
@@ -75,7 +75,7 @@ struct MediaChecks: Sendable {
         }
     }
 
-    /// The room's recording, once its file is made seekable: a moment after it was stopped.
+    /// The room's recording, once its file is seekable, a moment after the stop.
     private func closedRecording() async throws -> JSONValue? {
         let end = ContinuousClock.now + .seconds(4)
         while true {
@@ -139,7 +139,7 @@ struct JPEGSize: Equatable {
     let width: Int
     let height: Int
 
-    /// nil for what is no whole picture.
+    /// nil for an incomplete picture.
     init?(_ picture: ByteBuffer) {
         let bytes = Array(picture.readableBytesView)
         guard bytes.count > 4, bytes[0] == 0xFF, bytes[1] == 0xD8, bytes.suffix(2) == [0xFF, 0xD9] else { return nil }

@@ -2,7 +2,7 @@ import LibC
 import NIOCore
 import NIOHTTP1
 
-/// Whether the server answers, and what it says of itself.
+/// Checks whether the server answers, and reads the server's own checks.
 struct ServerChecks: Sendable {
     let api: APIClient
     let http: DoctorHTTP
@@ -35,7 +35,7 @@ struct ServerChecks: Sendable {
         return results
     }
 
-    /// The server's own comparison of its counters with what they count.
+    /// Runs the server's own comparison of its counters with the things they count.
     func counters() async -> DoctorResult {
         let name = "counters"
         do {

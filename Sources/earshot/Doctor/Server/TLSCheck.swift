@@ -5,11 +5,11 @@ import NIOSSL
 import Support
 import Synchronization
 
-/// The certificate that a TLS port presents, and whether a client that knows the name would trust it.
+/// Checks the certificate that a TLS port presents: would a client that knows the name trust it?
 struct TLSCheck {
     let name: String
     let address: HostPort
-    /// The name under which clients come; nil when none is known.
+    /// The host name that clients use; nil when none is known.
     let host: String?
 
     private static let limit = TimeAmount.seconds(5)
@@ -72,7 +72,7 @@ struct TLSCheck {
         var value: [NIOSSLCertificate] { self.state.withLock { $0 } }
     }
 
-    /// Connects, and closes when the handshake is over. Throws its error.
+    /// Connects, and closes when the handshake is over. Throws the handshake's error.
     private func handshake(_ handler: @escaping @Sendable () throws -> NIOSSLClientHandler) async throws {
         let failure = Failure()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton).connectTimeout(Self.limit)
@@ -87,7 +87,7 @@ struct TLSCheck {
             timer.cancel()
             channel.close(promise: nil)
         }
-        // Written once TLS is up. Otherwise it fails, and the reason has come before.
+        // The write completes once TLS is up. If TLS fails, the write fails too, and the handler has the cause.
         do { try await channel.writeAndFlush(ByteBuffer(bytes: [0x03])).get() } catch { throw failure.first ?? error }
     }
 

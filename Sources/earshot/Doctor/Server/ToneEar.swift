@@ -4,11 +4,11 @@ import Media
 import Synchronization
 import Upstream
 
-/// Decodes a talk mix and listens for the clip's tone. Taken on the link's thread; the lock lets the doctor look.
+/// Decodes a talk mix and listens for the clip's tone. Fed on the link's thread; the lock lets the doctor read the result.
 final class ToneEar: Sendable {
     private struct State: ~Copyable {
         var decoder = TrackDecoder()
-        /// The newest, a window at most.
+        /// The newest samples, at most one window.
         var samples: [Float] = []
         var heard = 0
         /// The tone's largest share of a window so far.
@@ -52,13 +52,13 @@ final class ToneEar: Sendable {
         return .pass(name, "a tone spoken by one was heard by another (\(percent))")
     }
 
-    /// A quarter of a second. Silence until the speaker is mixed in, and what a busy machine lacks, are no faults.
+    /// A quarter of a second. Silence before the speaker is mixed in, and gaps on a busy machine, are no faults.
     private static let window = DoctorClip.sampleRate / 4
 
     /// The part of the energy at this frequency, 0 to 1 (Goertzel's algorithm).
     static func share(of hertz: Double, in samples: ArraySlice<Float>) -> Double {
         let turn = 2 * Double.pi * hertz / Double(DoctorClip.sampleRate)
-        // cos by its series would do; the recurrence needs it once.
+        // The recurrence needs the cosine only once, so its cost does not matter.
         let factor = 2 * cos(turn)
         var (last, before, energy) = (0.0, 0.0, 0.0)
         for sample in samples {

@@ -1,4 +1,4 @@
-/// Whether events leave the server: the targets that it has, and one of the doctor's own.
+/// Checks whether events leave the server: its webhook targets, and a temporary one of the doctor.
 struct WebhookCheck: Sendable {
     let api: APIClient
 
@@ -50,7 +50,7 @@ struct WebhookCheck: Sendable {
                 ])
             guard let id = made["webhookId"].integer else { throw CommandFailure(.failed, "the server names no webhookId") }
             let target = Target(listener: listener, id: id)
-            // The creation may have let through an address that the network's rules forbid.
+            // The server may have created a target whose address the network's rules forbid.
             let tried = try await self.api.post(["webhooks", "\(id)", "test"])
             guard let error = tried["error"].string else { return .target(target) }
             await self.close(target)
@@ -85,7 +85,7 @@ struct WebhookCheck: Sendable {
     func close(_ target: Target) async {
         target.listener.close()
         let api = self.api
-        // Also after an interruption: a task of its own is not cancelled.
+        // Runs after an interruption too: an unstructured task is not cancelled.
         await Task { _ = try? await api.delete(["webhooks", "\(target.id)"]) }.value
     }
 }

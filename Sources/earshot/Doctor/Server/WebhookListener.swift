@@ -3,7 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// Takes webhook calls on a port of this machine, for as long as the doctor needs them.
+/// Receives webhook calls on a port of this machine, for as long as the doctor needs them.
 final class WebhookListener: Sendable {
     struct Call: Sendable {
         let body: JSONValue
@@ -39,7 +39,7 @@ final class WebhookListener: Sendable {
 
     func close() { self.channel.close(promise: nil) }
 
-    /// The first call that fits, within this time.
+    /// The first matching call, within this time.
     func first(within seconds: Double, _ fits: (Call) -> Bool) async -> Call? {
         let end = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -57,7 +57,7 @@ final class WebhookListener: Sendable {
         private var head: HTTPRequestHead?
         private var body = ByteBuffer()
 
-        /// Notices have some kilobytes; what is beyond is not kept.
+        /// Notices have a few kilobytes; bytes beyond the limit are dropped.
         private static let longest = 1 << 20
         private static let most = 1_000
 
