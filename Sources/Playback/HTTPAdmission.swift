@@ -16,7 +16,7 @@ extension PlaybackServices {
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
     func admit(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
         let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
-        var answer = self.admission.rules.check(request, nowSeconds: WallClock.seconds)
+        var answer = self.admission.check(request)
         if case .success(let pass) = answer, self.admission.mustWaitToPlay(request, pass) {
             answer = await self.admission.admitPlay(request, pass)
         }
@@ -72,7 +72,7 @@ extension APIError {
     package init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
-        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit:
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit, .serverShutdown:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)

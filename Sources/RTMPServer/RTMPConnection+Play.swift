@@ -30,7 +30,7 @@ extension RTMPConnection {
         }
         if TalkStreamName.isTalk(address) { return self.decideTalkPlay(streamID, address) }
         let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
-        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
+        switch self.services.admission.check(request) {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):

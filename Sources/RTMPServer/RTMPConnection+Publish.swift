@@ -20,7 +20,7 @@ extension RTMPConnection {
     func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
         if TalkStreamName.isTalk(address) { return self.decideTalkPublish(streamID, address) }
         let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
-        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
+        switch self.services.admission.check(request) {
         case .failure(let refusal):
             self.refusePublish(streamID, refusal.reason, refusal.message, address)
         case .success(let pass):

@@ -1,3 +1,4 @@
+import ControlAPI
 import Delivery
 import Foundation
 import RTMP
@@ -34,6 +35,11 @@ import Testing
             #expect(try await api.ok("GET", "server")["drain"]["pushes"].int == 2)
             #expect(!plain.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest })
             if let late = try? await RawClient.open(server.port) { try await eventually("the late one's end") { late.isClosed } }
+            // The stream is there, for those who watch it.
+            for form in ["live/able.flv", "live/able.mp4", "live/able.m3u8"] {
+                let answer = try await HTTPAnswer.get("\(server.http)/\(form)")
+                #expect(answer.status == 503 && answer.text.contains("about to end"), "\(form): \(answer.status) \(answer.text)")
+            }
             #expect(!able.current.isClosed && !plain.current.isClosed && !viewer.current.isClosed)
             await able.close()
             try await eventually("one push") { parts.pushes.count == 1 }
@@ -44,6 +50,25 @@ import Testing
             #expect(await server.lines.comes("Draining: nobody new", "asked=1", "pushes=2"))
             #expect(await server.lines.comes("Drained", "all pushes have ended"))
             await viewer.close()
+        }
+    }
+
+    /// Without a time for pushes, too, those who can connect again elsewhere hear of it before the end.
+    @Test func withoutATime() async throws {
+        try await TestServer.run({ $0.drain.reconnectTo = "rtmp://other.example/live" }) { server in
+            let publisher = try await TagClient.publish(to: server, "live/cam1", extra: [AMF0Property(name: "capsEx", value: 1)])
+            let viewer = try await TagClient.play(from: server, "live/cam1", extra: [AMF0Property(name: "capsEx", value: 1)])
+            let asked = LockedList<Int>()
+            server.server.operations.follow(
+                begun: { _ in }, over: { [operations = server.server.operations] in asked.append(operations.drainState?.asked ?? 0) })
+            await server.server.operations.signalled()
+            try await eventually("the end") { asked.all == [2] }
+            for client in [publisher, viewer] {
+                try await eventually("the request") {
+                    client.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest }
+                }
+                await client.close()
+            }
         }
     }
 

@@ -44,6 +44,15 @@ package final class RoomAdmission: Sendable {
         self.config = config
     }
 
+    /// Checks the credential and the name. Nobody new is let in while the server drains, on an open connection neither: a device should come
+    /// back to another server.
+    package func check(_ request: AdmissionRequest) -> Result<AdmissionPass, AdmissionRefusal> {
+        guard !self.streams.draining else {
+            return .failure(AdmissionRefusal(reason: .serverShutdown, message: "The server is about to end and lets nobody new in."))
+        }
+        return self.rules.check(request, nowSeconds: WallClock.seconds)
+    }
+
     // MARK: Publishers
 
     /// Asks the hook, if there is one, and then the room registry.

@@ -16,7 +16,8 @@ final class ServerDrain: Sendable {
     private struct State {
         var begunAt: ContinuousClock.Instant?
         var end = ContinuousClock.now
-        var asked = 0
+        /// How many clients were asked to connect again; nil until all loops have asked theirs.
+        var asked: Int?
         /// Signals since the drain began, including one that began it.
         var signals = 0
         var isOver = false
@@ -52,7 +53,7 @@ final class ServerDrain: Sendable {
         guard begunAt != nil else { return nil }
         return DrainState(
             leftMs: max(0, Int64((end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count, viewers: self.parts.streams.viewers,
-            asked: asked)
+            asked: asked ?? 0)
     }
 
     /// The first signal begins the drain, or joins a drain that a call has begun; the next one ends it.
@@ -86,15 +87,18 @@ final class ServerDrain: Sendable {
         self.parts.streams.closeDoors()
         if isByCall { self.followers.withLock { $0 }.begun(limitMs) }
         let waits = limitMs > 0 && self.parts.pushes.count > 0
+        let asking = Task {
+            let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)
+            self.state.withLock { $0.asked = asked }
+        }
         // The time limit runs even if the loops that ask the clients are late.
         Task { await self.run(waits, isByCall) }
         if waits {
-            let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)
-            self.state.withLock { $0.asked = asked }
+            await asking.value
             self.parts.log.info(
                 "Draining: nobody new is let in, running pushes may go on",
                 metadata: [
-                    "pushes": "\(self.parts.pushes.count)", "asked": "\(asked)", "seconds": "\(limit.components.seconds)", "by": "\(who)",
+                    "pushes": "\(self.parts.pushes.count)", "asked": "\(self.current?.asked ?? 0)", "seconds": "\(limit.components.seconds)", "by": "\(who)",
                 ])
         } else {
             self.parts.log.info("Ending: no push has to be waited for", metadata: ["by": "\(who)"])
@@ -103,11 +107,17 @@ final class ServerDrain: Sendable {
     }
 
     private func run(_ waited: Bool, _ isByCall: Bool) async {
-        if isByCall { try? await Task.sleep(for: Self.answering) }
+        if isByCall { try? await Task.sleep(for: Self.answering) } else if !waited { await self.requestsSent(within: Self.answering) }
         let why = await self.wait()
         if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }
         self.state.withLock { $0.isOver = true }
         await self.followers.withLock { $0 }.over()
+    }
+
+    /// Returns when all clients have been asked to connect again: their connections may close at once.
+    private func requestsSent(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        while self.state.withLock({ $0.asked == nil }), .now < end { try? await Task.sleep(for: .milliseconds(5)) }
     }
 
     private func wait() async -> String {
