@@ -72,7 +72,8 @@ extension APIError {
     package init(_ refusal: AdmissionRefusal) {
         switch refusal.reason {
         case .roomClosed: self.init(.gone, .wrongState, refusal.message)
-        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit, .serverShutdown:
+        case .hookUnavailable, .registryUnavailable, .tooManyViewers, .tooManyConnections, .tooManyFromAddress, .overloaded, .memoryLimit,
+            .serverShutdown:
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)

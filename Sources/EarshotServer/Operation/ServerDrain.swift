@@ -107,7 +107,11 @@ final class ServerDrain: Sendable {
     }
 
     private func run(_ waited: Bool, _ isByCall: Bool) async {
-        if isByCall { try? await Task.sleep(for: Self.answering) } else if !waited { await self.requestsSent(within: Self.answering) }
+        if isByCall {
+            try? await Task.sleep(for: Self.answering)
+        } else if !waited {
+            await self.requestsSent(within: Self.answering)
+        }
         let why = await self.wait()
         if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }
         self.state.withLock { $0.isOver = true }
