@@ -98,7 +98,8 @@ final class ServerDrain: Sendable {
             self.parts.log.info(
                 "Draining: nobody new is let in, running pushes may go on",
                 metadata: [
-                    "pushes": "\(self.parts.pushes.count)", "asked": "\(self.current?.asked ?? 0)", "seconds": "\(limit.components.seconds)", "by": "\(who)",
+                    "pushes": "\(self.parts.pushes.count)", "asked": "\(self.current?.asked ?? 0)",
+                    "seconds": "\(limit.components.seconds)", "by": "\(who)",
                 ])
         } else {
             self.parts.log.info("Ending: no push has to be waited for", metadata: ["by": "\(who)"])
