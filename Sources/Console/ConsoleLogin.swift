@@ -71,7 +71,8 @@ package final class ConsoleLogin: Sendable {
         guard RequestOrigin.isOwn(request.head), let session = self.sessions.session(of: request.head),
             let token = try await self.token(session.tokenID)
         else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }
-        return Self.answer(session, token, request, context, sets: false)
+        let renewed = self.sessions.renewed(session)
+        return Self.answer(renewed ?? session, token, request, context, sets: renewed != nil)
     }
 
     func logOut(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {

@@ -5,6 +5,8 @@ import Support
 /// outlives a restart; revoking the token ends it. A value.
 package struct ConsoleSession: Sendable, Equatable {
     package let tokenID: Int64
+    /// Random; that of one login, however often it is renewed.
+    private let id: String
     /// Milliseconds since 1970.
     package let expiresAt: Int64
     /// The cookie's value. Secret.
@@ -18,9 +20,19 @@ package struct ConsoleSession: Sendable, Equatable {
     private static let longest = 256
 
     package init(for tokenID: Int64, nowMs: Int64, key: SessionKey) {
+        self.init(for: tokenID, id: SecretText.random(), nowMs: nowMs, key: key)
+    }
+
+    private init(for tokenID: Int64, id: String, nowMs: Int64, key: SessionKey) {
         let expiresAt = nowMs + Self.lifetimeMs
-        let text = "1.\(tokenID).\(expiresAt).\(SecretText.random())"
-        self.init(tokenID: tokenID, expiresAt: expiresAt, cookie: "\(text).\(key.signature(of: text))", key: key)
+        let text = "1.\(tokenID).\(expiresAt).\(id)"
+        self.init(tokenID: tokenID, id: id, expiresAt: expiresAt, cookie: "\(text).\(key.signature(of: text))", key: key)
+    }
+
+    /// The same login with its whole time again, once half of it has passed; nil before. `csrf` stays, so that other tabs go on.
+    package func renewed(nowMs: Int64, key: SessionKey) -> ConsoleSession? {
+        guard self.expiresAt - nowMs < Self.lifetimeMs / 2 else { return nil }
+        return ConsoleSession(for: self.tokenID, id: self.id, nowMs: nowMs, key: key)
     }
 
     /// Nil when the cookie was not signed with this key or has expired.
@@ -32,13 +44,14 @@ package struct ConsoleSession: Sendable, Equatable {
         guard parts.count == 4, parts[0] == "1", let tokenID = Int64(parts[1]), let expiresAt = Int64(parts[2]), nowMs < expiresAt else {
             return nil
         }
-        self.init(tokenID: tokenID, expiresAt: expiresAt, cookie: cookie, key: key)
+        self.init(tokenID: tokenID, id: String(parts[3]), expiresAt: expiresAt, cookie: cookie, key: key)
     }
 
-    private init(tokenID: Int64, expiresAt: Int64, cookie: String, key: SessionKey) {
+    private init(tokenID: Int64, id: String, expiresAt: Int64, cookie: String, key: SessionKey) {
         self.tokenID = tokenID
+        self.id = id
         self.expiresAt = expiresAt
         self.cookie = cookie
-        self.csrf = key.signature(of: "csrf \(cookie)")
+        self.csrf = key.signature(of: "csrf \(tokenID).\(id)")
     }
 }

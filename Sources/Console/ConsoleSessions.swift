@@ -39,6 +39,9 @@ package final class ConsoleSessions: BrowserSessions {
         Self.cookie(of: request).flatMap { ConsoleSession(cookie: $0, nowMs: self.nowMs(), key: self.key) }
     }
 
+    /// The login with more time, when half of its time has passed.
+    func renewed(_ session: ConsoleSession) -> ConsoleSession? { session.renewed(nowMs: self.nowMs(), key: self.key) }
+
     func start(for tokenID: Int64) -> ConsoleSession { ConsoleSession(for: tokenID, nowMs: self.nowMs(), key: self.key) }
 
     /// Throws 421 for a name that is not the server's, since another site's name may lead to this server.

@@ -44,6 +44,13 @@ extension RoomRegistry {
         try await self.store.read { try $0.events(after: id, room: room, scope: scope, limit: Self.pageLimit(limit)) }
     }
 
+    /// A room's events before this id, newest first.
+    package nonisolated func events(
+        before id: Int64, room: String, scope: TokenScope = .all, limit: Int
+    ) async throws(RegistryError) -> [RoomEvent] {
+        try await self.store.read { try $0.events(before: id, room: room, scope: scope, limit: Self.pageLimit(limit)) }
+    }
+
     /// The newest event's id, forgotten ones included; 0 before the first.
     package nonisolated func lastEventID() async throws(RegistryError) -> Int64 { try await self.store.read { try $0.lastEventID() } }
 

@@ -39,6 +39,15 @@ extension StoreAccess {
         ) { row in try Self.event(&row) }
     }
 
+    /// A room's events before this id, newest first.
+    func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
+        let seen = ScopeCondition(scope, app: "app", name: "subject")
+        return try self.all(
+            "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id < ?\(seen.sql) ORDER BY id DESC LIMIT ?",
+            StoreArguments([room, id] + seen.arguments + [limit])
+        ) { row in try Self.event(&row) }
+    }
+
     /// The newest id ever given, including forgotten events; 0 before the first.
     func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
 

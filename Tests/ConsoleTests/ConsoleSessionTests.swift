@@ -32,6 +32,18 @@ import Testing
         #expect(ConsoleSession(for: 7, nowMs: 1_000, key: self.key).cookie != made.cookie)
     }
 
+    /// A page that stays open stays logged in, and so do other tabs, which know the former proof.
+    @Test func aLoginIsRenewed() throws {
+        let made = ConsoleSession(for: 7, nowMs: 1_000, key: self.key)
+        let half = 1_000 + ConsoleSession.lifetimeMs / 2
+        #expect(made.renewed(nowMs: half, key: self.key) == nil, "half of its time is left")
+        let renewed = try #require(made.renewed(nowMs: half + 1, key: self.key))
+        #expect(renewed.expiresAt == half + 1 + ConsoleSession.lifetimeMs && renewed.tokenID == 7)
+        #expect(renewed.csrf == made.csrf && renewed.cookie != made.cookie)
+        #expect(ConsoleSession(cookie: renewed.cookie, nowMs: renewed.expiresAt - 1, key: self.key) == renewed)
+        #expect(ConsoleSession(for: 7, nowMs: 1_000, key: self.key).csrf != made.csrf, "another login's proof is another")
+    }
+
     /// Each byte of a cookie counts.
     @Test func aChangedCookieIsNone() {
         let cookie = Array(ConsoleSession(for: 1, nowMs: 1_000, key: self.key).cookie.utf8)

@@ -100,6 +100,10 @@ export async function load(path, query) {
 /** The URL of something that the browser loads itself, such as a picture. */
 export const url = (path, query) => base + path + (query ? `?${new URLSearchParams(query)}` : '');
 
+// The server prolongs a login that has used half of its time when it is asked for it.
+const renewalMs = 3600_000;
+setInterval(() => { if (session) exchange('GET', '/console/session').then((next) => { session = next; }, () => {}); }, renewalMs);
+
 /** Looks for an existing login of this browser. */
 export async function restore() {
   try {

@@ -166,22 +166,16 @@ export function timeline(path) {
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ element: eventLine(event), update() {} }));
   const most = 400;
   let isLoaded = false;
-  let isShown = true;
   const draw = soon(() => rows.update(events.slice(-200).reverse()));
   return {
     element,
     async update() {
       if (isLoaded) return;
       isLoaded = true;
-      // The API lists oldest first; the newest are shown.
       let found = [];
       try {
-        for (let after = 0, isComplete = false; !isComplete && isShown;) {
-          const data = await get(`${path}/events`, { after, limit: 1000 });
-          found = found.concat(data.list).slice(-most);
-          isComplete = data.isComplete || !data.list.length;
-          after = data.last;
-        }
+        const data = await get(`${path}/events`, { before: Number.MAX_SAFE_INTEGER, limit: most });
+        found = data.list.reverse();
       } catch (error) {
         isLoaded = false;
         throw error;
@@ -196,6 +190,6 @@ export function timeline(path) {
       if (events.length > most + 100) events.splice(0, events.length - most);
       draw();
     },
-    stop() { isShown = false; draw.stop(); },
+    stop() { draw.stop(); },
   };
 }

@@ -5,9 +5,12 @@ import HTTPTypes
 import Notifications
 import RoomStore
 import Rooms
+import Support
 
 extension APIRoute {
     private static let after = Input("after", .whole(0...Int64.max), "Only events with larger ids.", fallback: 0)
+    private static let before = Input(
+        "before", .whole(1...Int64.max), "Only events with smaller ids, newest first: the room's history. Not together with `after`.")
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of events.", fallback: 100)
     private static let room = Input("roomId", .id, "Only this room's events.", formerly: "room")
 
@@ -23,11 +26,15 @@ extension APIRoute {
             try await Self.list(call, room: call[Self.room])
         },
         APIRoute(
-            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "List a room's events, oldest first.",
-            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.limit.erased], answers: EventListAnswer.outputType
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "List a room's events, oldest first, or with `before` newest first.",
+            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.before.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
-            let answer = try await Self.list(call, room: id)
+            let answer = if let before = call[Self.before] {
+                try await Self.history(call, of: id, before: before)
+            } else {
+                try await Self.list(call, room: id)
+            }
             // A deleted room is still known by its events for a while.
             if answer.list.isEmpty { _ = try await call.rooms.room(id) }
             return answer
@@ -51,6 +58,15 @@ extension APIRoute {
         },
     ]
 
+    private static func history(_ call: APICall, of room: String, before: Int64) async throws -> EventListAnswer {
+        guard try call.value(Self.after) == 0 else {
+            throw APIError(FieldError("before", "", "expected without after: one lists the newest first, the other the oldest"))
+        }
+        let limit = Int(try call.value(Self.limit))
+        let list = try await call.rooms.events(before: before, room: room, scope: call.scope, limit: limit)
+        return EventListAnswer(last: list.last?.id ?? before, isComplete: list.count < limit, list: list)
+    }
+
     private static func list(_ call: APICall, room: String?) async throws -> EventListAnswer {
         let limit = Int(try call.value(Self.limit))
         let after = try call.value(Self.after)
@@ -67,8 +83,8 @@ struct EventListAnswer: Sendable {
     static let outputType = OutputType<EventListAnswer>.object(
         "EventList",
         [
-            .field("last", .count, "Pass it as `after` in the next call.", \.last),
-            .field("isComplete", .flag, "Whether there is no later event yet.", \.isComplete),
+            .field("last", .count, "Pass it as `after`, or as `before`, in the next call.", \.last),
+            .field("isComplete", .flag, "Whether there is no later event yet; with `before`, no earlier one.", \.isComplete),
             .field("list", .list(RoomEvent.outputType), "The events.", \.list),
         ])
 }

@@ -63,6 +63,13 @@ import Testing
             let events = try await api.ok("GET", "rooms/r1/events")
             #expect(events["list"].list.map(\.["kind"].string).last == "room.deleted")
             #expect(events["list"].list.map(\.["number"].int) == (1...events["list"].count).map(Optional.some))
+            // The same, from its end.
+            let ids = events["list"].list.compactMap(\.["id"].int)
+            let newest = try await api.ok("GET", "rooms/r1/events?before=\(Int.max)&limit=2")
+            #expect(newest["list"].list.compactMap(\.["id"].int) == ids.suffix(2).reversed() && newest["isComplete"].bool == false)
+            let rest = try await api.ok("GET", "rooms/r1/events?before=\(newest["last"].int ?? 0)")
+            #expect(rest["list"].list.compactMap(\.["id"].int) == ids.dropLast(2).reversed() && rest["isComplete"].bool == true)
+            try await api.refused(400, "GET", "rooms/r1/events?before=5&after=2")
         }
     }
 
