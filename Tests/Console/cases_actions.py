@@ -1,4 +1,5 @@
 """Actions that the other cases do not press: on the second stream of a room, on people who talk, viewers, tokens and webhook targets; charts by keys."""
+import contextlib
 import http.server
 import json
 import threading
@@ -52,12 +53,16 @@ def floorAndPeople(server, browser, keep):
     with Device(server, "live/den"):
         wait_for("the room", lambda: server.is_live("den"))
         server.api("rooms/den/talk", {"mode": "ptt"}, "PATCH")
-        with Device(server, "talk/den/ann", audio="sine=frequency=440"), Device(server, "talk/den/ben", audio="sine=frequency=1000"):
-            wait_for("both talkers", lambda: len(server.api("rooms/den/talk")["members"]) == 2)
+        with contextlib.ExitStack() as talkers:
 
             def holders():
                 return [each["userId"] for each in server.api("rooms/den/talk")["members"] if each["hasFloor"]]
 
+            # Publishing asks for the floor: who comes first has it, for thirty seconds.
+            talkers.enter_context(Device(server, "talk/den/ben", audio="sine=frequency=1000"))
+            wait_for("the floor of the first", lambda: holders() == ["ben"])
+            talkers.enter_context(Device(server, "talk/den/ann", audio="sine=frequency=440"))
+            wait_for("both talkers", lambda: len(server.api("rooms/den/talk")["members"]) == 2)
             page = opened(server, browser)
             visit(page, "#/rooms/den")
             press(page, "ann", "Grant the floor")
