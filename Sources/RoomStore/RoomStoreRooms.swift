@@ -108,8 +108,8 @@ extension StoreAccess {
         try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
             ?? self.room(
                 where: """
-                    device_uid = ? AND coalesce(kept_until - policy_retention, ended_at) IS NOT NULL
-                    ORDER BY coalesce(kept_until - policy_retention, ended_at) DESC, row DESC LIMIT 1
+                    device_uid = ?1 AND coalesce(kept_until - policy_retention, ended_at) = (
+                        SELECT max(coalesce(kept_until - policy_retention, ended_at)) FROM rooms WHERE device_uid = ?1) LIMIT 1
                     """, [uid])
     }
 

@@ -26,15 +26,18 @@ extension APIRoute {
             try await Self.list(call, room: call[Self.room])
         },
         APIRoute(
-            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, "List a room's events, oldest first, or with `before` newest first.",
-            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.before.erased, Self.limit.erased], answers: EventListAnswer.outputType
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app,
+            "List a room's events, oldest first, or with `before` newest first.",
+            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.before.erased, Self.limit.erased],
+            answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
-            let answer = if let before = call[Self.before] {
-                try await Self.history(call, of: id, before: before)
-            } else {
-                try await Self.list(call, room: id)
-            }
+            let answer =
+                if let before = call[Self.before] {
+                    try await Self.history(call, of: id, before: before)
+                } else {
+                    try await Self.list(call, room: id)
+                }
             // A deleted room is still known by its events for a while.
             if answer.list.isEmpty { _ = try await call.rooms.room(id) }
             return answer
