@@ -3,6 +3,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Listening
+import Logging
 import NIOCore
 import RTMP
 import Relay
@@ -41,7 +42,16 @@ extension PlaybackServices {
     /// Counts and records the refusal of a viewer over HTTP; returns its answer.
     func refused(_ refusal: AdmissionRefusal, _ address: StreamAddress, _ remote: SocketAddress?) -> APIError {
         self.connections.countRefused(refusal.reason)
-        self.connections.refusals.note(.play, RefusalText(address, refusal.message), refusal.reason, from: remote)
+        let text = RefusalText(address, refusal.message)
+        self.connections.refusals.note(.play, text, refusal.reason, from: remote)
+        if let held = self.connections.roleFlood.pass(nowMs: LoopSweeper.nowMs) {
+            var metadata: Logger.Metadata = [
+                "remote": "\(remote?.ipAddress ?? "unknown")", "reason": "\(refusal.reason.rawValue)",
+                "detail": "play \(text.path): \(text.message)",
+            ]
+            if held > 0 { metadata["linesHeldBack"] = "\(held)" }
+            self.log.info("Play refused", metadata: metadata)
+        }
         return APIError(refusal)
     }
 

@@ -114,9 +114,9 @@ struct LineLogHandler: LogHandler {
     }
 
     private static let numbers: Set<String> = [
-        "attempts", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "failed", "frames", "lagMs", "linesDropped",
-        "linesHeldBack",
-        "microseconds", "ms", "number", "openFiles", "pid", "requests", "reserved", "rooms", "seconds", "status", "turnedAway",
+        "after", "asked", "attempts", "before", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "droppedFacts", "failed",
+        "frames", "givenUp", "lagMs", "linesDropped", "linesHeldBack", "microseconds", "ms", "number", "openFiles", "pid", "pushes",
+        "requests", "reserved", "rooms", "seconds", "secondsLeft", "status", "turnedAway", "used", "wanted",
     ]
 
     private static func quoteIfNeeded(_ value: String) -> String {

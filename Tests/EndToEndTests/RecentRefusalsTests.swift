@@ -100,6 +100,8 @@ import Testing
                 try await eventually("the refusal of the play") { play.current.isClosed }
                 #expect(try await HTTPAnswer.get("\(server.http)/live/other.flv?token=nonsense").status == 403)
                 #expect(try await HTTPAnswer.get("\(server.http)/live/other.m3u8").status == 403)
+                #expect(await server.lines.comes("Play refused", "reason=credential_wrong", "play live/other: ", "remote=127.0.0.1"))
+                #expect(!server.lines.contains("nonsense"))
                 let all = try await server.api("streams/refused")["list"].list
                 #expect(
                     all.map { "\($0["action"].string ?? "") \($0["name"].string ?? "") \($0["reason"].string ?? "")" } == [
