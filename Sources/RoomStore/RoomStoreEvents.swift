@@ -4,6 +4,9 @@ import Rooms
 extension StoreAccess {
     private static let eventColumns = "id, number, kind, room_id, instance, at, data, app, subject"
 
+    /// Kinds that this version knows. A later version may have stored others without another schema: they are kept, and left out of what is read.
+    static let isKnown = "kind IN (\(RoomEvent.Kind.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
+
     private static func event(_ row: inout RowReader) throws -> RoomEvent {
         let id: Int64 = row.next()
         let number: Int64 = row.next()
@@ -29,12 +32,12 @@ extension StoreAccess {
         let seen = ScopeCondition(scope, app: "app", name: "subject")
         if let room {
             return try self.all(
-                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ?\(seen.sql) ORDER BY id LIMIT ?",
+                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ? AND \(Self.isKnown)\(seen.sql) ORDER BY id LIMIT ?",
                 StoreArguments([room, id] + seen.arguments + [limit])
             ) { row in try Self.event(&row) }
         }
         return try self.all(
-            "SELECT \(Self.eventColumns) FROM events WHERE id > ?\(seen.sql) ORDER BY id LIMIT ?",
+            "SELECT \(Self.eventColumns) FROM events WHERE id > ? AND \(Self.isKnown)\(seen.sql) ORDER BY id LIMIT ?",
             StoreArguments([id] + seen.arguments + [limit])
         ) { row in try Self.event(&row) }
     }
@@ -43,7 +46,7 @@ extension StoreAccess {
     func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
         let seen = ScopeCondition(scope, app: "app", name: "subject")
         return try self.all(
-            "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id < ?\(seen.sql) ORDER BY id DESC LIMIT ?",
+            "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id < ? AND \(Self.isKnown)\(seen.sql) ORDER BY id DESC LIMIT ?",
             StoreArguments([room, id] + seen.arguments + [limit])
         ) { row in try Self.event(&row) }
     }
@@ -59,6 +62,19 @@ extension StoreAccess {
     }
 
     // MARK: - Notices
+
+    /// Gives up notices of events that this version does not know: they would hold up all that wait behind them. Returns how many.
+    func giveUpUnknown() throws -> Int {
+        let count = try self.change(
+            """
+            UPDATE outbox SET state = 'failed', is_head = 0, last_error = 'this version of earshot does not know the event'
+            WHERE state = 'pending' AND NOT \(Self.isKnown)
+            """, [])
+        guard count > 0 else { return 0 }
+        try self.run(
+            "UPDATE outbox SET is_head = 1 WHERE id IN (SELECT min(id) FROM outbox WHERE state = 'pending' GROUP BY url, format, lane)", [])
+        return count
+    }
 
     private static let noticeColumns = """
         id, event_id, number, kind, room_id, instance, at, data, app, subject, url, format, state, attempts, due_at, last_status, last_error,
@@ -94,7 +110,9 @@ extension StoreAccess {
     }
 
     func notice(_ id: Int64) throws -> OutboxEntry? {
-        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ?", [id]) { row in try Self.notice(&row) }
+        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ? AND \(Self.isKnown)", [id]) { row in
+            try Self.notice(&row)
+        }
         return try self.resolved(found.map { [$0] } ?? []).first
     }
 
@@ -164,7 +182,7 @@ extension StoreAccess {
         state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
     ) throws -> [OutboxEntry] {
         let seen = ScopeCondition(scope, app: "app", name: "subject")
-        var conditions = ["id < ?"]
+        var conditions = ["id < ?", Self.isKnown]
         var arguments: [(any StoreConvertible)?] = [before ?? .max]
         if let room {
             conditions.append("room_id = ?")

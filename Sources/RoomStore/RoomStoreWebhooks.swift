@@ -69,7 +69,7 @@ extension StoreAccess {
     /// Queues copies of a target's failed notices, the oldest first, each behind the others of its room. Each is copied once only. Returns
     /// their number.
     func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
-        var conditions = ["state = 'failed'", "url = ?", "redelivered_as IS NULL"]
+        var conditions = ["state = 'failed'", "url = ?", "redelivered_as IS NULL", Self.isKnown]
         var arguments: [(any StoreConvertible)?] = [target.row]
         if !query.kinds.isEmpty {
             conditions.append("kind IN (\(query.kinds.map { _ in "?" }.joined(separator: ", ")))")

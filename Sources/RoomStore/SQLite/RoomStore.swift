@@ -73,6 +73,12 @@ final class RoomStore: Sendable {
             if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
             try Migrations.all.migrate(pool)
             if isAlone {
+                let unknown = try pool.write { try StoreAccess($0).giveUpUnknown() }
+                if unknown > 0 {
+                    notices.append(
+                        "\(unknown) webhook notices of events that this version does not know are given up; a later version can send them again"
+                    )
+                }
                 // The file itself gets the schema, and the id that reveals a foreign log. Best effort: somebody may be reading.
                 _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }
