@@ -210,8 +210,8 @@ final class FrameMailbox: StreamTap {
         return .copied(frame.kind, timestamp: frame.timestamp, frame.tag, start: start, count: bytes.readableBytes)
     }
 
-    /// Wakes the receiver when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing; the last one
-    /// before a stall schedules the exact moment.
+    /// Wakes the receiver when frames have stopped or an item has waited too long. The loop's sweeps are rare enough to cost nothing, but too
+    /// coarse for low latency: the last one before a stall schedules the exact moment.
     func sweep() {
         let nowMs = self.nowMs()
         let (wakes, laterMs) = self.box.withLock { box -> (Bool, Int64?) in
