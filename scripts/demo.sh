@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A server, an ffmpeg test pattern that stands for a device, and a player that reports what it decodes. After 20 s the player ends, and
 # the picture goes on in the console until Ctrl-C; with DEMO_SECONDS everything ends then by itself. Exits 0 when pictures arrived.
+# DEMO_BIN: the folder of a program that is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +13,7 @@ if ! [[ $seconds =~ ^[1-9][0-9]{0,4}$ ]]; then
 fi
 
 scripts/packages.sh demo
-bin=$(scripts/build.sh release earshot)
+bin=${DEMO_BIN:-$(scripts/build.sh release earshot)}
 
 work=$(mktemp -d)
 server='' player='' publisher='' reporter='' stopped=''

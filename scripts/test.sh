@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
-# Without, also the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
+# Without, also the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
 # documents name, what packages bring, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +12,11 @@ step lint swift format lint --strict --parallel --recursive Package.swift Source
 step scripts scripts/lint-scripts.sh
 step imports scripts/check_imports.py
 step "target graph" scripts/target_graph.py
+# The demo, for a few seconds: pictures are decoded, and the console's address is printed.
+demo() {
+    DEMO_SECONDS=6 DEMO_BIN=$SCRATCH/debug scripts/demo.sh | tee "$RESULTS/demo" || return
+    grep -q '^demo: console http://.*&page=/rooms/demo$' "$RESULTS/demo"
+}
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then
@@ -26,6 +31,7 @@ attempt "tests of the server" run_tests --filter EndToEndTests --skip LoadedServ
 attempt "loaded server" run_tests --filter LoadedServerTests
 attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
+attempt demo demo 9>&-
 attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
 attempt console python3 Tests/Console --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt apps python3 Tests/Apps --earshot "$SCRATCH/debug/earshot" 9>&-
