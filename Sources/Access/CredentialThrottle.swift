@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// Throttles addresses that keep showing wrong credentials, over RTMP and HTTP together. Any thread.
 ///
-/// Twenty attempts are free, then one in five seconds. Further ones are refused unchecked, so that guessing reveals nothing and costs the server no
-/// hash. A credential that was once right is exempt: a returning device does not suffer from a neighbour behind the same address. Loopback is
-/// throttled like other addresses, because mistakes there repeat as often.
+/// Twenty wrong ones are free, then one in five seconds. Further attempts are refused unchecked, so that guessing reveals nothing and costs the
+/// server no hash. A credential that was once right is exempt: a returning device does not suffer from a neighbour behind the same address. Loopback
+/// is throttled like other addresses, because mistakes there repeat as often.
 final class CredentialThrottle: Sendable {
     private struct State {
         var failures: FailureBuckets

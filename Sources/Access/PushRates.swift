@@ -84,7 +84,7 @@ struct RateTable {
         self.most = most
     }
 
-    /// Applies new rates. A changed rate empties its table, so that addresses and credentials start again.
+    /// Applies new rates. If either rate changes, all buckets are dropped, so that addresses and credentials start again.
     mutating func set(_ addressRate: Int, _ credentialRate: Int) {
         guard addressRate != self.addressRate || credentialRate != self.credentialRate else { return }
         (self.addressRate, self.credentialRate) = (addressRate, credentialRate)

@@ -27,13 +27,13 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     package static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
 
-    /// Binds the sealed text to the task's direction and path: it cannot be opened for another task.
+    /// Binds the sealed text to the task's direction and path: it cannot be opened for another direction or path.
     package func seal(_ url: String, _ direction: RelayTask.Direction, _ path: StreamPath) throws -> String {
         let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
         return Self.mark + box.combined.base64EncodedString()
     }
 
-    /// Nil when it was sealed for another task, with another key, or not at all.
+    /// Nil when it was sealed for another direction or path, with another key, or not at all.
     package func open(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
         guard Self.isSealed(text), let data = Data(base64Encoded: String(text.dropFirst(Self.mark.count))) else { return nil }
         do {

@@ -7,14 +7,14 @@ package struct TrackSecond: Sendable, Equatable {
     package var keyframeBytes = 0
     /// Bytes of the largest frame without its tag header.
     package var largestBytes = 0
-    /// The smallest difference of arrival time and timestamp, without the timestamps' jumps. Milliseconds; nil without frames. It grows when media
-    /// falls behind the clock.
+    /// The smallest arrival time minus timestamp, with the timestamps' jumps taken out. Milliseconds; nil without frames. It grows when media falls
+    /// behind the clock.
     package var transitMs: Int64?
     /// The sum of all jumps so far that are excluded from ``transitMs``. Milliseconds.
     package var jumpedMs: Int64 = 0
     /// How far the timestamps advanced since the previous second, without jumps. Milliseconds.
     package var mediaMs: Int64 = 0
-    /// Sum over the frames of the difference between arrival interval and timestamp interval. Milliseconds.
+    /// Sum over the frames of the absolute difference between arrival interval and timestamp interval. Milliseconds.
     package var jitterMs: Int64 = 0
     package var jumps = 0
     /// The newest jump in milliseconds; negative for a jump back.

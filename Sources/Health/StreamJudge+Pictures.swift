@@ -26,7 +26,7 @@ extension StreamJudge {
             now.fps < Self.fpsDegraded * announced, let bits = self.announced.videoBitsPerSecond, bits > 0,
             now.bitsPerSecond >= Self.fpsFrameShare * bits
         {
-            // The rate was low from the start, though the bit rate is as announced.
+            // The rate was low from the start, though at least half of the announced bit rate arrives.
             expected = announced
         } else {
             return nil

@@ -22,7 +22,8 @@ package struct StreamJudge: Sendable {
 
     /// Most seconds kept.
     static let window = 12
-    /// Seconds at the start that rules about times and rates leave out: a stream may begin with a burst, as from another server's cache.
+    /// Seconds at the start that the rules about stalls, jitter, jumps and rates leave out: a stream may begin with a burst, as from another server's
+    /// cache.
     static let beginning = 2
 
     /// Totals since the publisher began.

@@ -17,7 +17,7 @@ extension LiveViewer {
         self.record(.received, .request, "GET", text)
     }
 
-    /// A request that ends at once (not `lasts`) begins no trace.
+    /// Adds an entry to the trace. An entry that does not last (`lasts` is false), such as a ping, begins no trace.
     func record(_ direction: TraceDirection, _ kind: TraceKind, _ name: String, _ text: String = "", lasts: Bool = true) {
         guard let nowMs = self.loop?.relay.nowMs else { return }
         if self.trace == nil, lasts { self.trace = self.services.connections.traces.begin(nowMs: nowMs) }

@@ -201,7 +201,7 @@ extension AnnouncedFigures {
         }
     }
 
-    /// A plausible positive number; nil for text, which some encoders write.
+    /// A plausible positive number, also from text, which some encoders write; nil otherwise.
     private static func figure(_ value: AMF0Value?) -> Double? {
         guard let number = value?.number ?? value?.string.flatMap(Double.init), number > 0, number < 1e7 else { return nil }
         return number

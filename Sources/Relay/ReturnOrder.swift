@@ -9,7 +9,7 @@ import NIOCore
 /// that much further behind.
 ///
 /// Frames of one kind are held until the first of the other kind, so nothing is lost. That frame then gets the time of the frame before it, since
-/// times never go back. A device starts both kinds at once, so this moves it by about one picture's duration. A pure value.
+/// times never go back. A device starts both kinds at once, so this makes it about one picture's duration earlier. A pure value.
 struct ReturnOrder: Sendable {
     /// Longest hold, in milliseconds. A device starts both kinds at once, and a device that now sends a single kind must not be delayed for long.
     static let longestMs: Int64 = 500

@@ -57,7 +57,7 @@ package final class Viewer {
     private(set) var joinSequence = 0
     /// How long its own socket has kept it waiting.
     var stall = SocketStall()
-    /// The largest observed delay behind live, in milliseconds; sampled every few seconds.
+    /// The largest observed delay behind live, in milliseconds; sampled once a second, and more often while a viewer is too slow.
     package internal(set) var longestBehindMs: Int64 = 0
     /// Bytes in the kernel's send queue at the last sample.
     var unsentBytes = 0

@@ -1,7 +1,7 @@
 /// Limits how much may be deleted for its age per hour, so that a clock that is wrong for a while destroys only a part. A value; on a steady clock.
 ///
-/// The limit is a tenth of the rows held. If it is more, the limit is twice the number that expires in an hour, so a retention of two hours or less
-/// is never delayed.
+/// The limit is a tenth of the items held, or twice the number that expires in an hour, whichever is more. So a retention of two hours or less is
+/// never delayed.
 package struct RetentionShare: Sendable {
     private static let hourMs: Int64 = 3_600_000
 

@@ -25,7 +25,7 @@ package struct ConfigSetting: Sendable {
     /// Copies the value of another configuration.
     let copy: @Sendable (_ source: ServerConfig, _ config: inout ServerConfig) -> Void
 
-    /// When a changed value takes effect. Even then it applies only to new connections, rooms, files, talk channels and HLS windows of streams.
+    /// When a changed value takes effect. Connections, rooms, files, talk channels and HLS windows that exist by then keep the former value.
     package enum Application: String, Sendable, CaseIterable {
         /// At a reload, and at a start.
         case reload

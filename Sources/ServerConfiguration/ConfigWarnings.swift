@@ -5,7 +5,7 @@ package enum ConfigWarnings {
     /// One line each.
     package static func of(_ config: ServerConfig) -> [String] { self.openToAll(config).map { [$0] } ?? [] }
 
-    /// Pushing, playing or the API without any restriction, on ports that other machines reach.
+    /// Pushing, playing and the API all without any restriction, on ports that other machines reach.
     private static func openToAll(_ config: ServerConfig) -> String? {
         let access = config.access
         guard [access.publishFrom, access.playFrom, access.apiFrom].allSatisfy({ self.admitsEverybody($0) }) else { return nil }

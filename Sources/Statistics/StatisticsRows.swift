@@ -45,7 +45,7 @@ struct PendingRows: Sendable {
         return 0
     }
 
-    /// Puts rows that could not be written back before the newer ones. Returns the number of rows lost: the newest.
+    /// Puts rows that could not be written in front of the newer ones again. Returns the number of rows lost: the newest.
     mutating func putBack(_ former: PendingRows, most: Int = Self.most) -> Int {
         var lost = 0
         let newer = self

@@ -25,7 +25,7 @@ package final class TalkChannel: Sendable {
     private let engine: TalkEngine
     package let state: Mutex<TalkChannelState>
 
-    /// The channel stops ticking after this long without participants.
+    /// The channel stops ticking after this long without talkers, listeners and recordings.
     private static let lingerMs: Int64 = 1_000
     /// Shortest interval between events about who speaks.
     private static let reportMs: Int64 = 500
@@ -117,7 +117,7 @@ package final class TalkChannel: Sendable {
         return false
     }
 
-    /// Ends the mix for a stream's recording. Returns true if that was the last recording that needed it.
+    /// Releases a stream recording's hold on the mix. Returns true if this was the last hold; the mix goes on while it has listeners.
     func letGo(for stream: StreamPath) -> Bool {
         self.state.withLock { state in state.held.remove(stream) != nil && state.held.isEmpty }
     }

@@ -21,7 +21,7 @@ extension Talkback: RoomTalk {
         }
     }
 
-    /// Ends the mix for a stream's recording. Returns whether this was the last recording that needed it.
+    /// Releases a stream recording's hold on the mix. Returns whether this was the last hold; the mix goes on while it has listeners.
     package func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool {
         guard stream.app != TalkStreamName.app, let channel = self.find(roomID) else { return false }
         return channel.letGo(for: stream)

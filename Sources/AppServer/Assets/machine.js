@@ -183,7 +183,7 @@ function newRoom(machine) {
 function open() {
   const here = room;
   clearTimeout(here.timer);
-  // A pending picture would block this connection; it starts again with the hello.
+  // A picture's WebSocket that is still connecting would block this one (RFC 6455 §4.1); the picture starts again with the hello.
   if (here.player && here.player.socket?.readyState !== WebSocket.OPEN) stopPicture(here);
   const socket = new WebSocket(socketAddress('/channel', { token: account.imToken, room: `m-${here.machine.roomId}` }));
   here.socket = socket;
@@ -468,8 +468,8 @@ function sayOfPicture(key) {
   if ($('picture').textContent !== text) $('picture').textContent = text;
 }
 
-/** Waits until there is a picture, then plays it. Without a device, the server would keep the player's WebSocket waiting, and meanwhile browsers
-    open no other WebSocket to the server: this page and its neighbours would hang. */
+/** Waits until the list shows that there is a picture, then plays it. Without a device, the server would keep the player's WebSocket open and silent
+    for a while and then close it, again and again. */
 async function showPicture() {
   const here = room;
   const { camera, machine } = here;

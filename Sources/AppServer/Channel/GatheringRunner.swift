@@ -71,6 +71,7 @@ final class GatheringRunner: Sendable {
         var pending = 0
         /// By connection, the number and bytes of its pending commands.
         var sent: [ConnectionID: (count: Int, bytes: Int)] = [:]
+        /// Commands that run before all others.
         var urgent: [Command] = []
         /// Bytes of ``messages``, as JSON.
         var messageBytes = 0

@@ -5,7 +5,8 @@ package struct MachineLimits: Sendable, Equatable {
     package var playingMs: Int64 = 30_000
     /// How long the device has for the result.
     package var settlingMs: Int64 = 20_000
-    /// Added to the deadlines, so that clients that count the same seconds act first.
+    /// Added to the deadlines of offered and playing, and of settling in ``Machine/Mode/device``, so that clients that count the same seconds act
+    /// first.
     package var slackMs: Int64 = 2_000
     /// From the end of a game to the next invitation.
     package var idleMs: Int64 = 1_500

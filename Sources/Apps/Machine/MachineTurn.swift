@@ -10,7 +10,7 @@ extension Machine {
         package let uuid: String
         /// The end of the phase as sent to members. Milliseconds since 1970.
         package internal(set) var promisedMs: Int64
-        /// When the server ends the phase, a little later than promised. Milliseconds since 1970.
+        /// When the server ends the phase: later than promised by ``MachineLimits/slackMs``, where that applies. Milliseconds since 1970.
         package internal(set) var deadlineMs: Int64
         /// Whether the player has left the queue or the room, while the claw is still on its way.
         package internal(set) var isLeft = false

@@ -144,7 +144,7 @@ extension AuditTool {
     }
 }
 
-/// Limits the log lines of failed calls, per address and in total. A value without a clock; `nowNs` is monotonic.
+/// Limits the audit trail's lines of failed calls, per address and in total. A value without a clock; `nowNs` is monotonic.
 struct FailurePace {
     private var all: TokenBucket
     private var callers: [String: TokenBucket] = [:]

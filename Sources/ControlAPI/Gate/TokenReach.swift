@@ -101,7 +101,7 @@ extension APICall {
 
     private static let talkApp = "talk"
 
-    /// Whether the token covers all of these streams ("app/name"). False for an empty list.
+    /// Whether the token covers all of these streams ("app/name"). A token with limits does not cover an empty list.
     func seesAll(_ paths: [String]) async throws -> Bool {
         guard self.scope.isLimited else { return true }
         for path in paths {

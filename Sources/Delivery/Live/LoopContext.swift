@@ -12,7 +12,8 @@ package protocol LiveConnection: AnyObject {
     var id: UInt64 { get }
     /// Checks the deadlines, every 250 ms.
     func sweep(nowMs: Int64)
-    /// Asks the client to connect again, to `tcURL` or to the same address. Returns false if the protocol has no such request.
+    /// Asks the client to connect again, to `tcURL` or to the same address. Returns false if the client cannot be asked: the protocol has no such
+    /// request, the client has not announced support for it, or the connection is ending.
     func askToReconnect(to tcURL: String?) -> Bool
     /// Announces the shutdown in the connection's protocol, then closes.
     func shutDown(_ reason: CloseReason)

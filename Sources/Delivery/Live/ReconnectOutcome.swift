@@ -1,7 +1,7 @@
 /// The result of asking clients to connect again.
 package struct ReconnectOutcome: Sendable, Equatable {
     package var asked = 0
-    /// Clients that did not announce support for reconnect requests.
+    /// Clients that cannot be asked: see ``LiveConnection/askToReconnect(to:)``.
     package var unable = 0
 
     package init() {}

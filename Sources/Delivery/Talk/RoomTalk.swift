@@ -6,6 +6,6 @@ package protocol RoomTalk: AnyObject, Sendable {
     func mix(of roomID: RoomID) -> StreamPath
     /// Starts mixing the talk for a stream's recording that has begun. Returns whether the talk is to be recorded.
     func hold(beside stream: StreamPath, of roomID: RoomID) async -> Bool
-    /// Ends the mix for a stream's recording. Returns whether this was the last recording that needed it.
+    /// Releases a stream recording's hold on the mix. Returns whether this was the last hold; the mix goes on while it has listeners.
     func letGo(beside stream: StreamPath, of roomID: RoomID) -> Bool
 }

@@ -7,8 +7,8 @@ import Synchronization
 
 /// The drain: the time between SIGTERM, or a call to drain, and the end. Any thread.
 ///
-/// Running pushes go on, new connections are refused, `/readyz` says "draining", and clients that can are asked to reconnect. It ends when the last
-/// push has ended, when its time limit has passed, or at a second signal.
+/// Running pushes go on, new publishers and viewers are refused, `/readyz` says "draining", and clients that can are asked to reconnect. It ends when
+/// the last push has ended, when its time limit has passed, or at a second signal.
 /// ```
 /// running --signal or call--> draining --last push ended, time passed, second signal--> over
 /// ```
@@ -71,7 +71,7 @@ final class ServerDrain: Sendable {
             "Draining already; a second signal ends it", metadata: ["secondsLeft": "\((self.current?.leftMs ?? 0) / 1_000)"])
     }
 
-    /// Returns once all clients that support it were asked to reconnect. Nil parameters: as in the settings.
+    /// Returns once all clients that support it were asked to reconnect; at once if there is no push to wait for. Nil parameters: as in the settings.
     func begin(timeoutMs: Int64?, reconnectTo: String?, by who: String, isByCall: Bool) async -> DrainStart {
         let settings = self.parts.live.drain
         let limitMs = timeoutMs ?? settings.timeoutMs

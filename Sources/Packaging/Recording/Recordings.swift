@@ -166,7 +166,7 @@ package final class Recordings: Sendable {
     private func recordTalk(beside stream: StreamPath, of roomID: RoomID?) async {
         guard self.settings.talk, let roomID, await self.talk.hold(beside: stream, of: roomID) else { return }
         let mix = self.talk.mix(of: roomID)
-        // The end of the last recorded stream stopped that recording, not a call. The mix's stream may still be the same.
+        // If the mix was recorded before, `endTalk` stopped that and not a call, so policy may record it again, even if its stream is still the same.
         self.state.withLock { $0.policy.release(mix.description) }
         await self.beginByPolicy(RecordingSource(path: mix, roomID: roomID, slot: 0, isByCall: false), isRetry: false)
         // The stream's recording may have ended meanwhile.
