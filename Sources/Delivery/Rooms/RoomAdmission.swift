@@ -44,8 +44,8 @@ package final class RoomAdmission: Sendable {
         self.config = config
     }
 
-    /// Checks the credential and the name. Nobody new is let in while the server drains, on an open connection neither: a device should come
-    /// back to another server.
+    /// Checks the credential and the name. A draining server refuses every new publisher and viewer, also on open connections: a device should
+    /// come back to another server. Talk has an admission of its own, and goes on for the rooms that are still live.
     package func check(_ request: AdmissionRequest) -> Result<AdmissionPass, AdmissionRefusal> {
         guard !self.streams.draining else {
             return .failure(AdmissionRefusal(reason: .serverShutdown, message: "The server is about to end and lets nobody new in."))
