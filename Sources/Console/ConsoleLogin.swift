@@ -71,7 +71,20 @@ package final class ConsoleLogin: Sendable {
         guard RequestOrigin.isOwn(request.head), let session = self.sessions.session(of: request.head),
             let token = try await self.token(session.tokenID)
         else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }
+        return Self.answer(session, token, request, context, sets: false)
+    }
+
+    /// Prolongs the login, for a page that stays open.
+    func prolong(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
+        let client = try self.client(request, context)
+        guard try self.sessions.tokenID(of: request.head) != nil, let session = self.sessions.session(of: request.head),
+            let token = try await self.token(session.tokenID)
+        else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }
         let renewed = self.sessions.renewed(session)
+        if renewed != nil {
+            self.connections.log.info(
+                "A login to the console was prolonged", metadata: ["token": "\(token.name)", "from": "\(HostKey.of(client))"])
+        }
         return Self.answer(renewed ?? session, token, request, context, sets: renewed != nil)
     }
 

@@ -11,6 +11,7 @@ import Support
 /// |---|---|
 /// | `GET /`, `GET /console/FILE` | the page and its files; the same for everybody |
 /// | `GET /console/session` | the login: role, name, whether it is limited to some apps or rooms, the secret for `X-Csrf-Token`; 401 without one |
+/// | `POST /console/session` | prolongs the login when half of its time has passed, for a week at most |
 /// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
 /// | `POST /console/logout` | deletes the cookie |
 /// | `POST /console/code` | with a token in the Authorization header: a one-time code for a browser on this machine |
@@ -35,8 +36,8 @@ package final class ConsoleService: Sendable {
     private func answer(_ path: String, _ request: Request, _ context: APIContext) async throws(APIError) -> Response {
         switch path {
         case "/console/session":
-            try Self.expect([.get], request, path)
-            return try await self.login.current(request, context)
+            try Self.expect([.get, .post], request, path)
+            return try await request.method == .post ? self.login.prolong(request, context) : self.login.current(request, context)
         case "/console/login":
             try Self.expect([.post], request, path)
             return try await self.login.logIn(request, context)

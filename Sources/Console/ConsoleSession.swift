@@ -8,6 +8,8 @@ package struct ConsoleSession: Sendable, Equatable {
     /// Random; that of one login, however often it is renewed.
     private let id: String
     /// Milliseconds since 1970.
+    private let beganAt: Int64
+    /// Milliseconds since 1970.
     package let expiresAt: Int64
     /// The cookie's value. Secret.
     package let cookie: String
@@ -16,23 +18,27 @@ package struct ConsoleSession: Sendable, Equatable {
 
     /// Twelve hours: a working day.
     package static let lifetimeMs: Int64 = 12 * 3_600_000
+    /// A page that stays open prolongs its login for so long: a copied cookie must not be good for ever.
+    package static let longestMs: Int64 = 7 * 24 * 3_600_000
     /// Bytes; a longer cookie is ignored.
     private static let longest = 256
 
     package init(for tokenID: Int64, nowMs: Int64, key: SessionKey) {
-        self.init(for: tokenID, id: SecretText.random(), nowMs: nowMs, key: key)
+        self.init(for: tokenID, id: SecretText.random(), beganAt: nowMs, nowMs: nowMs, key: key)
     }
 
-    private init(for tokenID: Int64, id: String, nowMs: Int64, key: SessionKey) {
-        let expiresAt = nowMs + Self.lifetimeMs
-        let text = "1.\(tokenID).\(expiresAt).\(id)"
-        self.init(tokenID: tokenID, id: id, expiresAt: expiresAt, cookie: "\(text).\(key.signature(of: text))", key: key)
+    private init(for tokenID: Int64, id: String, beganAt: Int64, nowMs: Int64, key: SessionKey) {
+        let expiresAt = min(nowMs + Self.lifetimeMs, beganAt + Self.longestMs)
+        let text = "2.\(tokenID).\(beganAt).\(expiresAt).\(id)"
+        self.init(tokenID: tokenID, id: id, beganAt: beganAt, expiresAt: expiresAt, cookie: "\(text).\(key.signature(of: text))", key: key)
     }
 
-    /// The same login with its whole time again, once half of it has passed; nil before. `csrf` stays, so that other tabs go on.
+    /// The same login with its whole time again, once half of it has passed; nil before, and at the end of ``longestMs``. `csrf` stays, so that
+    /// other tabs go on.
     package func renewed(nowMs: Int64, key: SessionKey) -> ConsoleSession? {
         guard self.expiresAt - nowMs < Self.lifetimeMs / 2 else { return nil }
-        return ConsoleSession(for: self.tokenID, id: self.id, nowMs: nowMs, key: key)
+        let renewed = ConsoleSession(for: self.tokenID, id: self.id, beganAt: self.beganAt, nowMs: nowMs, key: key)
+        return renewed.expiresAt > self.expiresAt ? renewed : nil
     }
 
     /// Nil when the cookie was not signed with this key or has expired.
@@ -41,15 +47,16 @@ package struct ConsoleSession: Sendable, Equatable {
         let text = String(cookie[..<end])
         guard key.isSignature(cookie[cookie.index(after: end)...], of: text) else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 4, parts[0] == "1", let tokenID = Int64(parts[1]), let expiresAt = Int64(parts[2]), nowMs < expiresAt else {
-            return nil
-        }
-        self.init(tokenID: tokenID, id: String(parts[3]), expiresAt: expiresAt, cookie: cookie, key: key)
+        guard parts.count == 5, parts[0] == "2", let tokenID = Int64(parts[1]), let beganAt = Int64(parts[2]),
+            let expiresAt = Int64(parts[3]), nowMs < expiresAt
+        else { return nil }
+        self.init(tokenID: tokenID, id: String(parts[4]), beganAt: beganAt, expiresAt: expiresAt, cookie: cookie, key: key)
     }
 
-    private init(tokenID: Int64, id: String, expiresAt: Int64, cookie: String, key: SessionKey) {
+    private init(tokenID: Int64, id: String, beganAt: Int64, expiresAt: Int64, cookie: String, key: SessionKey) {
         self.tokenID = tokenID
         self.id = id
+        self.beganAt = beganAt
         self.expiresAt = expiresAt
         self.cookie = cookie
         self.csrf = key.signature(of: "csrf \(tokenID).\(id)")

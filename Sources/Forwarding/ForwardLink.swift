@@ -332,6 +332,7 @@ package final class ForwardLink: Sendable {
                 if !isCurrent { publisher.leave(.connectionLost) }
             } catch {
                 guard self.state.withLock({ $0.run == run }) else { return }
+                if error.reason == CloseReason.serverShutdown.rawValue { return self.stop(error.reason) }
                 self.hold(error.reason, error.text)
             }
         }
@@ -339,7 +340,7 @@ package final class ForwardLink: Sendable {
 
     /// This server dropped, forbade or replaced the push.
     private func ended(by end: PushEnd) {
-        guard end != .serverShutdown else { return self.stop("server_shutdown") }
+        guard end != .serverShutdown else { return self.stop(CloseReason.serverShutdown.rawValue) }
         self.hold(end.rawValue, "ended by this server: \(end.rawValue)")
     }
 

@@ -55,7 +55,7 @@ final class PullPublisher: RoomPublisher {
         onEnd: @escaping @Sendable (PushEnd) -> Void
     ) async throws(PullRefusal) -> PullPublisher {
         let (admission, streams) = (tasks.admission, tasks.streams)
-        guard !streams.draining else { throw .isEnding }
+        if let refusal = admission.drainRefusal { throw PullRefusal(reason: refusal.reason.rawValue, text: refusal.message) }
         if let refusal = await admission.memoryRefusal(path.description, isPublish: true) {
             throw PullRefusal(reason: refusal.reason.rawValue, text: refusal.message)
         }
@@ -68,7 +68,7 @@ final class PullPublisher: RoomPublisher {
         case .failure(let refusal): throw PullRefusal(refusal, path)
         }
         guard let loop = streams.allLoops.randomElement() else {
-            throw .isEnding
+            throw PullRefusal(reason: CloseReason.serverShutdown.rawValue, text: "the server is shutting down")
         }
         // The stream may already have a home: the claim runs there.
         let stream = await withCheckedContinuation { done in
@@ -170,8 +170,6 @@ struct PullRefusal: Error {
         self.reason = reason
         self.text = text
     }
-
-    fileprivate static var isEnding: Self { Self(reason: CloseReason.serverShutdown.rawValue, text: "the server is shutting down") }
 
     fileprivate init(_ refusal: PushRefusal, _ path: StreamPath) {
         switch refusal {

@@ -151,17 +151,18 @@ package struct HLSEndpoint: Sendable {
         let limit = services.config.limits.viewersPerStream
         let address = play.request.remote?.ipAddress ?? "unknown"
         if let home = services.streams.registry.find(path)?.home {
-            do throws(APIError) { try await services.waitForPlace(on: home.eventLoop) } catch {
+            do throws(APIError) {
+                try await services.waitForPlace(play.request.address, from: play.request.remote, on: home.eventLoop)
+            } catch {
                 play.grant.end(.overloaded)
                 throw error
             }
         }
-        services.connections.counters.update { $0.connectionsAccepted += 1 }
         if let reason = services.connections.admission.enter(address) {
             play.grant.end(reason)
-            services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
-            throw APIError(
-                AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."))
+            throw services.refused(
+                AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."),
+                play.request.address, play.request.remote)
         }
         let made = await services.streams.onHome(of: path) { home, _ -> HLSSession? in
             guard let loop = services.streams.context(of: home.eventLoop) else { return nil }
@@ -177,7 +178,10 @@ package struct HLSEndpoint: Sendable {
                 loop: loop)
             loop.add(session)
             services.sessions.add(session)
-            services.connections.counters.update { $0.playsStarted += 1 }
+            services.connections.counters.update {
+                $0.connectionsAccepted += 1
+                $0.playsStarted += 1
+            }
             services.streams.playBegan(stream)
             if let held = services.connections.roleFlood.pass(nowMs: home.nowMs) {
                 var metadata = session.metadata
@@ -189,11 +193,10 @@ package struct HLSEndpoint: Sendable {
         guard let made, let session = made else {
             services.connections.admission.leave(address)
             play.grant.end(.tooManyViewers)
-            services.connections.counters.update { $0.closed[.tooManyViewers, default: 0] += 1 }
-            throw APIError(
+            throw services.refused(
                 AdmissionRefusal(
-                    reason: .tooManyViewers,
-                    message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."))
+                    reason: .tooManyViewers, message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."),
+                play.request.address, play.request.remote)
         }
         return session
     }

@@ -44,13 +44,13 @@ extension PlaybackServices {
         self.connections.countRefused(refusal.reason)
         let text = RefusalText(address, refusal.message)
         self.connections.refusals.note(.play, text, refusal.reason, from: remote)
-        if let held = self.connections.roleFlood.pass(nowMs: LoopSweeper.nowMs) {
-            var metadata: Logger.Metadata = [
-                "remote": "\(remote?.ipAddress ?? "unknown")", "reason": "\(refusal.reason.rawValue)",
-                "detail": "play \(text.path): \(text.message)",
-            ]
-            if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-            self.log.info("Play refused", metadata: metadata)
+        if self.connections.closes.pass(refusal.reason, nowMs: LoopSweeper.nowMs) {
+            self.log.info(
+                "Play refused",
+                metadata: [
+                    "remote": "\(remote?.ipAddress ?? "unknown")", "reason": "\(refusal.reason.rawValue)",
+                    "detail": "play \(text.path): \(text.message)",
+                ])
         }
         return APIError(refusal)
     }
@@ -97,7 +97,9 @@ extension APIError {
 
 extension PlaybackServices {
     /// Holds a viewer over HTTP, for two seconds at most, until the loop accepts viewers. Throws the answer if it does not.
-    func waitForPlace(on eventLoop: any EventLoop) async throws(APIError) {
+    func waitForPlace(
+        _ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop
+    ) async throws(APIError) {
         guard let loop = self.streams.context(of: eventLoop), loop.relay.pressure.level == .overloaded else { return }
         let isAdmitted = await withCheckedContinuation { done in
             eventLoop.execute {
@@ -106,7 +108,7 @@ extension PlaybackServices {
             }
         }
         guard !isAdmitted else { return }
-        self.connections.countRefused(.overloaded)
-        throw APIError(AdmissionRefusal(reason: .overloaded, message: JoinQueue.refusal, retrySeconds: JoinQueue.retrySeconds))
+        throw self.refused(
+            AdmissionRefusal(reason: .overloaded, message: JoinQueue.refusal, retrySeconds: JoinQueue.retrySeconds), address, remote)
     }
 }

@@ -66,8 +66,9 @@ package struct LiveEndpoint: HTTPTakeover {
             throw APIError(
                 .httpVersionNotSupported, .invalid, "Live streams are sent in chunks, which HTTP/1.0 does not support; use HTTP/1.1.")
         }
-        try await self.services.waitForPlace(on: request.channel.eventLoop)
-        let play = try await self.admit(path.address, request)
+        let client = self.services.clients.client(of: request)
+        try await self.services.waitForPlace(path.address, from: client, on: request.channel.eventLoop)
+        let play = try await self.admit(path.address, from: client, request)
         let services = self.services
         let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)
         if try await services.mustWait(play) {
@@ -88,8 +89,9 @@ package struct LiveEndpoint: HTTPTakeover {
     }
 
     /// Admits the viewer or listener. A listener's talk channel has begun by then; a viewer's stream may not have.
-    private func admit(_ address: StreamAddress, _ request: HTTPTakeoverRequest) async throws(APIError) -> HTTPPlay {
-        let client = self.services.clients.client(of: request)
+    private func admit(
+        _ address: StreamAddress, from client: SocketAddress?, _ request: HTTPTakeoverRequest
+    ) async throws(APIError) -> HTTPPlay {
         guard TalkStreamName.isTalk(address) else { return try await self.services.admit(address, from: client) }
         let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
         try await self.services.waitForTalk(play)

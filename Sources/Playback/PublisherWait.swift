@@ -42,9 +42,9 @@ extension PlaybackServices {
         let address = play.request.remote?.ipAddress ?? "unknown"
         if let reason = self.connections.admission.enter(address) {
             play.grant.end(reason)
-            self.connections.countRefused(reason)
-            throw APIError(
-                AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."))
+            throw self.refused(
+                AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."),
+                play.request.address, play.request.remote)
         }
         self.connections.counters.update { $0.playsWaited += 1 }
         self.connections.playerWaits()
@@ -73,6 +73,7 @@ extension PlaybackServices {
             // Cancelled because the player has gone.
             do { try await Task.sleep(for: .milliseconds(Self.lookMs)) } catch { break }
         }
+        if let refusal = self.admission.drainRefusal { throw self.refused(refusal, play.request.address, play.request.remote) }
         throw Self.nobodyPublishes(path)
     }
 

@@ -58,6 +58,7 @@ extension PlaybackServices {
         do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
         }
+        if let refusal = self.admission.drainRefusal { throw refusal }
         let request = AdmissionRequest(
             action: .play, address: TalkStreamName.canonical(address), remote: remote, session: self.connections.nextSessionID())
         let checked = try self.talk.check(request, push: nil).get().pass

@@ -240,7 +240,7 @@ extension CloseReason {
     var publishCode: String {
         switch self {
         case .accessDenied, .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .credentialThrottled, .rateLimited,
-            .hookDenied, .hookUnavailable, .kicked:
+            .hookDenied, .hookUnavailable, .kicked, .serverShutdown:
             "NetStream.Publish.Denied"
         default: StatusCode.publishBadName
         }

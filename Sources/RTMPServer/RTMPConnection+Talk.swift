@@ -105,12 +105,13 @@ extension RTMPConnection {
         return (place, request, pass)
     }
 
-    /// Closes the connection after a refusal. A refusal for talk leaves the connection's other roles, if any, running.
+    /// Closes the connection after a refusal. A refusal for talk, or by a draining server, leaves the connection's other roles, if any, running.
     package func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
-        if TalkStreamName.isTalk(address), !self.publishings.isEmpty || !self.plays.isEmpty {
+        let isTalk = TalkStreamName.isTalk(address)
+        if isTalk || reason == .serverShutdown, !self.publishings.isEmpty || !self.plays.isEmpty {
             self.performRequests()
             self.writer?.flush()
-            return self.noteEnd("Talk refused", reason, detail)
+            return self.noteEnd(isTalk ? "Talk refused" : "Refused while draining", reason, detail)
         }
         self.performSends()
         self.close(reason, detail: detail)

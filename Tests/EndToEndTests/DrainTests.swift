@@ -72,6 +72,27 @@ import Testing
         }
     }
 
+    /// A device that asks for something new on its connection is refused and keeps its push. Listeners over HTTP are refused in words.
+    @Test func aRefusalCutsNoPush() async throws {
+        try await TestServer.run({ $0.drain.timeoutMs = 300_000 }) { server in
+            let device = try await RawClient.publishing(server.port, "dev")
+            let watched = try await TagClient.publish(to: server, "live/cam1")
+            let stream = try await device.createStream()
+            server.server.operations.follow(begun: { _ in }, over: {})
+            _ = try await CheckedAPI(server).ok("POST", "server/drain", status: 202)
+            // It waits for an answer that does not come: the refusal is a status.
+            let asking = Task { try? await device.play("cam1", on: stream) }
+            try await eventually("the refusal") { device.statuses.last?.description.contains("[server_shutdown]") == true }
+            #expect(await server.lines.comes("Refused while draining", "reason=server_shutdown"))
+            let listener = try await HTTPAnswer.get("\(server.http)/talk/dev/mix.flv")
+            #expect(listener.status == 503 && listener.headers["retry-after"] != nil, "\(listener.status) \(listener.text)")
+            #expect(!device.isClosed && server.server.parts.pushes.count == 2)
+            await device.close()
+            await watched.close()
+            await asking.value
+        }
+    }
+
     /// A process: SIGTERM lets the push go on, a second one does not.
     @Test func aSecondSignal() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 8)

@@ -100,9 +100,11 @@ export async function load(path, query) {
 /** The URL of something that the browser loads itself, such as a picture. */
 export const url = (path, query) => base + path + (query ? `?${new URLSearchParams(query)}` : '');
 
-// The server prolongs a login that has used half of its time when it is asked for it.
+// The server prolongs a login that has used half of its time. A page that comes back from sleep asks at once.
 const renewalMs = 3600_000;
-setInterval(() => { if (session) exchange('GET', '/console/session').then((next) => { session = next; }, () => {}); }, renewalMs);
+const prolong = () => { if (session) exchange('POST', '/console/session', {}).catch(() => {}); };
+setInterval(prolong, renewalMs);
+document.addEventListener('visibilitychange', () => { if (!document.hidden) prolong(); });
 
 /** Looks for an existing login of this browser. */
 export async function restore() {

@@ -152,7 +152,7 @@ export function links(slotNow) {
     element.hidden = !mine.length;
     if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(
       [t(linkDirections[task.direction]), h('code', null, task.target), h('span', null, coded(t(linkStates[task.state] ?? task.state), task.state))],
-      { note: task.lastError && h('span', { class: 'dim' }, task.lastError) }))));
+      { note: task.state !== 'running' && task.lastError && h('span', { class: 'dim' }, task.lastError) }))));
   }
   return { element, update };
 }

@@ -44,12 +44,17 @@ package final class RoomAdmission: Sendable {
         self.config = config
     }
 
-    /// Checks the credential and the name. A draining server refuses every new publisher and viewer, also on open connections: a device should
-    /// come back to another server. Talk has an admission of its own, and goes on for the rooms that are still live.
+    /// The answer to every new publisher and viewer, also on open connections, while the server drains: they should come back to another one, or
+    /// to the next. Nil otherwise. Talk on open connections goes on.
+    package var drainRefusal: AdmissionRefusal? {
+        guard self.streams.draining else { return nil }
+        return AdmissionRefusal(
+            reason: .serverShutdown, message: "The server is about to end and lets nobody new in; try again.", retrySeconds: 5)
+    }
+
+    /// Checks the credential and the name, unless the server drains.
     package func check(_ request: AdmissionRequest) -> Result<AdmissionPass, AdmissionRefusal> {
-        guard !self.streams.draining else {
-            return .failure(AdmissionRefusal(reason: .serverShutdown, message: "The server is about to end and lets nobody new in."))
-        }
+        if let refusal = self.drainRefusal { return .failure(refusal) }
         return self.rules.check(request, nowSeconds: WallClock.seconds)
     }
 

@@ -102,7 +102,9 @@ final class ServerDrain: Sendable {
                     "seconds": "\(limit.components.seconds)", "by": "\(who)",
                 ])
         } else {
-            self.parts.log.info("Ending: no push has to be waited for", metadata: ["by": "\(who)"])
+            await self.requestsSent(within: Self.answering / 3)
+            self.parts.log.info(
+                "Ending: no push has to be waited for", metadata: ["asked": "\(self.current?.asked ?? 0)", "by": "\(who)"])
         }
         return .begun(self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0))
     }

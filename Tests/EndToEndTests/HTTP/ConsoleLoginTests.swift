@@ -33,6 +33,24 @@ import Testing
             cookie: String(header.prefix { $0 != ";" }), csrf: try data["csrf"].string.orThrow(), role: data["role"].string)
     }
 
+    /// A page that stays open prolongs its login by a POST with its proof; the cookie's time is for `ConsoleSessionTests`.
+    @Test func onlyThePageProlongs() async throws {
+        try await TestServer.run { server in
+            let login = try await self.logIn(server, #"{"token":"\#(server.token)"}"#)
+            func prolong(_ headers: [String: String]) async throws -> HTTPAnswer {
+                try await HTTPAnswer.call("POST", "\(server.http)/console/session", headers: headers)
+            }
+            let fresh = try await prolong(login.headers)
+            #expect(fresh.status == 200 && fresh.headers["set-cookie"] == nil, "half of its time has not passed")
+            #expect(try fresh.json()["data"]["csrf"].string == login.csrf)
+            #expect(try await prolong(["Cookie": login.cookie, "Sec-Fetch-Site": "same-origin"]).status == 403)
+            #expect(try await prolong([:]).status == 401)
+            let token = try await server.api("tokens")["list"][0]["tokenId"].int.orThrow()
+            #expect(try await server.call("DELETE", "tokens/\(token)").status == 200)
+            #expect(try await prolong(login.headers).status == 401)
+        }
+    }
+
     @Test func aTokenOpensIt() async throws {
         try await TestServer.run { server in
             let login = try await self.logIn(server, #"{"token":"\#(server.token)"}"#)
