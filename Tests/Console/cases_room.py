@@ -136,6 +136,7 @@ def links(server, browser, keep):
         visit(page, "#/rooms/cam")
         other.stop(signal.SIGKILL)
         page.wait(f"{panel}?.innerText.includes('waits to try again') && {panel}.querySelector('.note').textContent.length > 5", "the broken link, and why")
+        page.wait("/Link interrupted relay.interrupted.*sent to/s.test(document.querySelector('.timeline').innerText)", "the line of the events, in words of its own")
         assert "txSecret" in address and "txSecret" not in page.text(), "the credential is shown"
         page.run(f"{panel}.scrollIntoView()")
         keep(page, "links-broken")

@@ -1,5 +1,5 @@
 // The meaning of events, for people.
-import { reasonWords } from './codes.js';
+import { linkDirections, reasonWords } from './codes.js';
 import { h } from './dom.js';
 import { clock, duration } from './format.js';
 import { t } from './i18n.js';
@@ -48,6 +48,7 @@ const actors = { publisher: 'the publisher', server: 'the server', deadline: 'a 
 
 function detail([name, value]) {
   const label = t(details[name] ?? name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`));
+  if (name === 'direction') return t(linkDirections[value] ?? value);
   if (name === 'former') return `${label} ${t(value)}`;
   if (name === 'expiresReason' || name === 'end') return `${label} ${reasonWords(value)}`;
   if (name.endsWith('Ms')) return `${label} ${duration(value / 1000)}`;
@@ -61,7 +62,7 @@ export function eventLine(event, place) {
   const more = Object.entries(data).filter(([name, value]) => !unsaid.has(name) && value !== null && value !== '' && typeof value !== 'object').map(detail);
   const who = data.caller ?? data.by;
   if (who) more.push(t('by {who}', { who: t(actors[who] ?? who.replace(/^token:/, '')) }));
-  const reason = data.reason && data.reason !== data.state && event.kind !== 'stream.health' && reasonWords(data.reason);
+  const reason = data.reason && data.reason !== data.state && event.kind !== 'stream.health' && !data.error && reasonWords(data.reason);
   return h('li', null, h('time', { datetime: event.at }, clock(event.at)), h('div', null,
     h('b', null, t(kinds[event.kind] ?? event.kind)), ' ', place, ' ', event.kind === 'stream.health' && [verdictBadge(data.verdict), ' '], reason && ` ${reason} `,
     kinds[event.kind] && h('code', { class: 'dim' }, event.kind),
