@@ -114,8 +114,8 @@ struct LineLogHandler: LogHandler {
     }
 
     private static let numbers: Set<String> = [
-        "after", "asked", "attempts", "before", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "droppedFacts", "failed",
-        "frames", "givenUp", "lagMs", "limit", "linesDropped", "linesHeldBack", "microseconds", "ms", "number", "openFiles", "pid",
+        "after", "allowed", "asked", "attempts", "before", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "droppedFacts",
+        "failed", "frames", "givenUp", "lagMs", "linesDropped", "linesHeldBack", "microseconds", "ms", "number", "openFiles", "pid",
         "pushes", "requests", "reserved", "rooms", "seconds", "secondsLeft", "status", "turnedAway", "used", "wanted",
     ]
 

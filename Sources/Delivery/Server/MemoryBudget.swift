@@ -110,7 +110,7 @@ package struct MemoryService: Service {
         if ledger.isOver { await self.memory.reclaim(nowMs: LoopSweeper.nowMs) }
         let isOver = ledger.isOver || wasOver && Double(ledger.used) > Self.relief * Double(ledger.limit)
         guard isOver != wasOver else { return isOver }
-        let metadata: Logger.Metadata = ["used": "\(ledger.used)", "limit": "\(ledger.limit)", "setting": "limits.memory"]
+        let metadata: Logger.Metadata = ["used": "\(ledger.used)", "allowed": "\(ledger.limit)", "setting": "limits.memory"]
         if isOver {
             self.log.warning("The memory limit is reached: new publishes and plays are refused", metadata: metadata)
         } else {

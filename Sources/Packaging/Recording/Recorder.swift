@@ -166,7 +166,7 @@ package actor Recorder {
             "The disk is too slow: a recording has gaps",
             metadata: [
                 "stream": "\(self.task.path)", "frames": "\(self.reportedDrops)",
-                "queue": "\(FrameMailbox.words(self.recordings.frameQueueBytes))",
+                "limit": "\(FrameMailbox.words(self.recordings.frameQueueBytes))",
             ])
     }
 

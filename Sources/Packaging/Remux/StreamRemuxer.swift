@@ -184,7 +184,7 @@ package actor StreamRemuxer {
             self.hasToldDropped = true
             self.table.log.warning(
                 "Remuxing does not keep up: frames are dropped up to the next keyframe",
-                metadata: ["stream": "\(self.path)", "queue": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
+                metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
         }
         guard let problem = self.taker.problem, problem != self.reportedRefusal else { return }
         self.reportedRefusal = problem
