@@ -77,8 +77,7 @@ package final class ConsoleLogin: Sendable {
     /// Prolongs the login, for a page that stays open.
     func prolong(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
         let client = try self.client(request, context)
-        guard try self.sessions.tokenID(of: request.head) != nil, let session = self.sessions.session(of: request.head),
-            let token = try await self.token(session.tokenID)
+        guard let session = try self.sessions.provenSession(of: request.head), let token = try await self.token(session.tokenID)
         else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }
         let renewed = self.sessions.renewed(session)
         if renewed != nil {

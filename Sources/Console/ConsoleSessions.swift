@@ -19,7 +19,10 @@ package final class ConsoleSessions: BrowserSessions {
         self.nowMs = nowMs
     }
 
-    package func tokenID(of request: HTTPRequest) throws(APIError) -> Int64? {
+    package func tokenID(of request: HTTPRequest) throws(APIError) -> Int64? { try self.provenSession(of: request)?.tokenID }
+
+    /// The login of a request that comes from the console's page; nil when there is none.
+    func provenSession(of request: HTTPRequest) throws(APIError) -> ConsoleSession? {
         guard let cookie = Self.cookie(of: request) else { return nil }
         try self.checkHost(request)
         guard let session = ConsoleSession(cookie: cookie, nowMs: self.nowMs(), key: self.key) else {
@@ -31,7 +34,7 @@ package final class ConsoleSessions: BrowserSessions {
         guard RequestOrigin.isOwn(request), isProven || (reads && RequestOrigin.isSurelyOwn(request)) else {
             throw APIError(.forbidden, .forbidden, "This request does not come from the console's page; expected its X-Csrf-Token.")
         }
-        return session.tokenID
+        return session
     }
 
     /// The request's login; nil when there is none. The console's page uses it to get its secret.

@@ -28,26 +28,24 @@ extension StoreAccess {
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
     }
 
+    /// Events after this id, of one room or all, oldest first.
     func events(after id: Int64, room: String?, scope: TokenScope = .all, limit: Int) throws -> [RoomEvent] {
-        let seen = ScopeCondition(scope, app: "app", name: "subject")
-        if let room {
-            return try self.all(
-                "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id > ? AND \(Self.isKnown)\(seen.sql) ORDER BY id LIMIT ?",
-                StoreArguments([room, id] + seen.arguments + [limit])
-            ) { row in try Self.event(&row) }
-        }
-        return try self.all(
-            "SELECT \(Self.eventColumns) FROM events WHERE id > ? AND \(Self.isKnown)\(seen.sql) ORDER BY id LIMIT ?",
-            StoreArguments([id] + seen.arguments + [limit])
-        ) { row in try Self.event(&row) }
+        guard let room else { return try self.events(where: "id > ?", [id], scope, limit) }
+        return try self.events(where: "room_id = ? AND id > ?", [room, id], scope, limit)
     }
 
     /// A room's events before this id, newest first.
     func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
+        try self.events(where: "room_id = ? AND id < ?", [room, id], order: "DESC", scope, limit)
+    }
+
+    private func events(
+        where condition: String, _ arguments: [(any StoreConvertible)?], order: String = "ASC", _ scope: TokenScope, _ limit: Int
+    ) throws -> [RoomEvent] {
         let seen = ScopeCondition(scope, app: "app", name: "subject")
         return try self.all(
-            "SELECT \(Self.eventColumns) FROM events WHERE room_id = ? AND id < ? AND \(Self.isKnown)\(seen.sql) ORDER BY id DESC LIMIT ?",
-            StoreArguments([room, id] + seen.arguments + [limit])
+            "SELECT \(Self.eventColumns) FROM events WHERE \(condition) AND \(Self.isKnown)\(seen.sql) ORDER BY id \(order) LIMIT ?",
+            StoreArguments(arguments + seen.arguments + [limit])
         ) { row in try Self.event(&row) }
     }
 

@@ -75,7 +75,7 @@ final class ChannelSession: AppSession {
             input: .connect(id: self.token.user, name: self.token.name, role: self.token.role, peer.id)
         ) { outcome in
             guard case .failure(let failure) = outcome else { return }
-            Self.send(peer, ChannelWriter.error(nil, code: failure.code, failure.message))
+            peer.send(ChannelWriter.error(nil, code: failure.code, failure.message))
             peer.close(4003, failure.code)
         }
         // A gathering that is ending accepts nobody; the next attempt opens a new one.
@@ -90,10 +90,10 @@ final class ChannelSession: AppSession {
             over = runner
         }
         guard !GatheringKinds.ownsRoom(self.token.kind) else {
-            Self.send(peer, ChannelWriter.error(nil, code: "no_such_room", "There is no \(self.token.kind) in room \(self.room)."))
+            peer.send(ChannelWriter.error(nil, code: "no_such_room", "There is no \(self.token.kind) in room \(self.room)."))
             return peer.close(4003, "no such room")
         }
-        Self.send(peer, ChannelWriter.error(nil, code: "unavailable", "The server has as many gatherings as it takes."))
+        peer.send(ChannelWriter.error(nil, code: "unavailable", "The server has as many gatherings as it takes."))
         peer.close(1013, "too many gatherings")
     }
 
@@ -108,13 +108,13 @@ final class ChannelSession: AppSession {
         do throws(ChannelFrame.Problem) {
             frame = try ChannelFrame.read(text)
         } catch {
-            Self.send(peer, ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
+            peer.send(ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
             return false
         }
         let (user, bytes) = (self.token.user, text.utf8.count)
         switch frame.body {
-        case .ping: Self.send(peer, ChannelWriter.pong(frame.ref))
-        case .queueList: Self.send(peer, ChannelWriter.ack(frame.ref, ChannelWriter.list(runner.gathering.queue)))
+        case .ping: peer.send(ChannelWriter.pong(frame.ref))
+        case .queueList: peer.send(ChannelWriter.ack(frame.ref, ChannelWriter.list(runner.gathering.queue)))
         case .send(let to, let object, let content):
             self.submit(.say(from: user, to: to, object: object, content: content), frame.ref, bytes, peer, runner)
         case .command(let to, let content): self.submit(.command(from: user, to: to, content: content), frame.ref, bytes, peer, runner)
@@ -133,14 +133,12 @@ final class ChannelSession: AppSession {
     private func submit(_ input: Gathering.Input, _ ref: JSONValue?, _ bytes: Int, _ peer: AppPeer, _ runner: GatheringRunner) {
         var command = GatheringRunner.Command(input: input) { outcome in
             switch outcome {
-            case .success: Self.send(peer, ChannelWriter.ack(ref))
-            case .failure(let failure): Self.send(peer, ChannelWriter.error(ref, code: failure.code, failure.message))
+            case .success: peer.send(ChannelWriter.ack(ref))
+            case .failure(let failure): peer.send(ChannelWriter.error(ref, code: failure.code, failure.message))
             }
         }
         command.sender = peer.id
         command.bytes = bytes
         if !runner.submit(command) { command.done(.failure(.refused(.ended))) }
     }
-
-    private static func send(_ peer: AppPeer, _ value: JSONValue) { peer.send(WebSocketWriter.text(value.text)) }
 }

@@ -86,7 +86,7 @@ final class BoardSession: AppSession {
     }
 
     private func refuse(_ peer: AppPeer, _ code: String, _ message: String) {
-        Self.send(peer, ChannelWriter.error(nil, code: code, message))
+        peer.send(ChannelWriter.error(nil, code: code, message))
         peer.close(4003, code)
     }
 
@@ -101,22 +101,20 @@ final class BoardSession: AppSession {
         do throws(ChannelFrame.Problem) {
             frame = try BoardFrame.read(text)
         } catch {
-            Self.send(peer, ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
+            peer.send(ChannelWriter.error(error.ref, code: "invalid", "\(error.error)"))
             return false
         }
         let action: BoardRunner.Command.Action
         switch frame.body {
         case .ping:
-            Self.send(peer, ChannelWriter.pong(frame.ref))
+            peer.send(ChannelWriter.pong(frame.ref))
             return true
         case .draw(let page, let stroke): action = .draw(page: page, stroke)
         case .clear(let page): action = .clear(page: page)
         }
         if !runner.submit(.init(action: action, user: self.token.user, peer: peer, ref: frame.ref)) {
-            Self.send(peer, ChannelWriter.error(frame.ref, code: "no_such_board", "The board has ended."))
+            peer.send(ChannelWriter.error(frame.ref, code: "no_such_board", "The board has ended."))
         }
         return true
     }
-
-    private static func send(_ peer: AppPeer, _ value: JSONValue) { peer.send(WebSocketWriter.text(value.text)) }
 }

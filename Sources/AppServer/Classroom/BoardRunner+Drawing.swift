@@ -42,7 +42,7 @@ extension BoardRunner {
     private static func answer(_ command: Command, _ failure: GatheringFailure?) {
         let value =
             failure.map { ChannelWriter.error(command.ref, code: $0.code, $0.message) } ?? ChannelWriter.ack(command.ref)
-        command.peer?.send(WebSocketWriter.text(value.text))
+        command.peer?.send(value)
     }
 
     /// Checked at each stroke, because roles change.

@@ -1,5 +1,7 @@
 package import Apps
+import HTTPServer
 package import NIOCore
+import Support
 
 /// The server's end of an app's WebSocket. Any thread; frames leave in the order of the calls.
 package final class AppPeer: Sendable {
@@ -15,6 +17,9 @@ package final class AppPeer: Sendable {
     package func send(_ frame: ByteBuffer) {
         self.socket.eventLoop.execute { self.socket.value.send(frame) }
     }
+
+    /// Sends a text message. Cuts the connection when its backlog is too large.
+    func send(_ message: JSONValue) { self.send(WebSocketWriter.text(message.text)) }
 
     /// Sends a whole frame and calls `written` on the connection's loop: true when the socket has taken it, false when the connection ended before. A
     /// sender that waits for it keeps only one frame in memory, however slowly the peer reads.
