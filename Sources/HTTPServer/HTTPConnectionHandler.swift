@@ -40,10 +40,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var state: HTTPConnectionState
     private var mode = Mode.http
     private var context: ChannelHandlerContext?
-    /// The connection closes after this answer. NIO's decoder stops for good at a request for an upgrade, granted or not.
+    /// The newest request is the connection's last, whose answer says so; later ones are ignored (RFC 9112 §9.6). NIO's decoder stops for
+    /// good at a request for an upgrade, granted or not.
     private var closesAfterAnswer = false
-    /// The answer being written says that the connection closes, so no later request is served (RFC 9112 §9.6).
-    private var hasAnnouncedClose = false
     /// Ignores all further input.
     private var dropsInput = false
     private var isReadHeld = false
@@ -138,7 +137,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     private func headArrived(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-        if self.hasAnnouncedClose {
+        if self.closesAfterAnswer {
             self.dropsInput = true
             return
         }
@@ -152,7 +151,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             self.dropsInput = true
             return
         }
-        self.closesAfterAnswer = self.closesAfterAnswer || self.place.refusal != nil
+        self.closesAfterAnswer = self.place.refusal != nil
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
         if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
             self.mode = .claimed(takeover, head, isComplete: false)
@@ -232,10 +231,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 if self.isOld { head.version = .http1_0 }
                 // Do not wait for the rest of the request.
                 if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
-                if head.list("connection", contains: "close") {
-                    self.closesAfterAnswer = true
-                    self.hasAnnouncedClose = true
-                }
+                if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
             case .head:
                 self.hasBegunAnswer = true

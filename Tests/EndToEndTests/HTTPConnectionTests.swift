@@ -70,6 +70,23 @@ import Testing
         }
     }
 
+    /// The answer says that it is the last, so the one to the request behind it, a refusal too, would belong to nothing (RFC 9112 section 9.6).
+    @Test(arguments: [
+        "GET /healthz HTTP/1.0\r\nConnection: keep-alive", "GET /healthz HTTP/1.1\r\nHost: h\r\nUpgrade: h2c",
+        "GET /healthz HTTP/1.1\r\nHost: h\r\nConnection: close",
+    ])
+    func nothingBehindTheLastAnswer(_ request: String) async throws {
+        try await TestServer.run { server in
+            let socket = try await SocketClient.open(server.addresses.http.port)
+            try await socket.send("\(request)\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n")
+            let answer = try await socket.answer()
+            #expect(answer.head.contains(" 200 ") && answer.head.lowercased().contains("connection: close"), "\(answer.head)")
+            #expect(answer.body == "ok\n")
+            try await eventually("the end") { socket.isClosed }
+            #expect(socket.received.isEmpty, "\(String(decoding: socket.received, as: UTF8.self))")
+        }
+    }
+
     @Test func headsThatAreTooSlow() async throws {
         try await TestServer.run({ $0.limits.httpHeadMs = 400 }) { server in
             let silent = try await SocketClient.open(server.addresses.http.port)
