@@ -7,7 +7,7 @@ import Forwarding
 import HTTPServer
 import Hummingbird
 import LibC
-import Listening
+package import Listening
 package import Logging
 import NIOCore
 import NIOPosix
@@ -33,6 +33,7 @@ package final class Server: Sendable {
     private let listeners: [RTMPListener]
     /// HTTP, and HTTPS when there is a certificate.
     private let http: [HTTPService]
+    private let sockets: ListeningSockets
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
@@ -48,8 +49,10 @@ package final class Server: Sendable {
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     ///
-    /// `reloading`: how to reload the settings; without it a reload reads only the certificate.
-    package init(config: ServerConfig, log: Logger, reloading: Reloading? = nil) throws {
+    /// - Parameters:
+    ///   - inherited: Sockets to listen with, if the settings name their addresses.
+    ///   - reloading: How to reload the settings; without it a reload reads only the certificate.
+    package init(config: ServerConfig, log: Logger, inherited: InheritedSockets = .none, reloading: Reloading? = nil) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
@@ -70,11 +73,13 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, group: group)]
+        let sockets = ListeningSockets(inherited, log: log)
+        self.sockets = sockets
+        var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
             let store = try CertificateStore(certificatePath: path, keyPath: key)
             store.warn(log)
-            listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, group: group))
+            listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, sockets: sockets, group: group))
             self.certificate = store
             figures.certificateEnds { [store] in store.ends }
         } else {
@@ -102,14 +107,13 @@ package final class Server: Sendable {
         var http = [
             HTTPService(
                 responder: responder, address: config.http.listen, shared: shared, placement: parts.streams.placement,
-                gate: connections.httpGate,
-                group: group, log: log)
+                gate: connections.httpGate, sockets: sockets, group: group, log: log)
         ]
         if let address = config.httpsAddress, let certificate = self.certificate {
             http.append(
                 HTTPService(
                     responder: responder, address: address, certificate: certificate, shared: shared, placement: parts.streams.placement,
-                    gate: connections.httpGate, group: group, log: log))
+                    gate: connections.httpGate, sockets: sockets, group: group, log: log))
         }
         self.http = http
         self.webhooks = WebhookDispatcher(
@@ -118,7 +122,7 @@ package final class Server: Sendable {
                 WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
             },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
-        self.operations = Operations(parts, certificate: self.certificate, http: shared, reloading: reloading)
+        self.operations = Operations(parts, certificate: self.certificate, http: shared, sockets: sockets, reloading: reloading)
         parts.api.operate(self.operations)
         for warning in ConfigWarnings.of(config) { log.warning("Open to all: \(warning)") }
     }
@@ -154,6 +158,7 @@ package final class Server: Sendable {
         for service in self.http { http.append(try await service.bind()) }
         var bound: [HostPort] = []
         for listener in self.listeners { bound.append(try await listener.bind()) }
+        self.sockets.closeOthers()
         let addresses = BoundAddresses(
             rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
         self.parts.connections.isBound(to: addresses)
@@ -193,13 +198,17 @@ package final class Server: Sendable {
             Task { for await _ in signals { Task { await operations.signalled() } } }
             announce()
         }
-        let services: [any Service] = (reports.map { [$0] } ?? []) + [hearing] + self.services + [WatchdogService()]
+        let services: [any Service] = (reports.map { [$0] } ?? []) + [hearing] + self.services + [WatchdogService { operations.leave() }]
         // Shutdown begins with the last service.
         var configuration = ServiceGroupConfiguration(services: services, logger: Self.quiet(self.log))
         configuration.maximumGracefulShutdownDuration = .seconds(4)
         let group = ServiceGroup(configuration: configuration)
         operations.follow(
-            begun: { ms in manager?.send([.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")]) },
+            begun: { ms, restarts in
+                // A process that a manager believes to stop may not start again.
+                manager?.send(
+                    restarts ? [.reloadingNow, .status("Restarting")] : [.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")])
+            },
             over: { await group.triggerGracefulShutdown() })
         try await group.run()
     }

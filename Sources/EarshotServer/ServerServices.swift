@@ -20,10 +20,14 @@ struct AnnounceService: Service {
 /// too.
 struct WatchdogService: Service {
     private static let hardLimit = Duration.milliseconds(4_800)
+    /// Ends the process. Runs on a thread of its own.
+    let end: @Sendable () -> Void
+
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
     func run() async throws {
         try await gracefulShutdown()
-        WatchdogThread.endProcess(after: Self.hardLimit)
+        WatchdogThread.run(after: Self.hardLimit, self.end)
     }
 }
 

@@ -3,7 +3,9 @@ package import Hummingbird
 import HummingbirdCore
 package import Listening
 package import Logging
-import NIOCore
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
 import ServerConfiguration
 import ServiceLifecycle
 package import Support
@@ -11,6 +13,8 @@ import Synchronization
 
 /// An HTTP port as a service: hands requests to the responder and to the takeovers that it was given. Binds once, reports its port, runs
 /// until the group shuts down.
+///
+/// Hummingbird reads the requests and has their responses written. Its own server only opens new sockets and cannot take over those that are open.
 package final class HTTPService: Service, Sendable {
     private let responder: RouterResponder<APIContext>
     private let placement: Placement
@@ -18,14 +22,16 @@ package final class HTTPService: Service, Sendable {
     private let address: HostPort
     private let certificate: CertificateStore?
     private let shared: HTTPServerChannel.Shared
+    private let sockets: ListeningSockets
     private let group: any EventLoopGroup
     private let log: Logger
-    private let running = Mutex<Running?>(nil)
+    private let listener = Mutex<(any Channel)?>(nil)
+    private let connections = OpenConnections()
 
     /// Serves HTTPS if there is a certificate.
     package init(
         responder: RouterResponder<APIContext>, address: HostPort, certificate: CertificateStore? = nil, shared: HTTPServerChannel.Shared,
-        placement: Placement, gate: AcceptGate, group: any EventLoopGroup, log: Logger
+        placement: Placement, gate: AcceptGate, sockets: ListeningSockets, group: any EventLoopGroup, log: Logger
     ) {
         self.responder = responder
         self.placement = placement
@@ -33,63 +39,89 @@ package final class HTTPService: Service, Sendable {
         self.address = address
         self.certificate = certificate
         self.shared = shared
+        self.sockets = sockets
         self.group = group
-        self.log = log
+        // What Hummingbird says of single requests is useful to developers only.
+        var quiet = log
+        if log.logLevel > .debug { quiet.logLevel = .warning }
+        self.log = quiet
     }
 
-    /// Starts Hummingbird's task, which binds as it runs; `run` joins it.
+    /// Opens the port and serves it. Returns the address in use, with the port that the system chose for port 0. Throws ``ListenError``.
     package func bind() async throws -> HostPort {
-        let bound = self.group.any().makePromise(of: Int.self)
-        let address = self.address
-        var quiet = self.log
-        if self.log.logLevel > .debug { quiet.logLevel = .warning }
-        let shared = self.shared
-        let (placement, gate) = (self.placement, self.gate)
-        let certificate = self.certificate
-        let application = Application(
-            responder: self.responder,
-            server: HTTPServerBuilder { responder in
-                guard let certificate else { return HTTPServerChannel(responder: responder, shared: shared) }
-                return HTTPSServerChannel(responder: responder, shared: shared, certificate: certificate)
-            },
-            configuration: .init(address: .hostname(address.host, port: address.port), serverName: "earshot", backlog: 4_096),
-            onServerRunning: { channel in
-                do {
-                    try await channel.setOption(.maxMessagesPerRead, value: UInt(gate.perTurn)).get()
-                    try await channel.pipeline.addHandler(placement.handler(), position: .first)
-                    try await channel.pipeline.addHandler(gate.handler(), position: .first)
-                    bound.succeed(channel.localAddress?.port ?? address.port)
-                } catch {
-                    bound.fail(error)
+        let answer = Self.answering(self.responder, log: self.log)
+        let listener: any Channel
+        if let certificate {
+            listener = try await self.listen("https", HTTPSServerChannel(responder: answer, shared: self.shared, certificate: certificate))
+        } else {
+            listener = try await self.listen("http", HTTPServerChannel(responder: answer, shared: self.shared))
+        }
+        self.listener.withLock { $0 = listener }
+        return HostPort(host: self.address.host, port: listener.localAddress?.port ?? self.address.port)
+    }
+
+    private func listen(_ scheme: String, _ protocols: some ServerChildChannel) async throws -> any Channel {
+        let (placement, gate, connections, log) = (self.placement, self.gate, self.connections, self.log)
+        let bootstrap = ServerBootstrap(group: self.group)
+            .serverChannelOption(.maxMessagesPerRead, value: UInt(gate.perTurn))
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([gate.handler(), placement.handler()])
                 }
-            },
-            eventLoopGroupProvider: .shared(self.group), logger: quiet)
-        let group = ServiceGroup(configuration: .init(services: [application], logger: quiet))
-        let task = Task {
+            }
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { channel in
+                connections.add(channel)
+                return protocols.setup(channel: channel, logger: log).map { conversation in
+                    _ = Task { await protocols.handle(value: conversation, logger: log) }
+                }
+            }
+        return try await self.sockets.listen(scheme, on: self.address, bootstrap)
+    }
+
+    /// Answers as Hummingbird's Application does.
+    private static func answering(_ responder: RouterResponder<APIContext>, log: Logger) -> HTTPChannelHandler.Responder {
+        let dates = ResponseDates()
+        return { request, writer, channel in
+            var log = log
+            log[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
+            var response: Response
             do {
-                try await group.run()
-                // The server ended before it was bound.
-                bound.fail(CancellationError())
-            } catch {
-                bound.fail(ListenError(scheme: certificate == nil ? "http" : "https", address: address, cause: error))
+                response = try await responder.respond(to: request, context: APIContext(source: .init(channel: channel, logger: log)))
+            } catch let error as HTTPParserError {
                 throw error
+            } catch {
+                log.debug("A request failed", metadata: ["error": "\(error)"])
+                response = Response(status: .internalServerError)
+            }
+            response.headers[.date] = dates.now
+            response.headers[.server] = "earshot"
+            do {
+                try await writer.write(response: response.head, body: response.body)
+            } catch is HTTPParserError {
+                // Hummingbird would write another answer.
+                throw ChannelError.inputClosed
             }
         }
-        self.running.withLock { $0 = Running(group: group, task: task) }
-        return HostPort(host: address.host, port: try await bound.futureResult.get())
     }
 
-    private struct Running {
-        let group: ServiceGroup
-        let task: Task<Void, any Error>
-    }
-
+    /// Ends within the group's time: connections close when their requests are answered.
     package func run() async throws {
-        guard let running = self.running.withLock({ $0 }) else { return }
-        try await withGracefulShutdownHandler {
-            try await running.task.value
-        } onGracefulShutdown: {
-            Task { await running.group.triggerGracefulShutdown() }
+        try? await gracefulShutdown()
+        try? await self.listener.withLock { $0 }?.close()
+        await self.connections.end()
+    }
+}
+
+/// The Date of responses, formatted once a second. Any thread.
+private final class ResponseDates: Sendable {
+    private let last = Mutex<(second: Int64, text: String)>((0, ""))
+
+    var now: String {
+        let second = WallClock.ms / 1_000
+        return self.last.withLock { last in
+            if last.second != second { last = (second, Instant.httpText(second * 1_000)) }
+            return last.text
         }
     }
 }

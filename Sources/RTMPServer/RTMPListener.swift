@@ -13,27 +13,26 @@ package final class RTMPListener: Service, Sendable {
     private let services: RTMPServices
     private let address: HostPort
     private let certificate: CertificateStore?
+    private let sockets: ListeningSockets
     private let group: any EventLoopGroup
     private let channel = Mutex<(any Channel)?>(nil)
 
-    package init(services: RTMPServices, address: HostPort, certificate: CertificateStore?, group: any EventLoopGroup) {
+    package init(
+        services: RTMPServices, address: HostPort, certificate: CertificateStore?, sockets: ListeningSockets, group: any EventLoopGroup
+    ) {
         self.services = services
         self.address = address
         self.certificate = certificate
+        self.sockets = sockets
         self.group = group
     }
 
     /// "rtmp" or "rtmps".
     package var scheme: String { self.certificate == nil ? "rtmp" : "rtmps" }
 
-    /// Binds the port. Returns the address in use, with the port that the system chose for port 0.
+    /// Binds the port. Returns the address in use, with the port that the system chose for port 0. Throws ``ListenError``.
     package func bind() async throws -> HostPort {
-        let channel: any Channel
-        do {
-            channel = try await self.bootstrap().bind(host: self.address.host, port: self.address.port).get()
-        } catch {
-            throw ListenError(scheme: self.scheme, address: self.address, cause: error)
-        }
+        let channel = try await self.sockets.listen(self.scheme, on: self.address, self.bootstrap())
         self.channel.withLock { $0 = channel }
         return HostPort(host: self.address.host, port: channel.localAddress?.port ?? self.address.port)
     }
@@ -41,15 +40,14 @@ package final class RTMPListener: Service, Sendable {
     /// Runs until the group shuts down gracefully.
     package func run() async throws {
         try await gracefulShutdown()
-        try await self.channel.withLock({ $0 })?.close()
+        // Closed already by a server that is about to start again.
+        try? await self.channel.withLock({ $0 })?.close()
     }
 
     private func bootstrap() -> ServerBootstrap {
         let services = self.services
         let certificate = self.certificate
         return ServerBootstrap(group: self.group)
-            .serverChannelOption(.backlog, value: 4096)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.maxMessagesPerRead, value: UInt(services.connections.rtmpGate.perTurn))
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

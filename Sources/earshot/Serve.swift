@@ -1,6 +1,7 @@
 import ArgumentParser
 import EarshotServer
 import LibC
+import Listening
 import Logging
 import ServerConfiguration
 import Support
@@ -62,6 +63,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var settings: SettingsOptions
 
     func run() async throws {
+        let inherited = InheritedSockets.ofThisProcess()
         let loaded = try self.settings.load()
         var config = loaded.config
         let log = LogOutput.logger(config.log)
@@ -89,8 +91,8 @@ struct Serve: AsyncParsableCommand {
                 hadSettings.store(loaded.isFromFile, ordering: .relaxed)
                 return config
             },
-            setLogLevel: { LogOutput.set($0) })
-        let server = try Server(config: config, log: log, reloading: reloading)
+            setLogLevel: { LogOutput.set($0) }, flushLog: { AtExit.flushAll() })
+        let server = try Server(config: config, log: log, inherited: inherited, reloading: reloading)
         let addresses = try await server.bind()
         let code = await server.consoleCode()
         try await server.run { [config] in
@@ -99,6 +101,7 @@ struct Serve: AsyncParsableCommand {
             guard config.log.format == .text else { return }
             Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code)
         }
+        server.operations.leave()
     }
 }
 

@@ -23,7 +23,7 @@ import Testing
             let parts = server.server.parts
             let (api, operations) = (try await CheckedAPI(server), server.server.operations)
             let over = LockedList<Bool>()
-            operations.follow(begun: { _ in }, over: { over.append(true) })
+            operations.follow(begun: { _, _ in }, over: { over.append(true) })
             let begun = try await api.ok("POST", "server/drain", status: 202)
             #expect(begun["pushes"].int == 2 && begun["asked"].int == 1 && (begun["secondsLeft"].double ?? 0) > 290, "\(begun)")
             try await eventually("the request") { able.current.statuses.contains { $0.code == StatusCode.connectReconnectRequest } }
@@ -60,7 +60,7 @@ import Testing
             let viewer = try await TagClient.play(from: server, "live/cam1", extra: [AMF0Property(name: "capsEx", value: 1)])
             let asked = LockedList<Int>()
             server.server.operations.follow(
-                begun: { _ in }, over: { [operations = server.server.operations] in asked.append(operations.drainState?.asked ?? 0) })
+                begun: { _, _ in }, over: { [operations = server.server.operations] in asked.append(operations.drainState?.asked ?? 0) })
             await server.server.operations.signalled()
             try await eventually("the end") { asked.all == [2] }
             for client in [publisher, viewer] {
@@ -78,7 +78,7 @@ import Testing
             let device = try await RawClient.publishing(server.port, "dev")
             let watched = try await TagClient.publish(to: server, "live/cam1")
             let stream = try await device.createStream()
-            server.server.operations.follow(begun: { _ in }, over: {})
+            server.server.operations.follow(begun: { _, _ in }, over: {})
             _ = try await CheckedAPI(server).ok("POST", "server/drain", status: 202)
             // It waits for an answer that does not come: the refusal is a status.
             let asking = Task { try? await device.play("cam1", on: stream) }

@@ -12,6 +12,12 @@ extension APIRoute {
     private static let tcURL = Input(
         "tcUrl", .text(length: 1...1_024).example("rtmp://live.example.com/live"),
         "Where clients of Enhanced RTMP are asked to connect again. Not set: the setting drain.reconnectTo.")
+    private static let restart = Input(
+        "restart", .flag,
+        """
+        Whether the server starts again afterwards, as the program and with the settings that are there then: the way to a new version. Its ports \
+        stay open, so that connections made meanwhile wait and none is refused.
+        """)
 
     /// Calls about the server's run.
     static let operations: [APIRoute] = [
@@ -37,12 +43,17 @@ extension APIRoute {
             End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
             and when the time has passed the rest is ended, too.
             """,
-            body: [Self.timeout.erased, Self.tcURL.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
+            body: [Self.timeout.erased, Self.tcURL.erased, Self.restart.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
         ) { call in
             let runs = try call.services.runs()
-            call.audit { $0.add("state", from: "running", to: "draining") }
-            switch await runs.drain(timeoutMs: call[Self.timeout], reconnectTo: try call.reconnectURL(Self.tcURL), by: call.actor.name) {
+            let request = DrainRequest(
+                timeoutMs: call[Self.timeout], reconnectTo: try call.reconnectURL(Self.tcURL), restarts: call[Self.restart] ?? false)
+            call.audit { $0.add("state", from: "running", to: request.restarts ? "restarting" : "draining") }
+            switch await runs.drain(request, by: call.actor.name) {
             case .begun(let state): return state
+            case .cannotRestart(let problems):
+                throw APIError(
+                    "The server could not start again, so it goes on", problems, rule: "expected a program and settings that can start")
             case .alreadyUnderWay(let state):
                 throw APIError.wrongState(
                     "The server is draining already; \(state.words). Nothing was begun twice.", state: "draining", allowed: ["running"])
@@ -78,6 +89,7 @@ extension DrainState {
             .field("pushes", .count, "Pushes that still run.", \.pushes),
             .field("viewers", .count, "Their viewers.", \.viewers),
             .field("asked", .count, "Clients that were asked to connect again.", \.asked),
+            .field("restarts", .flag, "Whether the server starts again afterwards.", \.restarts),
         ])
 }
 
@@ -111,11 +123,16 @@ extension APIError {
             self.init(.conflict, .conflict, "Another reload is under way; try again when it has ended.")
         case .mistakes(let all):
             self.init(
-                .conflict, .conflict,
-                "The settings were not reloaded, the running ones stay: \(all.prefix(8).joined(separator: "; "))"
-                    + (all.count > 8 ? "; and \(all.count - 8) more" : ""))
-            self.rule = "expected settings that earshot config check accepts"
+                "The settings were not reloaded, the running ones stay", all, rule: "expected settings that earshot config check accepts")
         }
+    }
+
+    /// 409 with the first of these problems.
+    fileprivate init(_ what: String, _ problems: [String], rule: String) {
+        self.init(
+            .conflict, .conflict,
+            "\(what): \(problems.prefix(8).joined(separator: "; "))" + (problems.count > 8 ? "; and \(problems.count - 8) more" : ""))
+        self.rule = rule
     }
 }
 

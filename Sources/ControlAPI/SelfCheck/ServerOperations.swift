@@ -4,8 +4,8 @@ package import ServerConfiguration
 package protocol ServerOperations: AnyObject, Sendable {
     /// Reloads settings and certificate. `by`: the caller, for the log.
     func reload(by who: String) async -> Result<ReloadReport, ReloadRefusal>
-    /// Ends the server once its pushes have ended, or after the time limit. Nil: the limit in the settings.
-    func drain(timeoutMs: Int64?, reconnectTo: String?, by who: String) async -> DrainStart
+    /// Ends the server once its pushes have ended, or after the time limit.
+    func drain(_ request: DrainRequest, by who: String) async -> DrainStart
     /// Nil unless a drain is under way.
     var drainState: DrainState? { get }
     /// Settings whose changes wait for a restart, as of the last reload.
@@ -38,6 +38,22 @@ package enum ReloadRefusal: Error, Sendable {
     case mistakes([String])
 }
 
+/// How the server is to end.
+package struct DrainRequest: Sendable {
+    /// Nil: the limit in the settings.
+    package var timeoutMs: Int64?
+    /// Where clients are asked to connect again. Nil: as in the settings.
+    package var reconnectTo: String?
+    /// Whether the program starts again, with the listeners of this one.
+    package var restarts = false
+
+    package init(timeoutMs: Int64? = nil, reconnectTo: String? = nil, restarts: Bool = false) {
+        self.timeoutMs = timeoutMs
+        self.reconnectTo = reconnectTo
+        self.restarts = restarts
+    }
+}
+
 /// A drain under way.
 package struct DrainState: Sendable {
     package let leftMs: Int64
@@ -45,12 +61,15 @@ package struct DrainState: Sendable {
     package let viewers: Int
     /// Clients that were asked to reconnect.
     package let asked: Int
+    /// Whether the server starts again afterwards.
+    package let restarts: Bool
 
-    package init(leftMs: Int64, pushes: Int, viewers: Int, asked: Int) {
+    package init(leftMs: Int64, pushes: Int, viewers: Int, asked: Int, restarts: Bool) {
         self.leftMs = leftMs
         self.pushes = pushes
         self.viewers = viewers
         self.asked = asked
+        self.restarts = restarts
     }
 }
 
@@ -58,4 +77,6 @@ package enum DrainStart: Sendable {
     case begun(DrainState)
     /// A drain was already under way, so none was started.
     case alreadyUnderWay(DrainState)
+    /// It could not start again; none was started. Each message names what is wrong and what is expected.
+    case cannotRestart([String])
 }

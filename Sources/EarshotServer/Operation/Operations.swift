@@ -2,13 +2,14 @@ import Access
 package import ControlAPI
 import Delivery
 import HTTPServer
+import LibC
 import Listening
 package import Logging
 package import ServerConfiguration
 import Support
 import Synchronization
 
-/// How a process reloads its settings. A value; `read` blocks.
+/// How a process reads its settings and sets its log. A value; `read` blocks.
 package struct Reloading: Sendable {
     /// Waits while the file is being written.
     let settle: @Sendable () async -> Void
@@ -16,14 +17,17 @@ package struct Reloading: Sendable {
     let read: @Sendable () throws -> ServerConfig
     /// Applies `log.level` to all loggers.
     let setLogLevel: @Sendable (Logger.Level) -> Void
+    /// Writes out the lines that the log still holds. Blocks.
+    let flushLog: @Sendable () -> Void
 
     package init(
         settle: @escaping @Sendable () async -> Void, read: @escaping @Sendable () throws -> ServerConfig,
-        setLogLevel: @escaping @Sendable (Logger.Level) -> Void
+        setLogLevel: @escaping @Sendable (Logger.Level) -> Void, flushLog: @escaping @Sendable () -> Void
     ) {
         self.settle = settle
         self.read = read
         self.setLogLevel = setLogLevel
+        self.flushLog = flushLog
     }
 }
 
@@ -38,29 +42,60 @@ package final class Operations: ServerOperations {
     private let parts: ServerParts
     private let certificate: CertificateStore?
     private let http: HTTPServerChannel.Shared
+    private let sockets: ListeningSockets
     private let reloading: Reloading?
     private let drain: ServerDrain
     private let state = Mutex(State())
+    private let restart = Mutex<ServerRestart?>(nil)
 
-    init(_ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, reloading: Reloading?) {
+    init(
+        _ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, sockets: ListeningSockets, reloading: Reloading?
+    ) {
         self.parts = parts
         self.certificate = certificate
         self.http = http
+        self.sockets = sockets
         self.reloading = reloading
-        self.drain = ServerDrain(parts)
+        self.drain = ServerDrain(parts, sockets)
     }
 
     // MARK: Drain
 
     package var drainState: DrainState? { self.drain.current }
 
-    package func drain(timeoutMs: Int64?, reconnectTo: String?, by who: String) async -> DrainStart {
-        await self.drain.begin(timeoutMs: timeoutMs, reconnectTo: reconnectTo, by: who, isByCall: true)
+    package func drain(_ request: DrainRequest, by who: String) async -> DrainStart {
+        guard request.restarts, self.drain.current == nil else { return await self.drain.begin(request, by: who, isByCall: true) }
+        let restart: ServerRestart
+        do {
+            // A program that cannot start would leave nobody to serve.
+            guard let reloading else { return .cannotRestart(["this process is not the server's own"]) }
+            _ = try await DiskWork.run { Result { try reloading.read() } }.get()
+            restart = try await ServerRestart(self.sockets)
+        } catch {
+            return .cannotRestart("\(error)".split(separator: "\n").map(String.init))
+        }
+        let start = await self.drain.begin(request, by: who, isByCall: true)
+        guard case .begun = start else {
+            restart.cancel()
+            return start
+        }
+        self.restart.withLock { $0 = restart }
+        return start
+    }
+
+    /// Ends the process, or starts the next program in it. Blocks.
+    package func leave() {
+        guard self.drain.current?.restarts == true, let restart = self.restart.withLock({ $0 }) else { exit(0) }
+        self.parts.log.info("Starting again", metadata: ["program": "\(restart.program.path)"])
+        self.reloading?.flushLog()
+        let failure = restart.start()
+        self.parts.log.critical("The program cannot be started", metadata: ["program": "\(restart.program.path)", "error": "\(failure)"])
+        exit(1)
     }
 
     func signalled() async { await self.drain.signalled() }
 
-    func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
+    func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
         self.drain.follow(begun: begun, over: over)
     }
 

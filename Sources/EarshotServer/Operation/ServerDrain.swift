@@ -1,5 +1,6 @@
 import ControlAPI
 import Delivery
+import Listening
 import Logging
 import ServerConfiguration
 import Support
@@ -12,6 +13,8 @@ import Synchronization
 /// ```
 /// running --signal or call--> draining --last push ended, time passed, second signal--> over
 /// ```
+/// A server that starts again accepts nobody from the moment on at which clients are asked to connect again: they and all who come wait for the
+/// next program. So unless they are to go elsewhere, they are asked at the end.
 final class ServerDrain: Sendable {
     private struct State {
         var begunAt: ContinuousClock.Instant?
@@ -21,14 +24,16 @@ final class ServerDrain: Sendable {
         /// Signals since the drain began, including one that began it.
         var signals = 0
         var isOver = false
+        var restarts = false
     }
 
     private let parts: ServerParts
+    private let sockets: ListeningSockets
     private let state = Mutex(State())
     private let followers = Mutex(Followers())
 
     private struct Followers {
-        var begun: @Sendable (_ ms: Int64) -> Void = { _ in }
+        var begun: @Sendable (_ ms: Int64, _ restarts: Bool) -> Void = { _, _ in }
         var over: @Sendable () async -> Void = {}
     }
 
@@ -37,11 +42,14 @@ final class ServerDrain: Sendable {
     /// Delay in which a call that ends the server at once still gets its answer.
     private static let answering = Duration.milliseconds(300)
 
-    init(_ parts: ServerParts) { self.parts = parts }
+    init(_ parts: ServerParts, _ sockets: ListeningSockets) {
+        self.parts = parts
+        self.sockets = sockets
+    }
 
-    /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds, and `over` at the end. Call before the ports
+    /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds and whether the server starts again, and `over` at the end. Call before the ports
     /// open.
-    func follow(begun: @escaping @Sendable (_ ms: Int64) -> Void, over: @escaping @Sendable () async -> Void) {
+    func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
         // A call ended the server before the callbacks were set.
         if self.state.withLock({ $0.isOver }) { Task { await over() } }
@@ -49,21 +57,23 @@ final class ServerDrain: Sendable {
 
     /// Nil before the drain begins.
     var current: DrainState? {
-        let (begunAt, end, asked) = self.state.withLock { ($0.begunAt, $0.end, $0.asked) }
-        guard begunAt != nil else { return nil }
+        let state = self.state.withLock { $0 }
+        guard state.begunAt != nil else { return nil }
         return DrainState(
-            leftMs: max(0, Int64((end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count, viewers: self.parts.streams.viewers,
-            asked: asked ?? 0)
+            leftMs: max(0, Int64((state.end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count, viewers: self.parts.streams.viewers,
+            asked: state.asked ?? 0, restarts: state.restarts)
     }
 
     /// The first signal begins the drain, or joins a drain that a call has begun; the next one ends it.
     func signalled() async {
-        let (isUnderWay, signals) = self.state.withLock { state in
+        let (isUnderWay, signals, wasToRestart) = self.state.withLock { state in
             state.signals += 1
-            return (state.begunAt != nil, state.signals)
+            defer { state.restarts = false }
+            return (state.begunAt != nil, state.signals, state.restarts)
         }
+        if wasToRestart { self.parts.log.info("A signal asks for the end: the server does not start again") }
         guard isUnderWay else {
-            _ = await self.begin(timeoutMs: nil, reconnectTo: nil, by: "signal", isByCall: false)
+            _ = await self.begin(DrainRequest(), by: "signal", isByCall: false)
             return
         }
         guard signals == 1 else { return }
@@ -71,51 +81,63 @@ final class ServerDrain: Sendable {
             "Draining already; a second signal ends it", metadata: ["secondsLeft": "\((self.current?.leftMs ?? 0) / 1_000)"])
     }
 
-    /// Returns once all clients that support it were asked to reconnect; at once if there is no push to wait for. Nil parameters: as in the settings.
-    func begin(timeoutMs: Int64?, reconnectTo: String?, by who: String, isByCall: Bool) async -> DrainStart {
+    /// Returns once all clients that support it were asked to reconnect; at once if there is no push to wait for.
+    func begin(_ request: DrainRequest, by who: String, isByCall: Bool) async -> DrainStart {
         let settings = self.parts.live.drain
-        let limitMs = timeoutMs ?? settings.timeoutMs
+        let limitMs = request.timeoutMs ?? settings.timeoutMs
         let limit = Duration.milliseconds(limitMs)
         let isFirst = self.state.withLock { state in
             guard state.begunAt == nil else { return false }
             state.begunAt = .now
             state.end = .now + limit
+            state.restarts = request.restarts
             return true
         }
         if let current, !isFirst { return .alreadyUnderWay(current) }
         // Readiness must change first.
         self.parts.streams.closeDoors()
-        if isByCall { self.followers.withLock { $0 }.begun(limitMs) }
+        if isByCall { self.followers.withLock { $0 }.begun(limitMs, request.restarts) }
         let waits = limitMs > 0 && self.parts.pushes.count > 0
-        let asking = Task {
-            let asked = await self.parts.streams.beginDrain(reconnectTo: reconnectTo ?? settings.reconnectTo)
-            self.state.withLock { $0.asked = asked }
-        }
+        let elsewhere = request.reconnectTo ?? settings.reconnectTo
+        let asksAtEnd = waits && request.restarts && elsewhere == nil
+        if request.restarts && !waits { await self.sockets.close() }
+        let asking = asksAtEnd ? nil : Task { await self.ask(elsewhere) }
         // The time limit runs even if the loops that ask the clients are late.
-        Task { await self.run(waits, isByCall) }
+        Task { await self.run(waits, isByCall, asksAtEnd: asksAtEnd) }
         if waits {
-            await asking.value
+            await asking?.value
             self.parts.log.info(
                 "Draining: nobody new is let in, running pushes may go on",
                 metadata: [
                     "pushes": "\(self.parts.pushes.count)", "asked": "\(self.current?.asked ?? 0)",
-                    "seconds": "\(limit.components.seconds)", "by": "\(who)",
+                    "seconds": "\(limit.components.seconds)", "by": "\(who)", "then": request.restarts ? "start again" : "end",
                 ])
         } else {
             await self.requestsSent(within: Self.answering / 3)
             self.parts.log.info(
-                "Ending: no push has to be waited for", metadata: ["asked": "\(self.current?.asked ?? 0)", "by": "\(who)"])
+                request.restarts ? "Ending, to start again: no push has to be waited for" : "Ending: no push has to be waited for",
+                metadata: ["asked": "\(self.current?.asked ?? 0)", "by": "\(who)"])
         }
-        return .begun(self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0))
+        return .begun(self.current ?? DrainState(leftMs: limitMs, pushes: 0, viewers: 0, asked: 0, restarts: request.restarts))
     }
 
-    private func run(_ waited: Bool, _ isByCall: Bool) async {
+    private func ask(_ elsewhere: String?) async {
+        let asked = await self.parts.streams.beginDrain(reconnectTo: elsewhere)
+        self.state.withLock { $0.asked = asked }
+    }
+
+    private func run(_ waited: Bool, _ isByCall: Bool, asksAtEnd: Bool) async {
         if isByCall {
             try? await Task.sleep(for: Self.answering)
         } else if !waited {
             await self.requestsSent(within: Self.answering)
         }
         let why = await self.wait()
+        if self.state.withLock({ $0.restarts }) { await self.sockets.close() }
+        if asksAtEnd {
+            Task { await self.ask(nil) }
+            await self.requestsSent(within: Self.answering)
+        }
         if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }
         self.state.withLock { $0.isOver = true }
         await self.followers.withLock { $0 }.over()

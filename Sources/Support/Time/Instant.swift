@@ -12,10 +12,23 @@ package enum Instant {
     /// "2026-11-21T10:00:00Z": the time rounded down to a second. Clamps as ``text(_:)`` does.
     package static func secondsText(_ ms: Int64) -> String { Self.text(ms, hasFraction: false) }
 
+    /// "Sun, 06 Nov 1994 08:49:37 GMT", as HTTP has it (RFC 9110 §5.6.7). Clamps as ``text(_:)`` does.
+    package static func httpText(_ ms: Int64) -> String {
+        let text = self.secondsText(ms)
+        let days = Self.day(of: min(max(ms, Self.earliest), Self.latest))
+        // The first day of 1970 was a Thursday.
+        let weekday = Int((days % 7 + 11) % 7)
+        let month = Int(Self.date(days).month) - 1
+        let (year, day, time) = (text.prefix(4), text.dropFirst(8).prefix(2), text.dropFirst(11).prefix(8))
+        return "\(Self.weekdays[weekday]), \(day) \(Self.months[month]) \(year) \(time) GMT"
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    package static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
     private static func text(_ ms: Int64, hasFraction: Bool) -> String {
         let ms = min(max(ms, Self.earliest), Self.latest)
-        // Rounded down, because the last millisecond before 1970 belongs to the day before.
-        let days = (ms < 0 ? ms - (Self.dayMs - 1) : ms) / Self.dayMs
+        let days = Self.day(of: ms)
         let rest = ms - days * Self.dayMs
         let (year, month, day) = Self.date(days)
         var text: [UInt8] = []
@@ -29,6 +42,9 @@ package enum Instant {
         if hasFraction { Self.append(rest % 1_000, 3, "Z", to: &text) }
         return String(decoding: text, as: UTF8.self)
     }
+
+    /// Rounded down, because the last millisecond before 1970 belongs to the day before.
+    private static func day(of ms: Int64) -> Int64 { (ms < 0 ? ms - (Self.dayMs - 1) : ms) / Self.dayMs }
 
     /// Appends a number with this many digits, and the character that follows it.
     private static func append(_ value: Int64, _ digits: Int, _ mark: Unicode.Scalar, to text: inout [UInt8]) {

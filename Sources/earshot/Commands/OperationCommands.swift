@@ -44,8 +44,12 @@ struct DrainCommand: ServerCommand {
             until the time is over. Then the server ends with status 0. Docker and Kubernetes start it again, as they are told to; the systemd \
             unit does not.
 
+            With --restart it starts again by itself, in the same process: as the program that its path leads to by then, such as a newer \
+            version, and with the settings as they are then. Its ports stay open, so connections made meanwhile wait and none is refused.
+
             EXAMPLES
               earshot drain --within 10m
+              earshot drain --restart --wait
               earshot drain --within 1h --reconnect-to rtmp://other.example.com/live --wait
 
             \(ExitStatus.explanation)
@@ -57,6 +61,7 @@ struct DrainCommand: ServerCommand {
             "Where clients of Enhanced RTMP are asked to connect. (default: the setting drain.reconnectTo, or where they did before)",
             valueName: "URL"))
     var reconnectTo: String?
+    @Flag(help: "Start the server again when it has ended, with its ports kept open.") var restart = false
     @Flag(help: "Return when the server has ended; says every ten seconds how long is left.") var wait = false
     @OptionGroup var options: ServerOptions
 
@@ -64,9 +69,12 @@ struct DrainCommand: ServerCommand {
         var body: [String: JSONValue] = [:]
         if let within { body["timeout"] = .number(Double(within.milliseconds) / 1_000) }
         if let reconnectTo { body["tcUrl"] = .string(reconnectTo) }
+        if self.restart { body["restart"] = .bool(true) }
         let begun = try await api.post(["server", "drain"], body)
         try self.options.report(begun) { state in
-            guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else { return "the server is ending now" }
+            guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else {
+                return state["restarts"].bool == true ? "the server is starting again now" : "the server is ending now"
+            }
             return "draining: nobody new is let in; \(Self.left(state)); \(state["asked"].integer ?? 0) asked to connect again"
         }
         guard self.wait else { return }

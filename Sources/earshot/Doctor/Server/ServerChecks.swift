@@ -1,6 +1,7 @@
 import LibC
 import NIOCore
 import NIOHTTP1
+import Support
 
 /// Checks whether the server answers, and reads the server's own checks.
 struct ServerChecks: Sendable {
@@ -54,13 +55,11 @@ struct ServerChecks: Sendable {
 
 /// Dates of HTTP, in the only form that servers send (RFC 9110 §5.6.7).
 enum HTTPDate {
-    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
     /// Seconds since 1970 of "Sun, 06 Nov 1994 08:49:37 GMT".
     static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", words[1].count == 2, words[3].count == 4, words[4].count == 8,
-            let month = self.months.firstIndex(of: String(words[2]))
+            let month = Support.Instant.months.firstIndex(of: String(words[2]))
         else { return nil }
         let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
         return Instant(argument: "\(words[3])-\(number)-\(words[1])T\(words[4])Z").map { $0.milliseconds / 1_000 }

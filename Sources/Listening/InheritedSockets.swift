@@ -1,0 +1,110 @@
+import LibC
+import NIOCore
+import Support
+
+/// The listening sockets that this process was given: by systemd (sd_listen_fds(3)), or by the program that it has replaced. A plain value.
+package struct InheritedSockets: Sendable {
+    struct Socket: Sendable, Equatable {
+        let descriptor: CInt
+        /// The scheme that it was opened for; nil from systemd.
+        let scheme: String?
+        let address: SocketAddress
+    }
+
+    private(set) var sockets: [Socket] = []
+    /// What was given and is no listening TCP socket.
+    private(set) var problems: [String] = []
+
+    package static let none = InheritedSockets()
+
+    /// For ``kept(_:processID:)``: "PROCESS:SCHEME=DESCRIPTOR,…".
+    package static let keptVariable = "LISTEN_KEPT"
+    /// systemd's first descriptor.
+    private static let firstDescriptor: CInt = 3
+    private static let mostSockets = 64
+
+    /// The variables that pass these sockets on to this process's next program.
+    package static func kept(_ sockets: [(scheme: String, descriptor: CInt)], processID: Int32 = getpid()) -> [String: String] {
+        [Self.keptVariable: "\(processID):" + sockets.map { "\($0.scheme)=\($0.descriptor)" }.joined(separator: ",")]
+    }
+
+    /// Takes them out of the environment, for this process's children have nothing to do with them. Call once, at the start.
+    package static func ofThisProcess() -> InheritedSockets {
+        let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", Self.keptVariable]
+        let values = names.map { getenv($0).map { String(cString: $0) } }
+        for name in names { unsetenv(name) }
+        return InheritedSockets(environment: { name in names.firstIndex(of: name).flatMap { values[$0] } })
+    }
+
+    private init() {}
+
+    init(environment: (String) -> String?, processID: Int32 = getpid()) {
+        // The variables may be a parent's, which has left them to this process by mistake.
+        if let count = environment("LISTEN_FDS").flatMap({ CInt($0) }), environment("LISTEN_PID") == "\(processID)" {
+            for descriptor in Self.firstDescriptor..<(Self.firstDescriptor + max(0, min(count, CInt(Self.mostSockets)))) {
+                self.add(descriptor, scheme: nil)
+            }
+        }
+        let kept = environment(Self.keptVariable)?.split(separator: ":", maxSplits: 1) ?? []
+        guard kept.count == 2, kept[0] == "\(processID)" else { return }
+        for entry in kept[1].split(separator: ",").prefix(Self.mostSockets) {
+            let parts = entry.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let descriptor = CInt(parts[1]), descriptor > STDERR_FILENO else { continue }
+            self.add(descriptor, scheme: String(parts[0]))
+        }
+    }
+
+    private mutating func add(_ descriptor: CInt, scheme: String?) {
+        guard fcntl(descriptor, F_GETFD) >= 0 else { return self.problems.append("descriptor \(descriptor) is not open") }
+        guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1, Self.option(SO_TYPE, of: descriptor) == streamSocket,
+            let address = Self.address(of: descriptor)
+        else {
+            close(descriptor)
+            return self.problems.append(
+                "descriptor \(descriptor) is no listening TCP socket; expected ListenStream=, an address with a port, in the socket unit")
+        }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        self.sockets.append(Socket(descriptor: descriptor, scheme: scheme, address: address))
+    }
+
+    private static func option(_ name: CInt, of descriptor: CInt) -> CInt? {
+        var value: CInt = 0
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+    }
+
+    /// Nil for families other than IPv4 and IPv6.
+    private static func address(of descriptor: CInt) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let isKnown = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) == 0 }
+        }
+        guard isKnown else { return nil }
+        let family = CInt(storage.ss_family)
+        return withUnsafePointer(to: &storage) { pointer in
+            switch family {
+            case AF_INET: pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) }
+            case AF_INET6: pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) }
+            default: nil
+            }
+        }
+    }
+
+    /// Takes out the one that listens where the setting says. Port 0 takes the one that was opened for the same scheme. Blocks to resolve a name.
+    mutating func take(_ scheme: String, _ setting: HostPort) -> Socket? {
+        guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else { return nil }
+        let index = self.sockets.firstIndex { socket in
+            let hasPort = setting.port == 0 ? socket.scheme == scheme : socket.address.port == setting.port
+            return hasPort && Self.isSame(socket.address, wanted)
+        }
+        return index.map { self.sockets.remove(at: $0) }
+    }
+
+    /// All addresses of IPv4 are as good as all of IPv6: systemd opens the latter for a port without an address.
+    private static func isSame(_ one: SocketAddress, _ other: SocketAddress) -> Bool {
+        let (first, second) = (one.ipAddress, other.ipAddress)
+        let any = ["0.0.0.0", "::"]
+        return first == second || (any.contains(first ?? "") && any.contains(second ?? ""))
+    }
+}

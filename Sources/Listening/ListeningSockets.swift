@@ -1,0 +1,84 @@
+import LibC
+package import Logging
+package import NIOCore
+package import NIOPosix
+package import Support
+import Synchronization
+
+/// The server's listeners. Takes over those that this process was given, and keeps them open for the program that replaces this one:
+/// connections made meanwhile wait in the kernel instead of being refused. Any thread.
+package final class ListeningSockets: Sendable {
+    private struct State {
+        var inherited: InheritedSockets
+        var listeners: [(scheme: String, channel: any Channel)] = []
+    }
+
+    private let state: Mutex<State>
+    private let log: Logger
+
+    package init(_ inherited: InheritedSockets = .none, log: Logger) {
+        self.state = Mutex(State(inherited: inherited))
+        self.log = log
+        for problem in inherited.problems { log.warning("A socket that was passed on is not used", metadata: ["problem": "\(problem)"]) }
+    }
+
+    /// Listens with the socket that was given for this address, or with a new one. Throws ``ListenError``.
+    package func listen(_ scheme: String, on address: HostPort, _ bootstrap: ServerBootstrap) async throws -> any Channel {
+        let bootstrap = bootstrap.serverChannelOption(.backlog, value: Self.backlog)
+        let given = self.state.withLock { $0.inherited.take(scheme, address) }
+        let channel: any Channel
+        do {
+            if let given {
+                channel = try await bootstrap.withBoundSocket(given.descriptor).get()
+            } else {
+                channel = try await bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                    .bind(host: address.host, port: address.port).get()
+            }
+        } catch {
+            throw ListenError(scheme: scheme, address: address, cause: error)
+        }
+        self.state.withLock { $0.listeners.append((scheme, channel)) }
+        return channel
+    }
+
+    /// Closes what was given and no setting asked for: its clients would wait for ever. Call when all listeners are open.
+    package func closeOthers() {
+        let others = self.state.withLock { state in
+            defer { state.inherited = .none }
+            return state.inherited.sockets
+        }
+        for socket in others {
+            self.log.warning(
+                "A socket that was passed on is closed: no setting names its address",
+                metadata: ["address": "\(socket.address)", "expected": "the address of rtmp.listen, rtmps.listen, http.listen or https.listen"])
+            LibC.close(socket.descriptor)
+        }
+    }
+
+    /// Copies of the listeners' descriptors, which go on listening when the listeners close. Throws IOError.
+    package func kept() async throws -> [(scheme: String, descriptor: CInt)] {
+        var kept: [(scheme: String, descriptor: CInt)] = []
+        for (scheme, channel) in self.state.withLock({ $0.listeners }) {
+            do {
+                let copy = try await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { descriptor in
+                        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+                        guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "dup") }
+                        return copy
+                    }
+                }.get()
+                if let copy { kept.append((scheme, copy)) }
+            } catch {
+                for (_, descriptor) in kept { LibC.close(descriptor) }
+                throw error
+            }
+        }
+        return kept
+    }
+
+    /// Accepts nobody any more. Who comes waits, if the descriptors are ``kept()``, and is refused otherwise.
+    package func close() async { for (_, channel) in self.state.withLock({ $0.listeners }) { try? await channel.close() } }
+
+    /// Connections that may wait to be accepted.
+    private static let backlog: CInt = 4_096
+}
