@@ -139,8 +139,8 @@ package final class Server: Sendable {
 
     /// Opens the ports. Throws ``ListenError``.
     package func bind() async throws -> BoundAddresses {
-        // An early SIGHUP must not end the process before the reload service listens.
-        signal(SIGHUP, SIG_IGN)
+        // Early ones must not end the process before the services that trap them listen.
+        for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
         self.parts.handleRooms { [events = self.parts.events, webhooks = self.webhooks] new in
@@ -181,7 +181,10 @@ package final class Server: Sendable {
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
         // Before the links and connections, so that it stops after all of them have reported.
         return statistics + first + self.listeners + self.http
-            + [ReloadService(operations: self.operations, manager: self.manager), DrainService(parts: parts)]
+            + [
+                ReloadService(operations: self.operations, manager: self.manager), RestartService(operations: self.operations),
+                DrainService(parts: parts),
+            ]
     }
 
     /// Runs until SIGTERM, SIGINT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns within five
@@ -207,7 +210,8 @@ package final class Server: Sendable {
             begun: { ms, restarts in
                 // A process that a manager believes to stop may not start again.
                 manager?.send(
-                    restarts ? [.reloadingNow, .status("Restarting")] : [.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")])
+                    restarts
+                        ? [.reloadingNow, .status("Restarting")] : [.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")])
             },
             over: { await group.triggerGracefulShutdown() })
         try await group.run()

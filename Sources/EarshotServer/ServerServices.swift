@@ -83,3 +83,15 @@ struct ReloadService: Service {
         }
     }
 }
+
+/// Starts the server again on SIGUSR2.
+struct RestartService: Service {
+    let operations: Operations
+
+    func run() async throws {
+        for await _ in await UnixSignalsSequence(trapping: .sigusr2).cancelOnGracefulShutdown() {
+            // Not awaited: it ends this service.
+            Task { await self.operations.restart(by: "SIGUSR2") }
+        }
+    }
+}

@@ -93,7 +93,9 @@ package struct InheritedSockets: Sendable {
 
     /// Takes out the one that listens where the setting says. Port 0 takes the one that was opened for the same scheme. Blocks to resolve a name.
     mutating func take(_ scheme: String, _ setting: HostPort) -> Socket? {
-        guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else { return nil }
+        guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else {
+            return nil
+        }
         let index = self.sockets.firstIndex { socket in
             let hasPort = setting.port == 0 ? socket.scheme == scheme : socket.address.port == setting.port
             return hasPort && Self.isSame(socket.address, wanted)

@@ -50,7 +50,9 @@ package final class ListeningSockets: Sendable {
         for socket in others {
             self.log.warning(
                 "A socket that was passed on is closed: no setting names its address",
-                metadata: ["address": "\(socket.address)", "expected": "the address of rtmp.listen, rtmps.listen, http.listen or https.listen"])
+                metadata: [
+                    "address": "\(socket.address)", "expected": "the address of rtmp.listen, rtmps.listen, http.listen or https.listen",
+                ])
             LibC.close(socket.descriptor)
         }
     }

@@ -14,11 +14,12 @@ import image  # noqa: E402
 import life  # noqa: E402
 import nginx  # noqa: E402
 import notify  # noqa: E402
+import sockets  # noqa: E402
 import suite  # noqa: E402
 
 
 def checks():
-    return {f"{module.__name__}.{check.__name__}": check for module in [files, notify, nginx] for check in module.CHECKS}
+    return {f"{module.__name__}.{check.__name__}": check for module in [files, notify, sockets, nginx] for check in module.CHECKS}
 
 
 def quick(arguments):

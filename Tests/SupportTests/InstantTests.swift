@@ -15,6 +15,17 @@ import Testing
         #expect(Instant.ms(text) == ms)
     }
 
+    /// The example of RFC 9110 §5.6.7, a leap day, and days before 1970.
+    @Test(
+        arguments: [
+            (784_111_777_000, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (951_825_600_999, "Tue, 29 Feb 2000 12:00:00 GMT"),
+            (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (Instant.latest, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (.max, "Fri, 31 Dec 9999 23:59:59 GMT"),
+            (.min, "Sat, 01 Jan 0000 00:00:00 GMT"),
+        ] as [(Int64, String)])
+    func inHTTP(_ ms: Int64, _ text: String) { #expect(Instant.httpText(ms) == text) }
+
     @Test(arguments: [
         ("2026-11-21T18:00:00+08:00", Int64(1_795_255_200_000)), ("2026-11-21T04:30:00-05:30", 1_795_255_200_000),
         ("2026-11-21t10:00:00z", 1_795_255_200_000), ("2026-11-21T10:00:00.5Z", 1_795_255_200_500),

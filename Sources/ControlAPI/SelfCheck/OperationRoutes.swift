@@ -43,7 +43,8 @@ extension APIRoute {
             End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
             and when the time has passed the rest is ended, too.
             """,
-            body: [Self.timeout.erased, Self.tcURL.erased, Self.restart.erased], answers: DrainState.outputType, status: .accepted, failures: [.conflict]
+            body: [Self.timeout.erased, Self.tcURL.erased, Self.restart.erased], answers: DrainState.outputType, status: .accepted,
+            failures: [.conflict]
         ) { call in
             let runs = try call.services.runs()
             let request = DrainRequest(

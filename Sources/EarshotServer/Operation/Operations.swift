@@ -49,7 +49,8 @@ package final class Operations: ServerOperations {
     private let restart = Mutex<ServerRestart?>(nil)
 
     init(
-        _ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, sockets: ListeningSockets, reloading: Reloading?
+        _ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, sockets: ListeningSockets,
+        reloading: Reloading?
     ) {
         self.parts = parts
         self.certificate = certificate
@@ -81,6 +82,18 @@ package final class Operations: ServerOperations {
         }
         self.restart.withLock { $0 = restart }
         return start
+    }
+
+    /// A restart by signal, whose refusal only the log can tell.
+    func restart(by who: String) async {
+        switch await self.drain(DrainRequest(restarts: true), by: who) {
+        case .begun: break
+        case .alreadyUnderWay: self.parts.log.warning("Draining already; this restart is left out", metadata: ["by": "\(who)"])
+        case .cannotRestart(let problems):
+            self.parts.log.error(
+                "The server could not start again, so it goes on",
+                metadata: ["by": "\(who)", "error": "\(problems.joined(separator: "; "))"])
+        }
     }
 
     /// Ends the process, or starts the next program in it. Blocks.

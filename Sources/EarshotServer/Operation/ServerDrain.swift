@@ -60,7 +60,8 @@ final class ServerDrain: Sendable {
         let state = self.state.withLock { $0 }
         guard state.begunAt != nil else { return nil }
         return DrainState(
-            leftMs: max(0, Int64((state.end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count, viewers: self.parts.streams.viewers,
+            leftMs: max(0, Int64((state.end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count,
+            viewers: self.parts.streams.viewers,
             asked: state.asked ?? 0, restarts: state.restarts)
     }
 

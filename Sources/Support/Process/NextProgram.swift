@@ -51,8 +51,9 @@ package struct NextProgram: Sendable, Equatable {
     package func start(passing descriptors: [CInt], environment: [String: String]) -> CInt {
         for (name, value) in environment { setenv(name, value, 1) }
         Self.closeAtStart(but: Set(descriptors))
-        // A signal that is ignored or blocked here would be in the next program, which would then not hear it until it has trapped it.
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] { signal(number, SIG_DFL) }
+        // These are trapped here, which ignores them: the next program would not hear them before it traps them, too. SIGHUP and SIGUSR2 stay
+        // ignored, since by default they end a program.
+        for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)

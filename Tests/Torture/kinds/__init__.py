@@ -15,6 +15,7 @@ PLAN = (
     ("clock", 12, 1000),
     ("hostile", 1, 20),
     ("hooks", 1, 60),
+    ("restart", 1, 50),
 )
 
 

@@ -1,0 +1,79 @@
+import LibC
+import Support
+import Testing
+
+@testable import Listening
+
+/// Listening sockets from outside, with real descriptors.
+@Suite struct InheritedSocketsTests {
+    /// A socket bound to a free port of this address; it listens unless told otherwise.
+    private static func open(_ host: String = "127.0.0.1", listens: Bool = true) throws -> (descriptor: CInt, port: Int) {
+        let descriptor = socket(AF_INET, streamSocket, 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr(host)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        try #require(isBound)
+        if listens { try #require(listen(descriptor, 5) == 0) }
+        return (descriptor, Int(address.sin_port.byteSwapped))
+    }
+
+    private static func read(_ values: [String: String]) -> InheritedSockets {
+        InheritedSockets(environment: { values[$0] }, processID: 7)
+    }
+
+    @Test func theSchemesOfAFormerProgram() throws {
+        let (rtmp, http) = (try Self.open(), try Self.open())
+        defer { for one in [rtmp, http] { close(one.descriptor) } }
+        let kept = InheritedSockets.kept([("rtmp", rtmp.descriptor), ("http", http.descriptor)], processID: 7)
+        var inherited = Self.read(kept)
+        #expect(inherited.sockets.map(\.descriptor) == [rtmp.descriptor, http.descriptor] && inherited.problems.isEmpty)
+        // A port that the system chose stays the scheme's.
+        #expect(inherited.take("http", HostPort(host: "127.0.0.1", port: 0))?.descriptor == http.descriptor)
+        #expect(inherited.take("http", HostPort(host: "127.0.0.1", port: 0)) == nil)
+        #expect(inherited.take("https", HostPort(host: "127.0.0.1", port: 0)) == nil)
+        #expect(inherited.take("rtmp", HostPort(host: "localhost", port: rtmp.port))?.descriptor == rtmp.descriptor)
+        #expect(fcntl(rtmp.descriptor, F_GETFD) & FD_CLOEXEC != 0, "children do not get it")
+        // For another process they are not meant.
+        #expect(InheritedSockets(environment: { kept[$0] }, processID: 8).sockets.isEmpty)
+    }
+
+    /// Open to one address is not open to all; all of IPv4 and all of IPv6 are as good as each other.
+    @Test func addressesMustAgree() throws {
+        let (one, all) = (try Self.open(), try Self.open("0.0.0.0"))
+        defer { for each in [one, all] { close(each.descriptor) } }
+        var inherited = Self.read(InheritedSockets.kept([("a", one.descriptor), ("b", all.descriptor)], processID: 7))
+        #expect(inherited.take("rtmp", HostPort(host: "0.0.0.0", port: one.port)) == nil)
+        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: all.port)) == nil)
+        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: one.port + 1)) == nil)
+        #expect(inherited.take("rtmp", HostPort(host: "::", port: all.port))?.descriptor == all.descriptor)
+        #expect(inherited.take("rtmp", HostPort(host: "127.0.0.1", port: one.port))?.descriptor == one.descriptor)
+        #expect(inherited.sockets.isEmpty)
+    }
+
+    /// What is no listening socket is named, and closed.
+    @Test func whatIsNone() throws {
+        let bound = try Self.open(listens: false)
+        let file = LibC.open("/dev/null", O_RDONLY)
+        let inherited = Self.read(["LISTEN_KEPT": "7:a=\(bound.descriptor),b=\(file),c=99999"])
+        #expect(inherited.sockets.isEmpty && inherited.problems.count == 3, "\(inherited.problems)")
+        #expect(inherited.problems[0].contains("ListenStream=") && inherited.problems[2].contains("not open"), "\(inherited.problems)")
+        #expect(fcntl(bound.descriptor, F_GETFD) < 0 && fcntl(file, F_GETFD) < 0)
+    }
+
+    @Test(arguments: [
+        [:], ["LISTEN_KEPT": ""], ["LISTEN_KEPT": "7:"], ["LISTEN_KEPT": "7"], ["LISTEN_KEPT": "7:a"], ["LISTEN_KEPT": "7:a=b,=3,c="],
+        ["LISTEN_KEPT": "7:a=-1,b=0,c=2"], ["LISTEN_FDS": "2"], ["LISTEN_FDS": "2", "LISTEN_PID": "8"],
+        ["LISTEN_FDS": "x", "LISTEN_PID": "7"],
+        ["LISTEN_FDS": "-5", "LISTEN_PID": "7"],
+    ])
+    func nothingToTake(_ values: [String: String]) {
+        let inherited = Self.read(values)
+        #expect(inherited.sockets.isEmpty && inherited.problems.isEmpty, "\(inherited.problems)")
+    }
+}

@@ -1,0 +1,103 @@
+"""The server listens with sockets that it was given: by systemd's protocol (sd_listen_fds(3)), and by itself at a restart under a service manager."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from tools import Earshot, Manager, expect, get, push, wait_for
+
+# Opens ports as systemd does, from descriptor 3 on, and becomes the server.
+ACTIVATE = """
+import os, socket, sys
+kept = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[1].split(",")]
+for number, one in enumerate(kept):
+    os.dup2(one.fileno(), 20 + number)
+for number in range(len(kept)):
+    os.dup2(20 + number, 3 + number)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(kept)), LISTEN_FDNAMES=":".join(["earshot.socket"] * len(kept)))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def ports(count):
+    """Free ones, all different."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    numbers = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return numbers
+
+
+def command(binary, folder, rtmp, http):
+    return [binary, "serve", "--rtmp", f"127.0.0.1:{rtmp}", "--http", f"127.0.0.1:{http}", "--data", os.path.join(folder, "data")]
+
+
+def given(binary):
+    """The ports of the settings are taken over, in any order; one that no setting names is closed, and said."""
+    with tempfile.TemporaryDirectory() as folder:
+        rtmp, http, other = ports(3)
+        log = os.path.join(folder, "log")
+        with open(log, "wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-c", ACTIVATE, f"{other},{http},{rtmp}", *command(binary, folder, rtmp, http)], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        try:
+            wait_for("health", lambda: get(f"http://127.0.0.1:{http}/healthz")[0] == 200)
+            with push(f"rtmp://127.0.0.1:{rtmp}/live/cam1"):
+                wait_for("the stream", lambda: "event=room.live" in open(log, encoding="utf-8").read())
+            text = open(log, encoding="utf-8").read()
+            expect("no setting names its address" in text and str(other) in text, f"a word about the third socket: {text[-600:]}")
+            expect(get(f"http://127.0.0.1:{other}/", patience=3)[0] == 0, "the third socket is closed")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            expect(process.wait(15) == 0, "the server ends well")
+
+
+def foreign(binary):
+    """systemd's own tool for it starts the server with the first connection, which gets its answer."""
+    if not shutil.which("systemd-socket-activate"):
+        print("  no systemd-socket-activate here: only the protocol was tried")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rtmp, http = ports(2)
+        words = ["systemd-socket-activate", "-l", f"127.0.0.1:{rtmp}", "-l", f"127.0.0.1:{http}", *command(binary, folder, rtmp, http)]
+        with open(os.path.join(folder, "log"), "wb") as out:
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        try:
+            # The tool itself needs a moment to listen.
+            wait_for("the first answer", lambda: get(f"http://127.0.0.1:{http}/healthz", patience=20)[0] == 200)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(15)
+
+
+def restart(binary):
+    """SIGUSR2 under a manager: the same process, RELOADING and READY instead of STOPPING, signs of life go on, and no connection is refused."""
+    name = f"@earshot-test-{os.getpid()}-restart"
+    manager = Manager(name)
+    with Earshot(binary, {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "3000000"}) as server:
+        manager.wait("READY=1")
+        for times in range(2, 4):
+            server.process.send_signal(signal.SIGUSR2)
+            # A second one at once, and one as the program starts, harm nobody.
+            server.process.send_signal(signal.SIGUSR2)
+            end = time.monotonic() + 2
+            while time.monotonic() < end:
+                with urllib.request.urlopen(f"{server.http}/healthz", timeout=15) as answer:
+                    expect(answer.status == 200, "health during a restart")
+                time.sleep(0.01)
+            wait_for("READY again", lambda: manager.lines().count("READY=1") == times, 10)
+        count = manager.lines().count("WATCHDOG=1")
+        wait_for("signs of life of the new program", lambda: manager.lines().count("WATCHDOG=1") > count, 10)
+        expect(server.process.poll() is None and server.text().count("has started") == 3, f"it has started again twice: {server.text()[-800:]}")
+        expect("STOPPING=1" not in manager.lines() and manager.lines().count("RELOADING=1") == 2, f"{manager.lines()}")
+        expect(server.stop() == 0, "the server ends well")
+        expect("STOPPING=1" in manager.lines(), f"{manager.lines()}")
+    manager.close()
+
+
+CHECKS = [given, foreign, restart]
