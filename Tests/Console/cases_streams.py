@@ -37,7 +37,7 @@ def verdict(server, browser, keep):
         page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
         # Those that are not well are counted; pressed, the count puts the worst first, by the server's order.
         page.click("1 bad 1 degraded")
-        page.wait("[...document.querySelectorAll('.filters select')].at(-1)?.value === 'verdict'", "the order")
+        page.wait("document.querySelector('select[name=sort]')?.value === 'verdict'", "the order")
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
         page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")

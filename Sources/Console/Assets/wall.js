@@ -10,24 +10,29 @@ import { ask, button, every, stateBadge, verdictBadge } from './ui.js';
 import { reasonText } from './reasons.js';
 import { figures, figuresOfAll } from './figures.js';
 
-const pageSize = 24;
+// Rooms per page; the API gives no more than the last.
+const pageSizes = ['24', '60', '200'];
 const pictureSeconds = 10;
+const picturesAtOnce = 3;
 // A viewer further behind than this is mentioned.
 const slowMs = 1500;
 // Orders by figures that the store does not have. The list of streams is sorted by them instead.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// The most rooms that a search sorts by figures, and the most ill streams that are counted.
-const mostSorted = 100;
+// The most rooms that a search sorts by figures.
+const mostSorted = 200;
+// The most ill streams that are counted.
+const mostIlls = 100;
 const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
 // A room from a list of streams is requested again after this time, or when an event reports a change.
 const roomSeconds = 30;
+const fewCalls = 24;
 const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
 // The wall's initial filter.
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
 
-/** Loads pictures of the tiles in view, one after another, each every ten seconds. */
+/** Loads pictures of the tiles in view, a few at once, each every ten seconds. */
 class Pictures {
   constructor() {
     this.tiles = new Set();
@@ -49,12 +54,12 @@ class Pictures {
   next() {
     if (document.hidden) return;
     const now = performance.now();
-    for (const tile of this.tiles) {
-      if (this.loading >= 3) return;
-      if (!tile.isLive || now < tile.pictureDue) continue;
+    // The one that has waited longest first: each gets its turn even if there are more than can be loaded in time.
+    const due = [...this.tiles].filter((tile) => tile.isLive && tile.pictureDue <= now).sort((one, other) => one.pictureDue - other.pictureDue);
+    for (const tile of due.slice(0, picturesAtOnce - this.loading)) {
       tile.pictureDue = now + pictureSeconds * 1000;
       this.loading += 1;
-      tile.loadPicture().finally(() => { this.loading -= 1; });
+      tile.loadPicture().finally(() => { this.loading -= 1; this.next(); });
     }
   }
 }
@@ -145,14 +150,16 @@ class Tile {
 }
 
 export function wallPage(query) {
-  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: orders.includes(query.get('sort')) ? query.get('sort') : orders[0] };
+  const oneOf = (values, name) => (values.includes(query.get(name)) ? query.get(name) : values[0]);
+  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: oneOf(orders, 'sort'), pageSize: oneOf(pageSizes, 'pageSize') };
+  const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
   const pages = [''];
   const pictures = new Pictures();
   const list = h('ul', { class: 'wall' });
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
   const total = h('span', { class: 'dim', role: 'status' });
-  const others = h('a', { href: '#/rooms?state=', hidden: true });
-  const illness = h('a', { class: 'button', href: '#/rooms?sort=verdict', title: t('Show the worst first'), hidden: true });
+  const others = h('a', { hidden: true });
+  const illness = h('a', { class: 'button', title: t('Show the worst first'), hidden: true });
   const empty = h('div', { class: 'panel' });
   empty.hidden = true;
   const back = button(t('Previous'), async () => { pages.pop(); await load(); });
@@ -165,13 +172,13 @@ export function wallPage(query) {
   const search = h('input', { type: 'search', value: filter.q, maxlength: 60, id: 'search' });
   let typing;
   search.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => change('q', search.value.trim()), 250); });
-  const select = (name, options) => h('select', { onchange: (event) => change(name, event.target.value) },
+  const select = (name, options) => h('select', { name, onchange: (event) => change(name, event.target.value) },
     options.map(([value, label]) => h('option', { value, selected: value === filter[name] }, label)));
 
   function change(name, value) {
     filter[name] = value;
     pages.length = 1;
-    history.replaceState(null, '', `#/rooms?${new URLSearchParams(filter)}`);
+    history.replaceState(null, '', address(filter));
     load().catch(() => {});
   }
 
@@ -186,6 +193,8 @@ export function wallPage(query) {
     tiles.update(data.list);
     for (const [id, stream] of data.figures ?? []) tiles.rows.get(id)?.figures(stream);
     setText(total, data.text);
+    others.href = address({ state: '', pageSize: filter.pageSize });
+    illness.href = address({ sort: 'verdict', pageSize: filter.pageSize });
     setText(others, data.others > 0 ? t('and {n} that are not live', { n: count(data.others) }) : '');
     others.hidden = !others.textContent;
     back.disabled = pages.length === 1;
@@ -204,7 +213,7 @@ export function wallPage(query) {
   async function loadRooms() {
     const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
     const isUsual = !filter.q && filter.state === usual;
-    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize, after: pages.at(-1) }), isUsual && get('/rooms', { pageSize: 1 })]);
+    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1) }), isUsual && get('/rooms', { pageSize: 1 })]);
     return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
@@ -213,10 +222,10 @@ export function wallPage(query) {
     const isFirst = pages.length === 1;
     const wantsCut = filter.sort === 'verdict' && filter.state === usual;
     // Their rooms are listed: after a restart there are no streams of them.
-    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) }),
+    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: filter.pageSize, after: pages.at(-1) }),
       wantsCut ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
     const mine = list.filter((stream) => stream.roomId !== null);
-    const rooms = await Promise.all(mine.map((stream) => roomOf(stream.roomId)));
+    const rooms = await roomsOf(mine.map((stream) => stream.roomId));
     const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
     return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
   }
@@ -224,13 +233,14 @@ export function wallPage(query) {
   /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
+    const start = Number(pages.at(-1)), end = start + Number(filter.pageSize);
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
     const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
       return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
     });
-    return { list, next: null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
+    return { list: list.slice(start, end), next: end < list.length ? String(end) : null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
   }
 
   const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
@@ -248,19 +258,23 @@ export function wallPage(query) {
   }
 
   const known = new Map();
-  async function roomOf(id) {
+  async function roomsOf(ids) {
     const now = performance.now();
     for (const [id, { due }] of known) if (due < now) known.delete(id);
-    if (!known.has(id)) {
-      const room = await get(`/rooms/${encodeURIComponent(id)}`).catch((error) => { if (error.status === 404) return null; throw error; });
-      known.set(id, { room, due: now + roomSeconds * 1000 });
-    }
-    return known.get(id).room;
+    // Of its own: an event may remove a room from the known ones meanwhile.
+    const rooms = new Map([...known].map(([id, { room }]) => [id, room]));
+    const keep = (id, room) => { rooms.set(id, room); known.set(id, { room, due: now + roomSeconds * 1000 }); };
+    const missing = () => ids.filter((id) => !rooms.has(id));
+    // One call for many, as each counts for the token's rate. Where more are live it may lack some.
+    if (missing().length > fewCalls) for (const room of (await get('/rooms', { state: 'live', pageSize: mostSorted })).list) keep(room.roomId, room);
+    await Promise.all(missing().map(async (id) =>
+      keep(id, await get(`/rooms/${encodeURIComponent(id)}`).catch((error) => { if (error.status === 404) return null; throw error; }))));
+    return ids.map((id) => rooms.get(id));
   }
 
   /** Counts the streams that are not well: the server lists the worst first. */
   async function loadIlls() {
-    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostSorted });
+    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostIlls });
     const ill = list.filter((stream) => stream.health?.verdict in ills);
     const more = ill.length === list.length && total > list.length ? '+' : '';
     const numbers = Object.entries(ills).map(([verdict, text]) => [verdict, text, ill.filter((stream) => stream.roomId !== null && stream.health.verdict === verdict).length]);
@@ -301,7 +315,8 @@ export function wallPage(query) {
       h('label', { class: 'grow' }, t('Search'), search),
       h('label', null, t('State'), select('state', [[usual, t('Live rooms')], ['', t('All states')], ...states.map((state) => [state, t(state)])])),
       h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
-        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []]))),
+        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []])),
+      h('label', null, t('Rooms per page'), select('pageSize', pageSizes.map((size) => [size, size])))),
     together, empty, list, h('div', { class: 'pages' }, back, forth));
 
   return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
