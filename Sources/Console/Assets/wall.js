@@ -23,6 +23,8 @@ const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
 const mostSorted = 200;
 // The most ill streams that are counted.
 const mostIlls = 100;
+// Every second turn of the wall counts them.
+const illSeconds = 8;
 const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
 // A room from a list of streams is requested again after this time, or when an event reports a change.
 const roomSeconds = 30;
@@ -31,6 +33,8 @@ const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.j
 // The wall's initial filter.
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
+
+const viewersOf = (room) => room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
 
 /** Loads pictures of the tiles in view, a few at once, each every ten seconds. */
 class Pictures {
@@ -108,7 +112,7 @@ class Tile {
     if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
     this.drawn = key;
     // For a room with one stream, the stream's own figure is newer.
-    const viewers = room.streams.length === 1 && stream ? stream.viewers : room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
+    const viewers = room.streams.length === 1 && stream ? stream.viewers : viewersOf(room);
     const facts = [t('{n} viewers', { n: count(viewers) })];
     if (stream) facts.push(bits(stream.bitsPerSecond));
     const worst = this.worstBehind(stream);
@@ -153,7 +157,8 @@ export function wallPage(query) {
   const oneOf = (values, name) => (values.includes(query.get(name)) ? query.get(name) : values[0]);
   const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: oneOf(orders, 'sort'), pageSize: oneOf(pageSizes, 'pageSize') };
   const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
-  const pages = [''];
+  // Where each page begins: a cursor, and for rooms that are merged into it the viewers of the page before.
+  const pages = [{ after: '', below: Infinity }];
   const pictures = new Pictures();
   const list = h('ul', { class: 'wall' });
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
@@ -213,34 +218,43 @@ export function wallPage(query) {
   async function loadRooms() {
     const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
     const isUsual = !filter.q && filter.state === usual;
-    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1) }), isUsual && get('/rooms', { pageSize: 1 })]);
-    return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
+    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1).after }), isUsual && get('/rooms', { pageSize: 1 })]);
+    return { list, next: next && { after: next }, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /** Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst. */
+  /**
+   * Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst verdict, and by their
+   * waiting viewers among the most watched.
+   */
   async function loadSorted() {
-    const isFirst = pages.length === 1;
-    const wantsCut = filter.sort === 'verdict' && filter.state === usual;
+    const { after, below } = pages.at(-1);
+    const isByVerdict = filter.sort === 'verdict';
     // Their rooms are listed: after a restart there are no streams of them.
-    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: filter.pageSize, after: pages.at(-1) }),
-      wantsCut ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
+    const [page, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: filter.pageSize, after }),
+      filter.state === usual ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
+    const { list, next, total } = page;
+    if (isByVerdict && !after && (!next || list.length >= mostIlls || !isIll(list.at(-1)))) tellIlls(page);
     const mine = list.filter((stream) => stream.roomId !== null);
     const rooms = await roomsOf(mine.map((stream) => stream.roomId));
+    const least = next ? list.at(-1).viewers : 0;
+    const cutHere = cut.list.filter((room) => (isByVerdict ? !after : viewersOf(room) < below && viewersOf(room) >= least));
+    const ranked = [...cutHere.map((room) => [room, viewersOf(room)]), ...rooms.map((room, index) => [room, mine[index].viewers])].filter(([room]) => room);
+    if (!isByVerdict) ranked.sort(([, one], [, other]) => other - one);
     const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
-    return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
+    return { list: ranked.map(([room]) => room), next: next && { after: next, below: least }, text, figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
-    const start = Number(pages.at(-1)), end = start + Number(filter.pageSize);
+    const start = Number(pages.at(-1).after), end = start + Number(filter.pageSize);
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
     const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
       return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
     });
-    return { list: list.slice(start, end), next: end < list.length ? String(end) : null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
+    return { list: list.slice(start, end), next: end < list.length ? { after: end } : null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
   }
 
   const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
@@ -272,10 +286,18 @@ export function wallPage(query) {
     return ids.map((id) => rooms.get(id));
   }
 
-  /** Counts the streams that are not well: the server lists the worst first. */
+  const isIll = (stream) => stream.health?.verdict in ills;
+  let illsTold = -Infinity;
+
+  /** Counts the streams that are not well. A wall that is sorted by verdict has them already. */
   async function loadIlls() {
-    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostIlls });
-    const ill = list.filter((stream) => stream.health?.verdict in ills);
+    if (performance.now() - illsTold > illSeconds * 1000) tellIlls(await get('/streams', { state: 'live', sort: 'verdict', limit: mostIlls }));
+  }
+
+  /** `list`: the worst streams first. */
+  function tellIlls({ list, total }) {
+    illsTold = performance.now();
+    const ill = list.filter(isIll);
     const more = ill.length === list.length && total > list.length ? '+' : '';
     const numbers = Object.entries(ills).map(([verdict, text]) => [verdict, text, ill.filter((stream) => stream.roomId !== null && stream.health.verdict === verdict).length]);
     show(illness, numbers.filter(([, , n]) => n > 0).map(([verdict, text, n]) => [h('span', { class: `badge ${verdict}` }, text(count(n) + more)), ' ']));
@@ -305,8 +327,7 @@ export function wallPage(query) {
     if (message.type === 'gap') known.clear(); else known.delete(message.roomId);
     due ??= setTimeout(() => { due = undefined; load().catch(() => {}); }, 1000);
   } });
-  const stops = [every(5000, async () => { await load(); await loadFigures(); })];
-  if (may(rights.listStreams)) stops.push(every(10_000, loadIlls));
+  const stops = [every(5000, async () => { await load(); await loadFigures(); if (may(rights.listStreams)) await loadIlls(); })];
 
   const element = h('div', null,
     h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others, illness,
