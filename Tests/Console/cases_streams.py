@@ -1,4 +1,5 @@
 """Streams that are not well, viewers that are behind, and streams that change and go: what the console says of them."""
+import contextlib
 import json
 import os
 import sys
@@ -37,7 +38,7 @@ def verdict(server, browser, keep):
         page.wait(f"{tile('well')}?.innerText.includes('good') && {tile('well')}.querySelector('.why').hidden", "the good verdict, without a reason")
         # Those that are not well are counted; pressed, the count puts the worst first, by the server's order.
         page.click("1 bad 1 degraded")
-        page.wait("[...document.querySelectorAll('.filters select')].at(-1)?.value === 'verdict'", "the order")
+        page.wait("document.querySelector('select[name=sort]')?.value === 'verdict'", "the order")
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
         page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
@@ -70,6 +71,31 @@ def verdict(server, browser, keep):
         page.wait("document.querySelector('.head').innerText.includes('1 个差 1 个一般')", "the number of them in Chinese")
         page.size(375, 740, True)
         keep(page, "verdict-phone")
+
+
+@case(settings={"EARSHOT_ROOMS_POLICY_GRACE": "10m"})
+def waiting(server, browser, keep):
+    """A room whose push was cut stands among the most watched by the viewers that wait in it. Sorted by verdict, the wall asks once for the worst."""
+    with contextlib.ExitStack() as stack:
+        devices = {name: stack.enter_context(Device(server, f"live/{name}")) for name in ("busy", "cut", "quiet")}
+        for name in devices:
+            wait_for(name, lambda name=name: server.is_live(name))
+        for room in ("busy", "busy", "cut"):
+            stack.enter_context(SlowViewer(server.http, f"/live/{room}.flv", 10_000_000))
+        devices["cut"].process.kill()
+        page = opened(server, browser)
+        visit(page, "#/rooms?sort=viewers")
+        order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
+        page.wait(f"{order} === 'busy,cut,quiet' && {tile('cut')}.innerText.includes('The push was interrupted')", "the interrupted one between the others")
+        assert "1 viewer " in page.run(f"{tile('cut')}.innerText"), page.run(f"{tile('cut')}.innerText")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        keep(page)
+        visit(page, "#/rooms?sort=verdict")
+        page.wait(f"{order} === 'cut,busy,quiet'", "the interrupted one before the others")
+        asked = "performance.getEntriesByType('resource').filter((each) => each.name.includes('sort=verdict')).length"
+        page.run("performance.clearResourceTimings()")
+        turns = page.wait("(() => { const n = performance.getEntriesByType('resource').filter((each) => each.name.includes('state=interrupted')).length; return n > 2 && n; })()", "three turns")
+        assert page.run(asked) <= turns + 1, f"{page.run(asked)} lists of the worst in {turns} turns"
 
 
 @case()

@@ -7,7 +7,7 @@ export const chinese = {
     '首个令牌在数据目录的 admin-token 文件中。命令 earshot console 会给出无需令牌的地址。',
   'Logged in as {name} ({role})': '已登录：{name}（{role}）',
   Language: '语言', Theme: '主题', Light: '浅色', Dark: '深色', 'As the system': '跟随系统',
-  Search: '搜索', 'Title or room': '标题或房间', State: '状态', 'All states': '全部状态', 'Sort by': '排序', Newest: '最新', Oldest: '最早', 'Most viewers': '观众最多', 'Worst verdict': '健康最差', '{n} live streams': '{n} 个直播流', '{n} interrupted rooms': '{n} 个中断的房间', '{n} bad': '{n} 个差', '{n} degraded': '{n} 个一般', 'Show the worst first': '最差的排在前面', 'the first {n} rooms found, sorted': '找到的前 {n} 个房间，已排序', Name: '名称',
+  Search: '搜索', 'Title or room': '标题或房间', State: '状态', 'All states': '全部状态', 'Sort by': '排序', Newest: '最新', Oldest: '最早', 'Most viewers': '观众最多', 'Worst verdict': '健康最差', 'Rooms per page': '每页房间数', '{n} live streams': '{n} 个直播流', '{n} interrupted rooms': '{n} 个中断的房间', '{n} bad': '{n} 个差', '{n} degraded': '{n} 个一般', 'Show the worst first': '最差的排在前面', 'the first {n} rooms found, sorted': '找到的前 {n} 个房间，已排序', Name: '名称',
   'Create room': '新建房间', 'Room id: letters, digits, _ and -; without one the server makes one': '房间 ID：字母、数字、_ 和 -；留空则由服务器生成', 'Title, may be left out': '标题（可留空）', Title: '标题', Create: '创建', Cancel: '取消', Close: '关闭', Confirm: '确定',
   created: '未开始', live: '直播中', interrupted: '中断', expired: '已过期', closed: '已关闭', forbidden: '已禁播', waiting: '等待中',
   'No room fits.': '没有符合条件的房间。', 'Nobody has pushed a stream yet.': '还没有推流。',

@@ -10,24 +10,33 @@ import { ask, button, every, stateBadge, verdictBadge } from './ui.js';
 import { reasonText } from './reasons.js';
 import { figures, figuresOfAll } from './figures.js';
 
-const pageSize = 24;
+// Rooms per page; the API gives no more than the last.
+const pageSizes = ['24', '60', '200'];
 const pictureSeconds = 10;
+const picturesAtOnce = 3;
 // A viewer further behind than this is mentioned.
 const slowMs = 1500;
 // Orders by figures that the store does not have. The list of streams is sorted by them instead.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// The most rooms that a search sorts by figures, and the most ill streams that are counted.
-const mostSorted = 100;
+// The most rooms that a search sorts by figures.
+const mostSorted = 200;
+// The most ill streams that are counted.
+const mostIlls = 100;
+// Every second turn of the wall counts them.
+const illSeconds = 8;
 const ills = { bad: (n) => t('{n} bad', { n }), degraded: (n) => t('{n} degraded', { n }) };
 // A room from a list of streams is requested again after this time, or when an event reports a change.
 const roomSeconds = 30;
+const fewCalls = 24;
 const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.jpg`, { width: 320, maxAge: pictureSeconds });
 // The wall's initial filter.
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
 
-/** Loads pictures of the tiles in view, one after another, each every ten seconds. */
+const viewersOf = (room) => room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
+
+/** Loads pictures of the tiles in view, a few at once, each every ten seconds. */
 class Pictures {
   constructor() {
     this.tiles = new Set();
@@ -49,12 +58,12 @@ class Pictures {
   next() {
     if (document.hidden) return;
     const now = performance.now();
-    for (const tile of this.tiles) {
-      if (this.loading >= 3) return;
-      if (!tile.isLive || now < tile.pictureDue) continue;
+    // The one that has waited longest first: each gets its turn even if there are more than can be loaded in time.
+    const due = [...this.tiles].filter((tile) => tile.isLive && tile.pictureDue <= now).sort((one, other) => one.pictureDue - other.pictureDue);
+    for (const tile of due.slice(0, picturesAtOnce - this.loading)) {
       tile.pictureDue = now + pictureSeconds * 1000;
       this.loading += 1;
-      tile.loadPicture().finally(() => { this.loading -= 1; });
+      tile.loadPicture().finally(() => { this.loading -= 1; this.next(); });
     }
   }
 }
@@ -103,7 +112,7 @@ class Tile {
     if (key !== this.drawn) show(this.badges, stateBadge(room.state), verdictBadge(verdict));
     this.drawn = key;
     // For a room with one stream, the stream's own figure is newer.
-    const viewers = room.streams.length === 1 && stream ? stream.viewers : room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
+    const viewers = room.streams.length === 1 && stream ? stream.viewers : viewersOf(room);
     const facts = [t('{n} viewers', { n: count(viewers) })];
     if (stream) facts.push(bits(stream.bitsPerSecond));
     const worst = this.worstBehind(stream);
@@ -145,14 +154,17 @@ class Tile {
 }
 
 export function wallPage(query) {
-  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: orders.includes(query.get('sort')) ? query.get('sort') : orders[0] };
-  const pages = [''];
+  const oneOf = (values, name) => (values.includes(query.get(name)) ? query.get(name) : values[0]);
+  const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: oneOf(orders, 'sort'), pageSize: oneOf(pageSizes, 'pageSize') };
+  const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
+  // Where each page begins: a cursor, and for rooms that are merged into it the viewers of the page before.
+  const pages = [{ after: '', below: Infinity }];
   const pictures = new Pictures();
   const list = h('ul', { class: 'wall' });
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
   const total = h('span', { class: 'dim', role: 'status' });
-  const others = h('a', { href: '#/rooms?state=', hidden: true });
-  const illness = h('a', { class: 'button', href: '#/rooms?sort=verdict', title: t('Show the worst first'), hidden: true });
+  const others = h('a', { hidden: true });
+  const illness = h('a', { class: 'button', title: t('Show the worst first'), hidden: true });
   const empty = h('div', { class: 'panel' });
   empty.hidden = true;
   const back = button(t('Previous'), async () => { pages.pop(); await load(); });
@@ -165,13 +177,13 @@ export function wallPage(query) {
   const search = h('input', { type: 'search', value: filter.q, maxlength: 60, id: 'search' });
   let typing;
   search.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => change('q', search.value.trim()), 250); });
-  const select = (name, options) => h('select', { onchange: (event) => change(name, event.target.value) },
+  const select = (name, options) => h('select', { name, onchange: (event) => change(name, event.target.value) },
     options.map(([value, label]) => h('option', { value, selected: value === filter[name] }, label)));
 
   function change(name, value) {
     filter[name] = value;
     pages.length = 1;
-    history.replaceState(null, '', `#/rooms?${new URLSearchParams(filter)}`);
+    history.replaceState(null, '', address(filter));
     load().catch(() => {});
   }
 
@@ -186,6 +198,8 @@ export function wallPage(query) {
     tiles.update(data.list);
     for (const [id, stream] of data.figures ?? []) tiles.rows.get(id)?.figures(stream);
     setText(total, data.text);
+    others.href = address({ state: '', pageSize: filter.pageSize });
+    illness.href = address({ sort: 'verdict', pageSize: filter.pageSize });
     setText(others, data.others > 0 ? t('and {n} that are not live', { n: count(data.others) }) : '');
     others.hidden = !others.textContent;
     back.disabled = pages.length === 1;
@@ -204,33 +218,43 @@ export function wallPage(query) {
   async function loadRooms() {
     const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
     const isUsual = !filter.q && filter.state === usual;
-    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize, after: pages.at(-1) }), isUsual && get('/rooms', { pageSize: 1 })]);
-    return { list, next, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
+    const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1).after }), isUsual && get('/rooms', { pageSize: 1 })]);
+    return { list, next: next && { after: next }, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /** Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst. */
+  /**
+   * Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst verdict, and by their
+   * waiting viewers among the most watched.
+   */
   async function loadSorted() {
-    const isFirst = pages.length === 1;
-    const wantsCut = filter.sort === 'verdict' && filter.state === usual;
+    const { after, below } = pages.at(-1);
+    const isByVerdict = filter.sort === 'verdict';
     // Their rooms are listed: after a restart there are no streams of them.
-    const [{ list, next, total }, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: pageSize, after: pages.at(-1) }),
-      wantsCut ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
+    const [page, cut] = await Promise.all([get('/streams', { state: 'live', sort: filter.sort, limit: filter.pageSize, after }),
+      filter.state === usual ? get('/rooms', { state: 'interrupted', pageSize: mostSorted }) : { list: [], total: 0 }]);
+    const { list, next, total } = page;
+    if (isByVerdict && !after && (!next || list.length >= mostIlls || !isIll(list.at(-1)))) tellIlls(page);
     const mine = list.filter((stream) => stream.roomId !== null);
-    const rooms = await Promise.all(mine.map((stream) => roomOf(stream.roomId)));
+    const rooms = await roomsOf(mine.map((stream) => stream.roomId));
+    const least = next ? list.at(-1).viewers : 0;
+    const cutHere = cut.list.filter((room) => (isByVerdict ? !after : viewersOf(room) < below && viewersOf(room) >= least));
+    const ranked = [...cutHere.map((room) => [room, viewersOf(room)]), ...rooms.map((room, index) => [room, mine[index].viewers])].filter(([room]) => room);
+    if (!isByVerdict) ranked.sort(([, one], [, other]) => other - one);
     const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
-    return { list: [...isFirst ? cut.list : [], ...rooms.filter(Boolean)], next, text, figures: byRoom(mine.map(figures)) };
+    return { list: ranked.map(([room]) => room), next: next && { after: next, below: least }, text, figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
   async function sortFound() {
     const { list, total } = await get('/rooms', { state: filter.state, q: filter.q, pageSize: mostSorted });
+    const start = Number(pages.at(-1).after), end = start + Number(filter.pageSize);
     const found = worstByRoom([...(await figuresOfAll(activeSlots(list))).values()]);
     const weigh = (room) => { const stream = found.get(room.roomId); return [ranks[room.state] ?? ranks[stream?.verdict] ?? -1, stream?.viewers ?? -1]; };
     list.sort((one, other) => {
       const [verdict, viewers] = weigh(one), [otherVerdict, otherViewers] = weigh(other);
       return (filter.sort === 'verdict' ? otherVerdict - verdict : 0) || otherViewers - viewers;
     });
-    return { list, next: null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
+    return { list: list.slice(start, end), next: end < list.length ? { after: end } : null, figures: found, text: t(total > list.length ? 'the first {n} rooms found, sorted' : '{n} rooms', { n: count(list.length) }) };
   }
 
   const activeSlots = (rooms) => rooms.flatMap((room) => room.streams.filter((slot) => slot.isActive));
@@ -248,20 +272,32 @@ export function wallPage(query) {
   }
 
   const known = new Map();
-  async function roomOf(id) {
+  async function roomsOf(ids) {
     const now = performance.now();
     for (const [id, { due }] of known) if (due < now) known.delete(id);
-    if (!known.has(id)) {
-      const room = await get(`/rooms/${encodeURIComponent(id)}`).catch((error) => { if (error.status === 404) return null; throw error; });
-      known.set(id, { room, due: now + roomSeconds * 1000 });
-    }
-    return known.get(id).room;
+    // Of its own: an event may remove a room from the known ones meanwhile.
+    const rooms = new Map([...known].map(([id, { room }]) => [id, room]));
+    const keep = (id, room) => { rooms.set(id, room); known.set(id, { room, due: now + roomSeconds * 1000 }); };
+    const missing = () => ids.filter((id) => !rooms.has(id));
+    // One call for many, as each counts for the token's rate. Where more are live it may lack some.
+    if (missing().length > fewCalls) for (const room of (await get('/rooms', { state: 'live', pageSize: mostSorted })).list) keep(room.roomId, room);
+    await Promise.all(missing().map(async (id) =>
+      keep(id, await get(`/rooms/${encodeURIComponent(id)}`).catch((error) => { if (error.status === 404) return null; throw error; }))));
+    return ids.map((id) => rooms.get(id));
   }
 
-  /** Counts the streams that are not well: the server lists the worst first. */
+  const isIll = (stream) => stream.health?.verdict in ills;
+  let illsTold = -Infinity;
+
+  /** Counts the streams that are not well. A wall that is sorted by verdict has them already. */
   async function loadIlls() {
-    const { list, total } = await get('/streams', { state: 'live', sort: 'verdict', limit: mostSorted });
-    const ill = list.filter((stream) => stream.health?.verdict in ills);
+    if (performance.now() - illsTold > illSeconds * 1000) tellIlls(await get('/streams', { state: 'live', sort: 'verdict', limit: mostIlls }));
+  }
+
+  /** `list`: the worst streams first. */
+  function tellIlls({ list, total }) {
+    illsTold = performance.now();
+    const ill = list.filter(isIll);
     const more = ill.length === list.length && total > list.length ? '+' : '';
     const numbers = Object.entries(ills).map(([verdict, text]) => [verdict, text, ill.filter((stream) => stream.roomId !== null && stream.health.verdict === verdict).length]);
     show(illness, numbers.filter(([, , n]) => n > 0).map(([verdict, text, n]) => [h('span', { class: `badge ${verdict}` }, text(count(n) + more)), ' ']));
@@ -291,8 +327,7 @@ export function wallPage(query) {
     if (message.type === 'gap') known.clear(); else known.delete(message.roomId);
     due ??= setTimeout(() => { due = undefined; load().catch(() => {}); }, 1000);
   } });
-  const stops = [every(5000, async () => { await load(); await loadFigures(); })];
-  if (may(rights.listStreams)) stops.push(every(10_000, loadIlls));
+  const stops = [every(5000, async () => { await load(); await loadFigures(); if (may(rights.listStreams)) await loadIlls(); })];
 
   const element = h('div', null,
     h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others, illness,
@@ -301,7 +336,8 @@ export function wallPage(query) {
       h('label', { class: 'grow' }, t('Search'), search),
       h('label', null, t('State'), select('state', [[usual, t('Live rooms')], ['', t('All states')], ...states.map((state) => [state, t(state)])])),
       h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
-        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []]))),
+        ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []])),
+      h('label', null, t('Rooms per page'), select('pageSize', pageSizes.map((size) => [size, size])))),
     together, empty, list, h('div', { class: 'pages' }, back, forth));
 
   return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
