@@ -172,10 +172,11 @@ package final class Server: Sendable {
         let first: [any Service] = [
             CloseLogService(closes: parts.connections.closes), parts.outbound,
             RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
-            RecordingService(parts.recordings),
+            // Behind all whose end rooms are told of, and before the store.
+            self.webhooks, RecordingService(parts.recordings),
             SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
-            MemoryService(parts.memory, parts.connections.admission, log: self.log), self.webhooks,
+            MemoryService(parts.memory, parts.connections.admission, log: self.log),
         ]
         let statistics: [any Service] =
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []

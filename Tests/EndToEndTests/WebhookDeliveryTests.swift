@@ -1,6 +1,7 @@
 import Crypto
 import EarshotServer
 import Foundation
+import RTMP
 import RoomStore
 import Rooms
 import ServerConfiguration
@@ -48,6 +49,25 @@ import Testing
         deliveries.reduce(into: [:]) { all, delivery in
             all[delivery.json["roomId"].string ?? "", default: []].append(delivery.json["number"].int ?? -1)
         }
+    }
+
+    /// What the server's own end does to rooms is delivered before the process ends. A target that does not answer delays the end by no more
+    /// than a second.
+    @Test func theServerEnds() async throws {
+        let (good, silent) = (try await WebhookReceiver.start(), try await WebhookReceiver.start())
+        silent.answer { _, _ in .never }
+        let told = try await TestServer.run({ Self.configure(&$0, urls: [good.url, silent.url]) }) { server in
+            let camera = try await RawClient.connected(server.port)
+            try await camera.publish("cam1")
+            for number in 0..<30 {
+                camera.send(.video, SyntheticTag.video(number, isKeyframe: number == 0, bytes: 500), timestamp: UInt32(number * 40))
+            }
+            try await eventually("the room to be live") { good.deliveries.contains { $0.json["kind"].string == "room.live" } }
+            return ContinuousClock.now
+        }
+        #expect(await StallMeter.pool.passed(since: told) < .seconds(6))
+        let kinds = good.deliveries.map { $0.json["kind"].string ?? "" }
+        #expect(kinds.contains("room.interrupted"), "\(kinds)")
     }
 
     /// An outage of three minutes, shortened. Nothing is lost, repeated or out of order, and no other target waits.

@@ -12,7 +12,8 @@ import Synchronization
 /// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
 ///
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
-/// settings and the API allow at most 32 targets each. On shutdown attempts under way are cancelled and not recorded: they are repeated after the restart.
+/// settings and the API allow at most 32 targets each. On shutdown it delivers what is due for a second at most. Attempts that are still under way
+/// then are cancelled and not recorded: they are repeated after the restart.
 package final class WebhookDispatcher: Service, Sendable {
     /// Same as ``OutboundClient/post(url:headers:body:timeout:pool:)``.
     typealias Post =
@@ -30,11 +31,14 @@ package final class WebhookDispatcher: Service, Sendable {
     private let log: WebhookLog
     private let counters: Counters
     private let schedule = Mutex(WebhookSchedule())
+    private let isEnding = Atomic(false)
     private let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
 
     /// Delay after the store could not be read or written.
     private static let storePause = Duration.seconds(1)
+    /// Of the five seconds that the server's end may take.
+    private static let lastDeliveries = TimeAmount.seconds(1)
     /// Longest sleep, since resending a notice on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000
 
@@ -77,17 +81,22 @@ package final class WebhookDispatcher: Service, Sendable {
 
     package func run() async throws {
         // Runs even without targets: notices to targets removed from the settings may remain.
-        await cancelWhenGracefulShutdown {
+        await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { attempts in
                 var timer: Scheduled<Void>?
                 self.waker.yield()
                 for await _ in self.wakes {
                     timer?.cancel()
                     timer = await self.dispatch { entry in attempts.addTask { await self.attempt(entry) } }
+                    if self.isEnding.load(ordering: .relaxed), self.schedule.withLock({ $0.count == 0 }) { break }
                 }
                 timer?.cancel()
                 attempts.cancelAll()
             }
+        } onGracefulShutdown: {
+            self.isEnding.store(true, ordering: .relaxed)
+            self.waker.yield()
+            self.eventLoop.scheduleTask(in: Self.lastDeliveries) { self.waker.finish() }
         }
     }
 
