@@ -74,7 +74,15 @@ def cost(binary, folder, bars):
 
 
 def change(binary, folder, bars):
-    count, rate = int(os.environ.get("CHANGING", "5000")), float(os.environ.get("RATE", "200"))
+    """All rooms change: at a steady rate, and as fast as calls can be made."""
+    rate = float(os.environ.get("RATE", "200"))
+    _change(binary, os.path.join(folder, "paced"), bars, {"rate": rate})
+    _change(binary, os.path.join(folder, "unpaced"), bars, {"threads": 16})
+
+
+def _change(binary, folder, bars, pace):
+    os.mkdir(folder)
+    count = int(os.environ.get("CHANGING", "5000"))
     with Server(binary, folder, settings=SETTINGS) as server, Browser(folder) as browser:
         calls(server, (("POST", "rooms", {"roomId": f"r{n}", "title": f"room {n}"}) for n in range(count)))
         wall = opened(server, browser)
@@ -92,11 +100,11 @@ def change(binary, folder, bars):
                     yield "DELETE", f"rooms/r{n}", None
                     yield "POST", "rooms", {"roomId": f"r{n}", "title": f"again {n}"}
 
-        made = calls(server, jobs(), rate=rate)
+        made = calls(server, jobs(), **pace)
         took = time.monotonic() - begun
         wall.run("asking = false")
         answers, lag = wall.run("answers"), wall.run("lag")
-        bars.note(f"changes a second, {count:,} rooms", made / took, "")
+        bars.note(f"changes a second, {count:,} rooms, {'at a steady rate' if 'rate' in pace else 'as fast as calls are made'}", made / took, "")
         bars.note(f"pages of rooms meanwhile, by the browser ({len(answers)}), p50", rank(answers, 0.5), "ms")
         bars.note("… p99", rank(answers, 0.99), "ms", 100.0)
         bars.note("lag of the wall's event loop, p99", rank(lag, 0.99), "ms", 100.0)
