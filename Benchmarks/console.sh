@@ -5,7 +5,7 @@
 #   PARTS="cost paint preview change many heap"  which of them
 #   STREAMS=200            pushes of the first part
 #   SECONDS_MEASURED=60    CPU is measured so long, each time
-#   CHANGING=5000 RATE=200 rooms that change, changes a second
+#   CHANGING=5000 RATE=200 rooms that change, changes a second of the paced run
 #   MANY=100000            rooms of the large store
 #   HEAP_SECONDS=180       how long the page stays open, its timers running HEAP_SPEED=100 times as fast
 #   EARSHOT_BIN            binary to use instead of a release build

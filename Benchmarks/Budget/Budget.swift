@@ -7,7 +7,7 @@ import Relay
 import Synchronization
 import Trace
 
-/// Sends frames to viewers while a tool counts instructions or allocations. See ../budget.sh.
+/// Sends frames to viewers while a tool counts instructions or allocations. See ../budget.sh and ../share.sh.
 ///
 /// All code is the server's own, from the chunks of the publisher's read to the viewers' `send`. Exceptions are NIO's selector and reads, and
 /// the other end, a datagram socket that drops what it is sent.
@@ -20,24 +20,28 @@ enum Budget {
         var bytes: Int
         /// Whether the viewers are on another loop than the stream.
         var isApart: Bool
+        /// Whether the stream has a verdict, as a device's has.
+        var isJudged: Bool
     }
 
     static func main() throws {
-        let words = CommandLine.arguments.dropFirst()
+        var words = CommandLine.arguments.dropFirst()
         if words.count == 4, words.first == "remux", let rounds = Int(Array(words)[2]), (1...1_000).contains(rounds),
             let format = words.last.flatMap(Remux.format)
         {
             return try Remux.run(Array(words)[1], rounds: rounds, format)
         }
+        let isJudged = words.last == "judged"
+        if isJudged { words.removeLast() }
         let numbers = words.compactMap { Int($0) }
         guard words.count == 4, numbers.count == 3, numbers.allSatisfy({ (1...100_000).contains($0) }),
             let place = words.last, ["home", "apart"].contains(place)
         else {
-            print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart")
+            print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart [judged]")
             print("       earshot-budget remux FILE.flv ROUNDS \(Remux.formatNames)")
             exit(2)
         }
-        try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: place == "apart"))
+        try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: place == "apart", isJudged: isJudged))
     }
 
     private static let frameMs: Int64 = 20
@@ -51,7 +55,7 @@ enum Budget {
         let relays = loops.map { RelayLoop(eventLoop: $0, encoder: RelayEncoder()) { clock.nowMs } }
         let registry = StreamRegistry()
         let stream = registry.acquire("live/budget", on: relays[0])
-        let token = try relays[0].claim(stream, identity: PublisherIdentity("budget"), delegate: Nobody())
+        let token = try relays[0].claim(stream, identity: PublisherIdentity("budget"), delegate: Nobody(isJudged: load.isJudged))
         let drain = try Drain()
 
         let place = load.isApart ? 1 : 0
@@ -91,6 +95,8 @@ private final class Clock: Sendable {
 }
 
 private final class Nobody: PublisherDelegate {
+    let isJudged: Bool
+    init(isJudged: Bool) { self.isJudged = isJudged }
     func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
 }
 

@@ -14,6 +14,12 @@ SETTINGS = {"EARSHOT_API_RATE_LIMIT": "1000000", "EARSHOT_LIMITS_PUBLISHES_PER_A
 # How late the page's own timers are.
 LAG = """(() => { window.lag = []; let due = performance.now() + 20;
     setInterval(() => { const now = performance.now(); lag.push(now - due); due = now + 20; }, 20); })()"""
+# The wall's tiles that are on the screen, and how old the oldest of their pictures is.
+IN_VIEW = "[...document.querySelectorAll('.tile')].filter((tile) => { const box = tile.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; })"
+COUNT = """(() => { window.came = new WeakMap(); const seen = (image) => came.set(image, performance.now()); document.querySelectorAll('.tile img').forEach(seen);
+    new MutationObserver((all) => { for (const each of all) for (const node of each.addedNodes) if (node.tagName === 'IMG') seen(node); })
+        .observe(document.querySelector('.wall'), { childList: true, subtree: true }); })()"""
+OLDEST = f"Math.max(...{IN_VIEW}.map((tile) => performance.now() - came.get(tile.querySelector('img'))))"
 # Pages of rooms as the wall asks for them, by the browser itself, one after another.
 ASK = """(() => { window.answers = []; window.asking = true; const csrf = { 'X-Csrf-Token': SECRET };
     (async () => { while (asking) { const start = performance.now(); const answer = await fetch('/api/v1/rooms?sort=-createdAt&pageSize=24', { headers: csrf }); await answer.text();
@@ -50,20 +56,33 @@ def cost(binary, folder, bars):
             first = opened(server, browser, height=1000)
             second = browser.page(f"http://{server.http}/", height=1000, beside=first)
             for page in (first, second):
-                page.wait("document.querySelectorAll('.tile img').length >= 12", "pictures of the tiles in view")
+                visit(page, "#/rooms?pageSize=200")
+                page.wait(f"document.querySelectorAll('.tile').length === {min(streams, 200)}", "all tiles on one page")
+                page.wait(f"{IN_VIEW}.length >= {min(streams, 12)} && {IN_VIEW}.every((tile) => tile.querySelector('img'))", "pictures of the tiles in view")
+                page.run(COUNT)
             time.sleep(15)
             watched, later, comes = measure()
             grown = growth * (time.monotonic() - at)
-            shown = [page.run("document.querySelectorAll('.tile img').length") for page in (first, second)]
+            tiles, in_view, oldest = ([page.run(script) for page in (first, second)] for script in ("document.querySelectorAll('.tile').length", f"{IN_VIEW}.length", OLDEST))
     bars.note(f"CPU of the server, {streams} pushes alone", alone, "% of a core")
-    bars.note(f"… with the wall open in two browsers ({shown[0]} and {shown[1]} pictures in view), more", watched - alone, "% of a core", 10.0)
+    bars.note(f"… with the wall open in two browsers ({tiles[0]} and {tiles[1]} tiles, {in_view[0]} and {in_view[1]} in view), more", watched - alone, "% of a core", 10.0)
+    bars.note("… tiles lacking on a page", min(streams, 200) - min(tiles), "", 0)
+    bars.note("… oldest picture in view", max(oldest) / 1000, "s", 15.0)
     # Pushes that the browsers keep from sending cost the server less: such a run says nothing.
     bars.note("… media that came less than before", 100 * max(0.0, 1 - comes / came), "%", 3.0)
     bars.note(f"… memory, {memory:.0f} MB, more (without the {grown:.1f} MB that it grows anyhow in that time)", later - memory - grown, "MB", 10.0)
 
 
 def change(binary, folder, bars):
-    count, rate = int(os.environ.get("CHANGING", "5000")), float(os.environ.get("RATE", "200"))
+    """All rooms change: at a steady rate, and as fast as calls can be made."""
+    rate = float(os.environ.get("RATE", "200"))
+    _change(binary, os.path.join(folder, "paced"), bars, {"rate": rate})
+    _change(binary, os.path.join(folder, "unpaced"), bars, {"threads": 16})
+
+
+def _change(binary, folder, bars, pace):
+    os.mkdir(folder)
+    count = int(os.environ.get("CHANGING", "5000"))
     with Server(binary, folder, settings=SETTINGS) as server, Browser(folder) as browser:
         calls(server, (("POST", "rooms", {"roomId": f"r{n}", "title": f"room {n}"}) for n in range(count)))
         wall = opened(server, browser)
@@ -81,11 +100,11 @@ def change(binary, folder, bars):
                     yield "DELETE", f"rooms/r{n}", None
                     yield "POST", "rooms", {"roomId": f"r{n}", "title": f"again {n}"}
 
-        made = calls(server, jobs(), rate=rate)
+        made = calls(server, jobs(), **pace)
         took = time.monotonic() - begun
         wall.run("asking = false")
         answers, lag = wall.run("answers"), wall.run("lag")
-        bars.note(f"changes a second, {count:,} rooms", made / took, "")
+        bars.note(f"changes a second, {count:,} rooms, {'at a steady rate' if 'rate' in pace else 'as fast as calls are made'}", made / took, "")
         bars.note(f"pages of rooms meanwhile, by the browser ({len(answers)}), p50", rank(answers, 0.5), "ms")
         bars.note("… p99", rank(answers, 0.99), "ms", 100.0)
         bars.note("lag of the wall's event loop, p99", rank(lag, 0.99), "ms", 100.0)

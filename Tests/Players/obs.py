@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -39,7 +40,10 @@ class OBSPublisher:
             raise
 
     def _configure(self, folder, server, key, display):
-        """The files that OBS's settings and scenes stand in."""
+        """The files that OBS's settings and scenes stand in, and a tone: silence is a fault of a stream."""
+        tone = os.path.join(folder, "tone.wav")
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=frequency=440:duration=20", tone], check=True)
         files = {
             "global.ini": "[General]\nFirstRun=true\nEnableAutoUpdates=false\nOpenStatsOnStartup=false\n"
             "[Basic]\nProfile=Players\nProfileDir=Players\nSceneCollection=Players\nSceneCollectionFile=Players\n",
@@ -56,12 +60,13 @@ class OBSPublisher:
                     "current_program_scene": "Scene",
                     "scene_order": [{"name": "Scene"}],
                     "sources": [
-                        {"id": "scene", "name": "Scene", "settings": {"id_counter": 1, "items": [{"name": "Clock", "id": 1, "visible": True}]}},
+                        {"id": "scene", "name": "Scene", "settings": {"id_counter": 2, "items": [{"name": name, "id": number, "visible": True} for number, name in enumerate(("Clock", "Tone"), 1)]}},
                         {
                             "id": "xshm_input",
                             "name": "Clock",
                             "settings": {"advanced": True, "server": display, "screen": 0, "show_cursor": False},
                         },
+                        {"id": "ffmpeg_source", "name": "Tone", "settings": {"local_file": tone, "is_local_file": True, "looping": True}},
                     ],
                 }
             ),

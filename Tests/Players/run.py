@@ -46,6 +46,8 @@ class Suite:
     SETTLE_HLS = 9.0
     # Until a case with an event in its push (sound, size, wrap) is judged, after the event.
     AFTER_EVENT = 7.0
+    # So long after a push began its verdict is asked for: a few of OBS's groups of pictures, and a keyframe's interval is known.
+    JUDGED_AFTER = 30.0
 
     def __init__(self, binary, folder, tools, keep=False):
         self.binary, self.folder, self.tools, self.keep = binary, folder, tools, keep
@@ -189,8 +191,16 @@ class Suite:
             self._let_catch_up(player, limits)
         self._judge_picture(player, case, shape, limits, outcome)
         self._expect(outcome, publisher.is_running, "the device ended")
+        if shape.device == "obs" and case.server == "earshot":
+            self._expect_good(server, publisher, name, outcome)
         if case.player == "page":
             self._judge_page(player.pages, case, outcome)
+
+    def _expect_good(self, server, publisher, name, outcome):
+        """The server finds no fault with a real encoder that has pushed for a while, with settings that it has at first."""
+        time.sleep(max(0, publisher.begin + self.JUDGED_AFTER - time.time()))
+        health = server.api(f"streams/live/{name}")["stream"]["health"]
+        self._expect(outcome, health["verdict"] == "good", f"the server's verdict of the push: {health['verdict']}, {health['reasons']}")
 
     def _wait_to_join(self, publisher, case, shape):
         """Until the stream has run for a while, and then to the middle of a group of pictures: a join's figures depend on that."""
