@@ -105,7 +105,7 @@ package final class APIService: Sendable {
             self.auditor.succeeded(audited, route)
             return answer
         } catch {
-            await self.auditor.failed(audited, route, APIError(any: error), caller, request.headers, client)
+            await self.auditor.failed(audited, route, APIError(any: error), caller, request.headers, client, requestID: context.id)
             throw error
         }
     }
@@ -162,7 +162,9 @@ package final class APIService: Sendable {
         if route.method != .get, !route.isConditional, let header = conditions.headerOfChange {
             throw APIError(FieldError(header, "", "this call does not support conditions; expected no \(header)"))
         }
-        let call = APICall(services: self.services, token: token, values: values, host: request.head.authority, condition: conditions.room)
+        let call = APICall(
+            services: self.services, token: token, values: values, host: request.head.authority, condition: conditions.room,
+            requestID: context.id)
         if route.method == .post, let token, let key = try Idempotency.key(request, bytes, token), route.effect != .nothing {
             return try await self.once(key, route, call, context)
         }

@@ -7,7 +7,7 @@ import Forwarding
 import HTTPServer
 import Hummingbird
 import LibC
-package import Listening
+import Listening
 package import Logging
 import NIOCore
 import NIOPosix
@@ -37,6 +37,7 @@ package final class Server: Sendable {
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
     private let consoleLogin: ConsoleLogin?
+    private let auditor: Auditor
     package let operations: Operations
     /// Nil when no service manager started this process.
     private let manager = ServiceManager.ofThisProcess()
@@ -49,10 +50,9 @@ package final class Server: Sendable {
 
     /// Throws when a certificate, the store or the keys cannot be read. Blocks.
     ///
-    /// - Parameters:
-    ///   - inherited: Sockets to listen with, if the settings name their addresses.
-    ///   - reloading: How to reload the settings; without it a reload reads only the certificate.
-    package init(config: ServerConfig, log: Logger, inherited: InheritedSockets = .none, reloading: Reloading? = nil) throws {
+    /// `reloading`: how to reload the settings of a process that is the server's own, which then listens with the sockets that it was given; without
+    /// it a reload reads only the certificate.
+    package init(config: ServerConfig, log: Logger, reloading: Reloading? = nil) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
@@ -73,7 +73,7 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        let sockets = ListeningSockets(inherited, log: log)
+        let sockets = ListeningSockets(reloading == nil ? .none : .ofThisProcess(), log: log)
         self.sockets = sockets
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
@@ -97,6 +97,7 @@ package final class Server: Sendable {
             counters: connections.counters)
         // One instance for all ports, so that a token's rate limit counts across them.
         let auditor = Auditor(parts.rooms, connections.counters, log: log)
+        self.auditor = auditor
         let login = config.console.isEnabled ? try Self.consoleLogin(config, parts, auditor) : nil
         self.consoleLogin = login
         let responder = APIRouter(
@@ -170,7 +171,7 @@ package final class Server: Sendable {
         let parts = self.parts
         // The first in the list ends last.
         let first: [any Service] = [
-            CloseLogService(closes: parts.connections.closes), parts.outbound,
+            CloseLogService(closes: parts.connections.closes, auditor: self.auditor), parts.outbound,
             RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
             // Behind all whose end rooms are told of, and before the store.
             self.webhooks, RecordingService(parts.recordings),

@@ -1,4 +1,5 @@
 import Access
+import ControlAPI
 import Delivery
 import Listening
 import Logging
@@ -31,18 +32,24 @@ struct WatchdogService: Service {
     }
 }
 
-/// Logs once a second, and at the end, how many ends of connections had no line of their own.
+/// Logs once a second, and at the end, how many ends of connections and refused calls had no line of their own.
 struct CloseLogService: Service {
     let closes: CloseLog
+    let auditor: Auditor
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(1))
-                self.closes.report()
+                self.report(nowMs: LoopSweeper.nowMs)
             }
         }
-        self.closes.report()
+        self.report(nowMs: nil)
+    }
+
+    private func report(nowMs: Int64?) {
+        self.closes.report(nowMs: nowMs)
+        self.auditor.report(nowMs: nowMs)
     }
 }
 

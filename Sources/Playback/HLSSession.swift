@@ -110,7 +110,7 @@ package final class HLSSession: LiveConnection, Sendable {
         self.play.grant.end(reason)
         // A session without a connection has no abnormal end that a trace could explain.
         self.recorder.value = nil
-        guard self.connections.closes.pass(reason, nowMs: self.loop.relay.nowMs) else { return }
+        guard self.connections.closes.pass(reason, from: HostKey.of(self.play.request.remote), nowMs: self.loop.relay.nowMs) else { return }
         let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata
         metadata["reason"] = "\(reason.rawValue)"

@@ -44,7 +44,7 @@ extension PlaybackServices {
         self.connections.countRefused(refusal.reason)
         let text = RefusalText(address, refusal.message)
         self.connections.refusals.note(.play, text, refusal.reason, from: remote)
-        if self.connections.closes.pass(refusal.reason, nowMs: LoopSweeper.nowMs) {
+        if self.connections.closes.pass(refusal.reason, from: HostKey.of(remote), nowMs: LoopSweeper.nowMs) {
             self.log.info(
                 "Play refused",
                 metadata: [

@@ -339,7 +339,10 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     private func logClose(_ end: ConnectionLifecycle.End) {
         self.services.connections.counters.update { $0.closed[end.reason, default: 0] += 1 }
-        guard self.services.connections.closes.pass(end.reason, isPublisher: self.isPublisher, nowMs: self.nowMs) else { return }
+        guard
+            self.services.connections.closes.pass(
+                end.reason, isPublisher: self.isPublisher, from: HostKey.of(self.remoteAddress), nowMs: self.nowMs)
+        else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(end.reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((self.nowMs - self.openedMs) / 1_000)",

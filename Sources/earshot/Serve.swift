@@ -1,7 +1,6 @@
 import ArgumentParser
 import EarshotServer
 import LibC
-import Listening
 import Logging
 import ServerConfiguration
 import Support
@@ -63,7 +62,6 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var settings: SettingsOptions
 
     func run() async throws {
-        let inherited = InheritedSockets.ofThisProcess()
         let loaded = try self.settings.load()
         var config = loaded.config
         let log = LogOutput.logger(config.log)
@@ -92,7 +90,7 @@ struct Serve: AsyncParsableCommand {
                 return config
             },
             setLogLevel: { LogOutput.set($0) }, flushLog: { AtExit.flushAll() })
-        let server = try Server(config: config, log: log, inherited: inherited, reloading: reloading)
+        let server = try Server(config: config, log: log, reloading: reloading)
         let addresses = try await server.bind()
         let code = await server.consoleCode()
         try await server.run { [config] in

@@ -1,4 +1,4 @@
-import LibC
+import Foundation
 import Testing
 
 @testable import Support

@@ -18,7 +18,7 @@ package final class Auditor: Sendable {
     private let registry: RoomRegistry
     private let counters: Counters
     private let log: Logger
-    private let flood = LogRateLimiter()
+    private let lines = RefusalLines<String>()
     private let pace: Mutex<FailurePace>
 
     package init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {
@@ -66,9 +66,10 @@ package final class Auditor: Sendable {
 
     /// Logs a refusal, whether the call is audited or not. `caller` is the valid token, if there was one.
     func failed(
-        _ call: AuditedCall?, _ route: APIRoute, _ error: APIError, _ caller: APIToken?, _ headers: HTTPFields, _ client: SocketAddress?
+        _ call: AuditedCall?, _ route: APIRoute, _ error: APIError, _ caller: APIToken?, _ headers: HTTPFields, _ client: SocketAddress?,
+        requestID: String
     ) async {
-        await self.failed(call, route.name, error, caller, secret: Authentication.secret(headers), client)
+        await self.failed(call, route.name, error, caller, secret: Authentication.secret(headers), client, requestID: requestID)
     }
 
     /// Adds a line for a login to the console or a logout, which are not calls of the API: `name` takes the place of an operationId. `secret`: the
@@ -85,24 +86,25 @@ package final class Auditor: Sendable {
         line.status = 200
         let call = AuditedCall(line)
         guard let refusal else { return self.registry.ended(call) }
-        await self.failed(call, name, refusal, token, secret: secret, client)
+        await self.failed(call, name, refusal, token, secret: secret, client, requestID: requestID)
     }
 
     private func failed(
-        _ call: AuditedCall?, _ name: String, _ error: APIError, _ caller: APIToken?, secret: String?, _ client: SocketAddress?
+        _ call: AuditedCall?, _ name: String, _ error: APIError, _ caller: APIToken?, secret: String?, _ client: SocketAddress?,
+        requestID: String
     ) async {
         var token: (id: Int64?, name: String?, hash: String?) = (caller?.id, caller?.name, nil)
         let isRefused = [.unauthorized, .forbidden, .rateLimited].contains(error.kind)
-        let held = isRefused ? self.flood.pass(nowMs: LoopSweeper.nowMs) : nil
+        let isLogged = isRefused && self.lines.pass(error.kind.rawValue, from: HostKey.of(client), nowMs: LoopSweeper.nowMs)
         let isWritten = call == nil ? false : self.mayWrite(HostKey.of(client))
         if call != nil, !isWritten { self.counters.update { $0.auditLinesHeld += 1 } }
-        guard held != nil || isWritten else { return }
+        guard isLogged || isWritten else { return }
         if error.kind == .unauthorized, let secret {
             // A revoked token still has its name.
             if let known = try? await self.registry.tokenName(secret: secret) { token = (known.id, known.name, nil) }
             if token.name == nil { token.hash = SecretText.hex(SHA256.hash(data: Array(secret.utf8)).prefix(4)) }
         }
-        if let held { self.note(name, error, token, client, held) }
+        if isLogged { self.note(name, error, token, client, requestID) }
         guard isWritten, let call else { return }
         call.update { line in
             line.result = error.kind.rawValue
@@ -121,15 +123,24 @@ package final class Auditor: Sendable {
     }
 
     private func note(
-        _ call: String, _ error: APIError, _ token: (id: Int64?, name: String?, hash: String?), _ client: SocketAddress?, _ held: Int
+        _ call: String, _ error: APIError, _ token: (id: Int64?, name: String?, hash: String?), _ client: SocketAddress?,
+        _ requestID: String
     ) {
         var metadata: Logger.Metadata = [
-            "call": "\(call)", "status": "\(error.status.code)", "remote": "\(client?.ipAddress ?? "unknown")",
+            "call": "\(call)", "status": "\(error.status.code)", "remote": "\(client?.ipAddress ?? "unknown")", "request": "\(requestID)",
         ]
         if let name = token.name { metadata["token"] = "\(name)" }
         if let hash = token.hash { metadata["tokenHash"] = "\(hash)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
         self.log.warning("An API call was refused", metadata: metadata)
+    }
+
+    /// Logs how many refused calls had no line, by address and kind; call once a second, and at the end with nil.
+    package func report(nowMs: Int64?) {
+        for held in self.lines.takeHeld(nowMs: nowMs) {
+            var metadata: Logger.Metadata = ["reason": "\(held.kind)", "calls": "\(held.count)"]
+            if let address = held.address { metadata["remote"] = "\(address)" }
+            self.log.warning("More API calls were refused", metadata: metadata)
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+import Logging
 import Delivery
 import HTTPServer
 import RoomStore
@@ -17,12 +18,24 @@ struct APICall: Sendable {
     /// The call's Idempotency-Key; nil without one, and for calls without an effect.
     private(set) var keyed: KeyedCall?
 
-    init(services: APIServices, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil) {
+    /// The request's id, as in its answer.
+    private let requestID: String?
+
+    init(
+        services: APIServices, token: APIToken?, values: InputValues, host: String?, condition: RoomCondition? = nil,
+        requestID: String? = nil
+    ) {
         self.services = services
         self.token = token
         self.values = values
         self.host = host
         self.condition = condition
+        self.requestID = requestID
+    }
+
+    /// Logs why the call failed, where its answer cannot say it.
+    func logFailure(_ message: Logger.Message, _ error: any Error) {
+        self.services.log.error(message, metadata: ["error": "\(error)", "request": "\(self.requestID ?? "none")"])
     }
 
     /// The same call with its key.

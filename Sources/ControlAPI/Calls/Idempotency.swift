@@ -66,7 +66,9 @@ final class Idempotency: Sendable {
             try await self.registry.keep(keyed.stored(data), for: key)
         } catch {
             // The effect cannot be undone: the caller gets its answer, and a repetition runs again.
-            self.log.warning("An answer was not stored for its Idempotency-Key", metadata: ["call": "\(route.name)", "error": "\(error)"])
+            self.log.warning(
+                "An answer was not stored for its Idempotency-Key",
+                metadata: ["call": "\(route.name)", "error": "\(error)", "request": "\(requestID)"])
         }
         return .fresh(data)
     }

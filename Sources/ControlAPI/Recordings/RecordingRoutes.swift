@@ -110,7 +110,7 @@ extension APIRoute {
             do {
                 deleted = try await call.services.recordings.retention.delete(recording)
             } catch let failure as RecordingFolder.Failure {
-                call.services.log.error("A recording could not be deleted", metadata: ["error": "\(failure)"])
+                call.logFailure("A recording could not be deleted", failure)
                 throw APIError.unavailable("The file cannot be deleted now; the server's log has the reason.")
             }
             guard deleted != nil else {

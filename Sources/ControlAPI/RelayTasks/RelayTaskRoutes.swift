@@ -82,7 +82,7 @@ extension APIRoute {
             } catch let error as UpstreamError {
                 throw APIError(FieldError("url", "", "\(error)"))
             } catch let error as KeyFileError {
-                call.services.log.error("Relay task", metadata: ["error": "\(error)"])
+                call.logFailure("The address of a link could not be stored", error)
                 throw APIError.unavailable("The task's address cannot be stored; the server's log has the reason.")
             }
         },

@@ -29,8 +29,10 @@ package final class Connections: Sendable {
     package init(_ settings: Live<ServerConfig>, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
         let config = settings.current
         self.log = log
-        self.closes = CloseLog { reason, count in
-            log.info("More connections closed", metadata: ["reason": "\(reason.rawValue)", "connections": "\(count)"])
+        self.closes = CloseLog { reason, address, count in
+            var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "connections": "\(count)"]
+            if let address { metadata["remote"] = "\(address)" }
+            log.info("More connections closed", metadata: metadata)
         }
         self.admission = ConnectionAdmission(total: config.limits.connections, perAddress: config.limits.connectionsPerAddress)
         self.rtmpGate = AcceptGate(limit: config.limits.connections, pace: AcceptPace(pressures), counters: self.counters, log: log)

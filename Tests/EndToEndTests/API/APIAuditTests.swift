@@ -185,7 +185,7 @@ import Testing
             #expect(all.first { $0["result"].string == "not_found" }?["roomId"].string == "none")
             #expect(await server.lines.comes("An API call was refused", "call=closeRoom", "status=401", "tokenHash="))
             #expect(await server.lines.comes("An API call was refused", "call=listRooms", "status=401", "tokenHash="))
-            #expect(await server.lines.comes("An API call was refused", "call=dropStream", "status=403", "token=app"))
+            #expect(await server.lines.comes("An API call was refused", "call=dropStream", "status=403", "token=app", "request="))
             #expect(!server.lines.all.contains { $0.contains(secret) || $0.contains("earshot_wrong") })
         }
     }

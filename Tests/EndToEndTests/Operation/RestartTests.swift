@@ -23,7 +23,7 @@ import Testing
             let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
             defer { push.send(SIGKILL) }
             try await server.waitForPush()
-            try "{stats: {enabled: off}, limits: {streamName: 4}}".write(toFile: server.file, atomically: true, encoding: .utf8)
+            try "{stats: {enabled: off}, limits: {streamName: 8}}".write(toFile: server.file, atomically: true, encoding: .utf8)
             let state = try await cli.json("drain", "--restart", "--within", "1s")
             #expect(state["restarts"].bool == true && state["pushes"].int == 1, "\(state)")
             #expect(try await cli("drain", "--restart").status == 4, "one at a time")
@@ -37,8 +37,8 @@ import Testing
             defer { again.send(SIGKILL) }
             try await server.waitForPush()
             #expect(process.errorsSoFar.contains("Starting again"))
-            let line = try await server.call("GET", "audit?operation=drainServer").json()["data"]["list"][0]
-            #expect(line["after"]["state"].string == "restarting", "\(line)")
+            let lines = try await server.call("GET", "audit?operation=drainServer").json()["data"]["list"].list
+            #expect(lines.map { $0["after"]["state"].string } == [nil, "restarting"], "\(lines)")
         }
     }
 
