@@ -28,19 +28,19 @@ import Testing
         #expect(told.all.withLock { $0.last } == "server_shutdown 1")
     }
 
-    /// A guesser has five lines and a sum; another client's single refusal beside it has its own.
+    /// A guesser has twenty lines and a sum; another client's single refusal beside it has its own.
     @Test func refusalsByAddress() {
         let told = Told()
         let closes = CloseLog { reason, address, count in
             told.all.withLock { $0.append("\(reason.rawValue) \(address ?? "many") \(count)") }
         }
-        #expect((0..<100).count { _ in closes.pass(.credentialWrong, from: "192.0.2.1", nowMs: 1_000) } == 5)
+        #expect((0..<100).count { _ in closes.pass(.credentialWrong, from: "192.0.2.1", nowMs: 1_000) } == 20)
         #expect(closes.pass(.forbidden, from: "192.0.2.2", nowMs: 1_000))
         closes.report(nowMs: 10_999)
         #expect(told.all.withLock { $0 }.isEmpty, "its ten seconds are not over")
         closes.report(nowMs: 11_000)
         closes.report(nowMs: 11_000)
-        #expect(told.all.withLock { $0 } == ["credential_wrong 192.0.2.1 95"])
+        #expect(told.all.withLock { $0 } == ["credential_wrong 192.0.2.1 80"])
         #expect(closes.pass(.credentialWrong, from: "192.0.2.1", nowMs: 11_000))
         // Many addresses at once: twenty lines, and one sum at the server's end.
         #expect((0..<5_000).count { closes.pass(.noRoom, from: "host\($0)", nowMs: 20_000) } == 20)

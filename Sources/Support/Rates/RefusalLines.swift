@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Limits the log's lines about refused clients: five of each address in ten seconds, and twenty a second in all. The rest are counted by address,
-/// so that one client that tries again and again hides no other. Any thread.
+/// Limits the log's lines about refused clients: twenty of each kind and address in ten seconds, and twenty a second of each kind. The rest are
+/// counted by address, so that one client that tries again and again hides no other. Any thread.
 package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
     package struct Held: Sendable {
         package let kind: Kind
@@ -10,25 +10,39 @@ package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
         package let count: Int
     }
 
+    private struct Key: Hashable {
+        let kind: Kind
+        let address: String
+    }
+
     private struct Window {
         let startMs: Int64
         var lines = 0
         /// Refusals without a line of their own.
-        var held: [Kind: Int] = [:]
+        var held = 0
+
+        mutating func pass() -> Bool {
+            guard self.lines < RefusalLines.mostLines else {
+                self.held += 1
+                return false
+            }
+            self.lines += 1
+            return true
+        }
     }
 
     private struct State {
-        var byAddress: [String: Window] = [:]
-        var all = Window(startMs: .min)
-        /// Those that the limit for all held back.
+        var byAddress: [Key: Window] = [:]
+        /// The present second.
+        var all: [Kind: Window] = [:]
+        /// Those that a second that is over held back, and those of addresses that a report does not name.
         var others: [Kind: Int] = [:]
     }
 
     private let state = Mutex(State())
 
-    package static var linesOfAddress: Int { 5 }
+    package static var mostLines: Int { 20 }
     package static var addressMs: Int64 { 10_000 }
-    package static var linesPerSecond: Int { 20 }
     /// Further addresses are only limited as all are.
     private static var mostAddresses: Int { 1_000 }
     /// Addresses that a report names.
@@ -39,38 +53,36 @@ package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
     /// Whether this refusal has a line of its own.
     package func pass(_ kind: Kind, from address: String, nowMs: Int64) -> Bool {
         self.state.withLock { state in
-            if nowMs - state.all.startMs >= 1_000 || state.all.startMs == .min { state.all = Window(startMs: nowMs) }
-            let hasPlace = state.byAddress.count < Self.mostAddresses || state.byAddress[address] != nil
-            if hasPlace {
-                var window = state.byAddress[address] ?? Window(startMs: nowMs)
-                defer { state.byAddress[address] = window }
-                guard window.lines < Self.linesOfAddress else {
-                    window.held[kind, default: 0] += 1
-                    return false
-                }
-                window.lines += 1
+            let key = Key(kind: kind, address: address)
+            if state.byAddress.count < Self.mostAddresses || state.byAddress[key] != nil {
+                guard state.byAddress[key, default: Window(startMs: nowMs)].pass() else { return false }
             }
-            guard state.all.lines < Self.linesPerSecond else {
-                state.others[kind, default: 0] += 1
-                return false
+            if let last = state.all[kind], nowMs - last.startMs >= 1_000 {
+                state.others[kind, default: 0] += last.held
+                state.all[kind] = nil
             }
-            state.all.lines += 1
-            return true
+            return state.all[kind, default: Window(startMs: nowMs)].pass()
         }
     }
 
     /// What had no line, of windows that are over, or of all at the server's end (nil). The addresses with the most come by name.
     package func takeHeld(nowMs: Int64?) -> [Held] {
         self.state.withLock { state in
+            let isOver = { (window: Window, ms: Int64) in nowMs.map { $0 - window.startMs >= ms } ?? true }
             var found: [Held] = []
-            for (address, window) in state.byAddress where nowMs.map({ $0 - window.startMs >= Self.addressMs }) ?? true {
-                state.byAddress[address] = nil
-                found += window.held.map { Held(kind: $0.key, address: address, count: $0.value) }
+            for (key, window) in state.byAddress where isOver(window, Self.addressMs) {
+                state.byAddress[key] = nil
+                if window.held > 0 { found.append(Held(kind: key.kind, address: key.address, count: window.held)) }
+            }
+            for (kind, window) in state.all where isOver(window, 1_000) {
+                state.all[kind] = nil
+                state.others[kind, default: 0] += window.held
             }
             found.sort { ($0.count, $1.address ?? "") > ($1.count, $0.address ?? "") }
             for held in found.dropFirst(Self.mostNamed) { state.others[held.kind, default: 0] += held.count }
             defer { state.others = [:] }
-            return found.prefix(Self.mostNamed) + state.others.map { Held(kind: $0.key, address: nil, count: $0.value) }
+            return found.prefix(Self.mostNamed)
+                + state.others.filter { $0.value > 0 }.map { Held(kind: $0.key, address: nil, count: $0.value) }
         }
     }
 }
