@@ -156,9 +156,15 @@ def restart(server, browser, keep):
         page = opened(server, browser)
         page.wait("Boolean(document.querySelector(\"a[href='#/rooms/cam']\"))", "the room")
     server.stop(signal.SIGKILL)
-    page.wait("document.querySelector('#notice').textContent.includes('cannot be reached')", "the outage to be told")
-    page.wait("document.querySelector('.outage').innerText.includes('has not answered since') && document.querySelector('main').matches('.stale')", "old figures to look old")
+    said = "document.querySelector('.outage').innerText"
+    page.wait(f"{said}.includes('What is shown is from then') && document.querySelector('main').matches('.stale')", "old figures to look old")
+    assert page.run("document.querySelector('#notice').textContent") == "", "the same in a notice"
     keep(page)
+    # A page that is opened now has nothing old to show, and no other pages.
+    page.run("location.hash = '#/rooms?state='")
+    page.wait(f"{said}.includes('Nothing can be shown until it answers') && document.querySelector('.pages').hidden", "word of the empty page")
+    assert page.run("document.querySelector('#notice').textContent") == "", "the same in a notice"
+    keep(page, "restart-empty")
     server.start()
     page.wait("document.querySelector('.outage').hidden && !document.querySelector('main').matches('.stale')", "fresh figures")
     with Device(server, "live/other", "color=c=blue:size=320x180:rate=25"):

@@ -41,12 +41,12 @@ def verdict(server, browser, keep):
         page.wait("document.querySelector('select[name=sort]')?.value === 'verdict'", "the order")
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
-        page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
+        page.wait("document.querySelector('[role=status]').textContent === '3 live'", "their number")
         keep(page)
         # A room whose push is cut is worse than all of them, by the streams' order and by the rooms'.
         well.process.kill()
         page.wait(f"{order} === 'well,narrow,rare' && {tile('well')}.innerText.includes('The push was interrupted')", "the interrupted one before the worst")
-        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live · 1 interrupted'", "its number beside theirs")
         keep(page, "verdict-interrupted")
         visit(page, "#/rooms?state=&sort=verdict")
         page.wait(f"{order} === 'well,narrow,rare'", "the same among rooms in all states")
@@ -88,7 +88,7 @@ def waiting(server, browser, keep):
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'busy,cut,quiet' && {tile('cut')}.innerText.includes('The push was interrupted')", "the interrupted one between the others")
         assert "1 viewer " in page.run(f"{tile('cut')}.innerText"), page.run(f"{tile('cut')}.innerText")
-        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live · 1 interrupted'", "its number beside theirs")
         keep(page)
         visit(page, "#/rooms?sort=verdict")
         page.wait(f"{order} === 'cut,busy,quiet'", "the interrupted one before the others")
