@@ -58,7 +58,7 @@ def preview(server, browser, keep):
         see(page, "#preview", RED)
         first = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {first} + 2", "the preview to go on")
-        page.wait("/Delay of this player [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
+        page.wait("/Player buffer [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
         page.wait("document.querySelectorAll('.chart .line').length >= 3", "the charts")
         page.wait("document.body.innerText.includes('ws-fmp4')", "the console itself among the viewers")
         page.run("document.querySelector('.chart').focus()")
@@ -95,7 +95,8 @@ def actions(server, browser, keep):
     page.click("Allow again", within="document.querySelector('dialog')")
     wait_for("the room to be free", lambda: server.api("rooms/cam")["state"] == "created")
     page.click("Show the push address")
-    page.wait("document.body.innerText.includes('txSecret') && document.querySelector('.qr').naturalWidth > 0", "the address and its code")
+    page.wait("document.body.innerText.includes('txSecret') && document.body.innerText.includes('works on the server itself only')", "the address, and who can use it")
+    assert not page.run("Boolean(document.querySelector('.qr'))"), "a code that leads a phone to itself"
     page.click("End the room…")
     page.click("Delete room")
     page.click("Delete room", within="document.querySelector('dialog')")

@@ -46,7 +46,14 @@ def everyAction(server, browser, keep):
         assert page.run("fetch(window.opened[0]).then((answer) => answer.headers.get('Content-Type'))") == "image/jpeg"
         ask(page, "Drop the push")
         wait_for("the end of the push", lambda: not server.is_live("porch"))
-        page.wait("document.body.innerText.includes('its push was ended by a call')", "why")
+        page.wait("document.body.innerText.includes('Push ended its push was ended by an operator or a program')", "why, and nothing of why the room went live")
+        # Times are times, sizes are sizes, and who stopped the recording was not the publisher.
+        line = "[...document.querySelectorAll('.timeline li')].find((each) => each.innerText.includes('record.finished')).innerText"
+        words = page.run(line)
+        assert "Recording finished stopped on request" in words and "size " in words and words.count("ended") == 1, words
+        assert " d " not in words and "number" not in words, words
+        page.run("document.querySelector('.timeline').scrollIntoView({block: 'center'})")
+        keep(page, "everyAction-timeline")
     page.click("Delete", within=row)
     page.click("Delete", within="document.querySelector('dialog[open]')")
     told(page, "Deleted.")

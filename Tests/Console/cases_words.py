@@ -17,3 +17,19 @@ def nothingLive(server, browser, keep):
     page.wait("document.querySelector('main').innerText.includes('No room is live now.')", "the same in another order")
     page.click("Show the rooms that are not live")
     page.wait("document.querySelectorAll('.wall a').length === 2", "the rooms")
+
+
+@case(settings={"EARSHOT_URLS_RTMP": "rtmp://live.example.com", "EARSHOT_URLS_HTTP": "http://live.example.com:8080"})
+def addresses(server, browser, keep):
+    """Addresses that others can use: a code for a phone, and the players' addresses by protocol."""
+    server.api("rooms", {"roomId": "cam"})
+    page = opened(server, browser)
+    visit(page, "#/rooms/cam")
+    page.click("Show the push address")
+    page.wait("document.querySelector('.qr')?.naturalWidth > 0", "the code")
+    page.click("Show the play addresses")
+    panel = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Play addresses')"
+    page.wait(f"['http://live.example.com:8080/live/cam.m3u8', 'http://live.example.com:8080/live/cam.flv', 'rtmp://live.example.com/live/cam'].every((each) => {panel}.innerText.includes(each))", "the addresses")
+    assert "works on the server itself only" not in page.text(), "a warning without a cause"
+    page.run(f"{panel}.scrollIntoView({{block: 'center'}})")
+    keep(page)

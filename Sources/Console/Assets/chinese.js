@@ -101,5 +101,4 @@ export const chinese = {
   'No new pushes and plays: {problem}': '不接受新的推流和播放：{problem}', 'The server ends in {time} at most.': '服务器最多 {time}后停止。', 'These settings wait for a restart: {names}': '这些设置等待重启：{names}',
   '{n} of {limit} file descriptors are in use: raise the limit of open files.': '已使用 {limit} 个文件描述符中的 {n} 个：请提高打开文件数上限。',
   'This token is unknown or revoked.': '此令牌未知或已吊销。', 'This code is unknown, already used, or older than five minutes; use a token.': '此代码未知、已使用或超过五分钟；请使用令牌。',
-  'Slow: takes {rate} of {whole}, {n} frames skipped in {time}.': '太慢：只接收 {rate}（流为 {whole}），{time}内跳过 {n} 帧。', 'What this connection said (→) and was told (←) lately, for those who know the protocol.': '此连接最近的收（→）发（←）记录，供了解协议者查看。', 'The push is cut, and refused for this time. Afterwards the device must push again by itself.': '推流被断开，在此期间拒绝推流。之后设备须自行重新推流。', 'The room expires so many seconds from now, unless it is pushed to.': '若无人推流，房间将在这些秒数之后过期。', 'Delay of this player {ms}': '本播放器延迟 {ms}',
 };
