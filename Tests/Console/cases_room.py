@@ -87,6 +87,20 @@ def previewOutlivesItsAddress(server, browser, keep):
 
 
 @case()
+def eventBeforeTheFeed(server, browser, keep):
+    """What happens after the events were loaded, and before the feed begins, is shown."""
+    page = opened(server, browser)
+    server.api("rooms", {"roomId": "yard"})
+    page.run("const go = new Promise((done) => { window.go = done; }), real = fetch; window.fetch = async (...all) => { if (String(all[0]).includes('/events/ticket')) await go; return real(...all); }; 0")
+    visit(page, "#/rooms/yard")
+    shown = "document.querySelector('.timeline')?.innerText"
+    page.wait(f"{shown}.includes('Room created')", "the event before")
+    server.api("rooms/yard/renew", {"seconds": 60})
+    page.run("window.go()")
+    page.wait(f"{shown}.includes('Room renewed')", "the event between", 20)
+
+
+@case()
 def openedAtItsRoom(server, browser, keep):
     """An address with a code may name the page that is shown: `make demo` prints such a one."""
     with Device(server, "live/demo"):

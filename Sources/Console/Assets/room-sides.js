@@ -207,6 +207,8 @@ export function timeline(path) {
       draw();
     },
     handle(message) {
+      // What happened between loading and the feed's beginning comes by neither.
+      if (message.type === 'hello' && message.lastEventId > (events.at(-1)?.id ?? 0)) { isLoaded = false; self.update().catch(() => {}); }
       if (message.type !== 'event' || events.some((event) => event.id === message.id)) return;
       events.push(message);
       if (events.length > most + 100) events.splice(0, events.length - most);
