@@ -62,7 +62,7 @@ package final class ConsoleLogin: Sendable {
         self.connections.log.info(
             "Somebody logged in to the console",
             metadata: ["token": "\(token.name)", "role": "\(token.role.rawValue)", "from": "\(HostKey.of(client))"])
-        return Self.answer(session, token, request, context, sets: true)
+        return self.answer(session, token, request, context, sets: true)
     }
 
     func current(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
@@ -71,7 +71,7 @@ package final class ConsoleLogin: Sendable {
         guard RequestOrigin.isOwn(request.head), let session = self.sessions.session(of: request.head),
             let token = try await self.token(session.tokenID)
         else { throw APIError(.unauthorized, .unauthorized, "Nobody is logged in.") }
-        return Self.answer(session, token, request, context, sets: false)
+        return self.answer(session, token, request, context, sets: false)
     }
 
     /// Prolongs the login, for a page that stays open.
@@ -84,7 +84,7 @@ package final class ConsoleLogin: Sendable {
             self.connections.log.info(
                 "A login to the console was prolonged", metadata: ["token": "\(token.name)", "from": "\(HostKey.of(client))"])
         }
-        return Self.answer(renewed ?? session, token, request, context, sets: renewed != nil)
+        return self.answer(renewed ?? session, token, request, context, sets: renewed != nil)
     }
 
     func logOut(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
@@ -174,7 +174,14 @@ package final class ConsoleLogin: Sendable {
         return client
     }
 
-    private static func answer(
+    /// Where devices push, such as "rtmp://live.example.com"; nil while the server starts.
+    private func rtmp(_ request: Request) -> String? {
+        self.connections.addresses.map {
+            PublicAddress(config: self.config.current, addresses: $0, requestHost: request.head.authority).rtmp
+        }
+    }
+
+    private func answer(
         _ session: ConsoleSession, _ token: APIToken, _ request: Request, _ context: APIContext, sets: Bool
     ) -> Response {
         var answer = APIAnswer(
@@ -185,7 +192,7 @@ package final class ConsoleLogin: Sendable {
                     "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
                     "isLimited": .bool(token.scope.isLimited),
                     "csrf": .string(session.csrf), "expiresAt": .string(Instant.text(session.expiresAt)),
-                    "version": .string(ServerVersion.text),
+                    "version": .string(ServerVersion.text), "rtmp": self.rtmp(request).map { .string($0) } ?? .null,
                 ],
             ])
         if sets { answer.headers[.setCookie] = ConsoleSessions.setCookie(session, for: request.head) }

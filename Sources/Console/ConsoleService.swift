@@ -10,7 +10,7 @@ import Support
 /// | path | |
 /// |---|---|
 /// | `GET /`, `GET /console/FILE` | the page and its files; the same for everybody |
-/// | `GET /console/session` | the login: role, name, whether it is limited to some apps or rooms, the secret for `X-Csrf-Token`; 401 without one |
+/// | `GET /console/session` | the login: role, name, whether it is limited to some apps or rooms, the secret for `X-Csrf-Token`, the RTMP address; 401 without one |
 /// | `POST /console/session` | prolongs the login when half of its time has passed, for a week at most |
 /// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
 /// | `POST /console/logout` | deletes the cookie |

@@ -163,7 +163,8 @@ package final class HLSSession: LiveConnection, Sendable {
     package func snapshot() -> SessionSnapshot {
         let state = self.state.withLock { ($0.requests, $0.bytesOut) }
         let viewer = ViewerSnapshot(
-            path: self.path, streamID: 1, behindMs: 0, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0), isPaused: false,
+            path: self.path, streamID: 1, behindMs: 0, isSlow: false, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0),
+            isPaused: false,
             joinedMs: self.openedMs)
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client, bytesIn: 0,

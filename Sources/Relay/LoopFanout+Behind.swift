@@ -50,10 +50,12 @@ extension LoopFanout {
         if let keyframe = self.ring.lastKeyframe(from: cursor + 1) {
             viewer.gate.skipVideo(untilKeyframeFrom: keyframe)
             viewer.moveOn(to: keyframe, in: self.ring, nowMs: nowMs)
+            viewer.noteSlow(nowMs: nowMs)
             viewer.sink.skipped(viewer, behindMs: ageMs)
         } else if ageMs > (policy.skipBehindMs + policy.maxBehindMs) / 2, self.ring.lastKeyframe(from: cursor) == nil {
             viewer.gate.skipVideo(untilKeyframeFrom: self.ring.head)
             viewer.moveOn(to: self.ring.head, in: self.ring, nowMs: nowMs)
+            viewer.noteSlow(nowMs: nowMs)
             viewer.sink.skipped(viewer, behindMs: ageMs)
         }
     }
@@ -63,6 +65,7 @@ extension LoopFanout {
         guard !viewer.gate.waitsForKeyframe, let newest = self.ring.lastKeyframe(from: cursor + 1) else { return }
         viewer.gate.skipVideo(untilKeyframeFrom: newest)
         viewer.moveOn(to: newest, in: self.ring, nowMs: nowMs)
+        viewer.noteSlow(nowMs: nowMs)
         viewer.sink.skipped(viewer, behindMs: nowMs - self.ring[cursor].arrivalMs)
     }
 
@@ -99,8 +102,9 @@ extension LoopFanout {
                 // Nearly all viewers are in the first range, so these are counted together.
                 if behindMs < RelayFigures.nearMs { near += 1 } else { self.figures.noteBehind(ms: behindMs) }
             }
-            guard behindMs > maxBehindMs else { continue }
+            guard behindMs > min(Viewer.slowMs, maxBehindMs) else { continue }
             let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
+            if ownMs > Viewer.slowMs { viewer.noteSlow(nowMs: nowMs) }
             if ownMs > maxBehindMs { slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs)) }
         }
         if near > 0 { self.figures.noteBehind(ms: 0, viewers: near) }

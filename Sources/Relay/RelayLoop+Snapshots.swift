@@ -24,18 +24,19 @@ extension RelayLoop {
         return home.meter
     }
 
-    /// Bytes sent to the stream's present viewers on this loop, and the largest delay behind live in milliseconds; nil without viewers.
-    package func audience(of stream: Stream) -> (bytesSent: UInt64, worstBehindMs: Int64?) {
-        var (bytes, worst): (UInt64, Int64?) = (0, nil)
+    /// Bytes sent to the stream's present viewers on this loop, the largest delay behind live in milliseconds, nil without viewers, and how many are slow.
+    package func audience(of stream: Stream) -> (bytesSent: UInt64, worstBehindMs: Int64?, slow: Int) {
+        var (bytes, worst, slow): (UInt64, Int64?, Int) = (0, nil, 0)
         let nowMs = self.nowMs
         for packaging in Packaging.allCases {
             guard let fanout = self.fanouts[FanoutKey(stream, packaging)] else { continue }
             for viewer in fanout.viewers where !viewer.isDetached {
                 bytes += viewer.bytesSent
+                if viewer.isSlow(nowMs: nowMs) { slow += 1 }
                 worst = max(worst ?? 0, viewer.behindMs(in: fanout.ring, bytesPerSecond: fanout.rate.peak, nowMs: nowMs))
             }
         }
-        return (bytes, worst)
+        return (bytes, worst, slow)
     }
 
     /// The last minutes of a stream whose home is this loop, oldest first.
@@ -54,9 +55,11 @@ extension RelayLoop {
 
     package func snapshot(of viewer: Viewer) -> ViewerSnapshot {
         let fanout = self.fanouts[FanoutKey(viewer)]
-        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: self.nowMs) } ?? 0
+        let nowMs = self.nowMs
+        let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: nowMs) } ?? 0
         return ViewerSnapshot(
-            path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, skippedFrames: viewer.gate.skippedFrames,
-            bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
+            path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, isSlow: viewer.isSlow(nowMs: nowMs),
+            skippedFrames: viewer.gate.skippedFrames, bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent,
+            isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
     }
 }

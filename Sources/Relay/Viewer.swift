@@ -59,6 +59,8 @@ package final class Viewer {
     var stall = SocketStall()
     /// The largest observed delay behind live, in milliseconds; sampled once a second, and more often while a viewer is too slow.
     package internal(set) var longestBehindMs: Int64 = 0
+    /// When its own delay was last above `slowMs`, or it skipped video. Sampled like `longestBehindMs`.
+    private var slowAtMs: Int64?
     /// Bytes in the kernel's send queue at the last sample.
     var unsentBytes = 0
     var lowWater = 0
@@ -116,6 +118,16 @@ package final class Viewer {
         self.otherBytes &+= UInt64(bytes)
         self.otherMessages &+= UInt64(messages)
     }
+
+    // MARK: Slowness
+
+    /// A viewer that is further behind live than this by its own fault is slow, in milliseconds.
+    static let slowMs: Int64 = 1_500
+    /// It counts as slow for this long: between two skips it is near live.
+    private static let slowForMs: Int64 = 60_000
+
+    func noteSlow(nowMs: Int64) { self.slowAtMs = nowMs }
+    func isSlow(nowMs: Int64) -> Bool { self.slowAtMs.map { nowMs - $0 < Self.slowForMs } ?? false }
 
     // MARK: Position
 
@@ -180,6 +192,8 @@ package struct ViewerSnapshot: Sendable {
     package let path: String
     package let streamID: UInt32
     package let behindMs: Int64
+    /// Whether it was behind by its own fault, or skipped video, within the last minute.
+    package let isSlow: Bool
     package let skippedFrames: Int
     package let bytesSent: UInt64
     package let messagesSent: UInt64
@@ -187,12 +201,13 @@ package struct ViewerSnapshot: Sendable {
     package let joinedMs: Int64
 
     package init(
-        path: String, streamID: UInt32, behindMs: Int64, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64, isPaused: Bool,
-        joinedMs: Int64
+        path: String, streamID: UInt32, behindMs: Int64, isSlow: Bool, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64,
+        isPaused: Bool, joinedMs: Int64
     ) {
         self.path = path
         self.streamID = streamID
         self.behindMs = behindMs
+        self.isSlow = isSlow
         self.skippedFrames = skippedFrames
         self.bytesSent = bytesSent
         self.messagesSent = messagesSent

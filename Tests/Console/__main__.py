@@ -14,6 +14,7 @@ import cases_many  # noqa: E402, F401
 import cases_room  # noqa: E402, F401
 import cases_streams  # noqa: E402, F401
 import cases_talk  # noqa: E402, F401
+import cases_words  # noqa: E402, F401
 from looks import CASES  # noqa: E402
 from server import Server  # noqa: E402
 import suite  # noqa: E402

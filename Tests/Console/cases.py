@@ -58,7 +58,7 @@ def preview(server, browser, keep):
         see(page, "#preview", RED)
         first = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {first} + 2", "the preview to go on")
-        page.wait("/Delay of this player [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
+        page.wait("/Player buffer [0-9.]+ m?s/.test(document.querySelector('#delay').textContent)", "the delay")
         page.wait("document.querySelectorAll('.chart .line').length >= 3", "the charts")
         page.wait("document.body.innerText.includes('ws-fmp4')", "the console itself among the viewers")
         page.run("document.querySelector('.chart').focus()")
@@ -95,7 +95,8 @@ def actions(server, browser, keep):
     page.click("Allow again", within="document.querySelector('dialog')")
     wait_for("the room to be free", lambda: server.api("rooms/cam")["state"] == "created")
     page.click("Show the push address")
-    page.wait("document.body.innerText.includes('txSecret') && document.querySelector('.qr').naturalWidth > 0", "the address and its code")
+    page.wait("document.body.innerText.includes('txSecret') && document.body.innerText.includes('works on the server itself only')", "the address, and who can use it")
+    assert not page.run("Boolean(document.querySelector('.qr'))"), "a code that leads a phone to itself"
     page.click("End the room…")
     page.click("Delete room")
     page.click("Delete room", within="document.querySelector('dialog')")
@@ -156,9 +157,15 @@ def restart(server, browser, keep):
         page = opened(server, browser)
         page.wait("Boolean(document.querySelector(\"a[href='#/rooms/cam']\"))", "the room")
     server.stop(signal.SIGKILL)
-    page.wait("document.querySelector('#notice').textContent.includes('cannot be reached')", "the outage to be told")
-    page.wait("document.querySelector('.outage').innerText.includes('has not answered since') && document.querySelector('main').matches('.stale')", "old figures to look old")
+    said = "document.querySelector('.outage').innerText"
+    page.wait(f"{said}.includes('What is shown is from then') && document.querySelector('main').matches('.stale')", "old figures to look old")
+    assert page.run("document.querySelector('#notice').textContent") == "", "the same in a notice"
     keep(page)
+    # A page that is opened now has nothing old to show, and no other pages.
+    page.run("location.hash = '#/rooms?state='")
+    page.wait(f"{said}.includes('Nothing can be shown until it answers') && document.querySelector('.pages').hidden", "word of the empty page")
+    assert page.run("document.querySelector('#notice').textContent") == "", "the same in a notice"
+    keep(page, "restart-empty")
     server.start()
     page.wait("document.querySelector('.outage').hidden && !document.querySelector('main').matches('.stale')", "fresh figures")
     with Device(server, "live/other", "color=c=blue:size=320x180:rate=25"):

@@ -129,8 +129,10 @@ def tokensAndTargets(server, browser, keep):
     try:
         server.api("webhooks", {"name": "shop", "url": f"http://127.0.0.1:{target.server_address[1]}/hook"})
         visit(page, "#/webhooks")
+        page.wait(f"{row('shop')}?.innerText.includes('no notice sent since the start')", "that nothing is known of it")
         press(page, "shop", "Test")
         told(page, "The target answered HTTP 204.")
+        page.wait(f"/Test at .*The target answered HTTP 204/.test({row('shop')}?.innerText)", "the outcome in its row")
         assert len(heard) == 1, heard
         press(page, "shop", "Pause")
         wait_for("the pause", lambda: server.api("webhooks")["list"][0]["isPaused"])
@@ -139,6 +141,7 @@ def tokensAndTargets(server, browser, keep):
         keep(page)
         press(page, "shop", "Resume")
         wait_for("what was held", lambda: any("held" in json.dumps(each) for each in heard))
+        page.wait(f"/\\bgood\\b/.test({row('shop')}?.innerText)", "the good state")
         press(page, "shop", "Send again")
         page.wait("document.getElementById('notice').textContent.startsWith('No notice to this target was given up.')", "that none had failed")
         press(page, "shop", "Remove")

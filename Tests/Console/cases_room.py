@@ -46,7 +46,14 @@ def everyAction(server, browser, keep):
         assert page.run("fetch(window.opened[0]).then((answer) => answer.headers.get('Content-Type'))") == "image/jpeg"
         ask(page, "Drop the push")
         wait_for("the end of the push", lambda: not server.is_live("porch"))
-        page.wait("document.body.innerText.includes('its push was ended by a call')", "why")
+        page.wait("document.body.innerText.includes('Push ended its push was ended by an operator or a program')", "why, and nothing of why the room went live")
+        # Times are times, sizes are sizes, and who stopped the recording was not the publisher.
+        line = "[...document.querySelectorAll('.timeline li')].find((each) => each.innerText.includes('record.finished')).innerText"
+        words = page.run(line)
+        assert "Recording finished stopped on request" in words and "size " in words and words.count("ended") == 1, words
+        assert " d " not in words and "number" not in words, words
+        page.run("document.querySelector('.timeline').scrollIntoView({block: 'center'})")
+        keep(page, "everyAction-timeline")
     page.click("Delete", within=row)
     page.click("Delete", within="document.querySelector('dialog[open]')")
     told(page, "Deleted.")
@@ -77,6 +84,20 @@ def previewOutlivesItsAddress(server, browser, keep):
         begun = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the picture to go on")
         keep(page)
+
+
+@case()
+def eventBeforeTheFeed(server, browser, keep):
+    """What happens after the events were loaded, and before the feed begins, is shown."""
+    page = opened(server, browser)
+    server.api("rooms", {"roomId": "yard"})
+    page.run("const go = new Promise((done) => { window.go = done; }), real = fetch; window.fetch = async (...all) => { if (String(all[0]).includes('/events/ticket')) await go; return real(...all); }; 0")
+    visit(page, "#/rooms/yard")
+    shown = "document.querySelector('.timeline')?.innerText"
+    page.wait(f"{shown}.includes('Room created')", "the event before")
+    server.api("rooms/yard/renew", {"seconds": 60})
+    page.run("window.go()")
+    page.wait(f"{shown}.includes('Room renewed')", "the event between", 20)
 
 
 @case()

@@ -41,12 +41,12 @@ def verdict(server, browser, keep):
         page.wait("document.querySelector('select[name=sort]')?.value === 'verdict'", "the order")
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'narrow,rare,well'", "the worst first")
-        page.wait("document.querySelector('[role=status]').textContent === '3 live streams'", "their number")
+        page.wait("document.querySelector('[role=status]').textContent === '3 live'", "their number")
         keep(page)
         # A room whose push is cut is worse than all of them, by the streams' order and by the rooms'.
         well.process.kill()
         page.wait(f"{order} === 'well,narrow,rare' && {tile('well')}.innerText.includes('The push was interrupted')", "the interrupted one before the worst")
-        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live · 1 interrupted'", "its number beside theirs")
         keep(page, "verdict-interrupted")
         visit(page, "#/rooms?state=&sort=verdict")
         page.wait(f"{order} === 'well,narrow,rare'", "the same among rooms in all states")
@@ -58,6 +58,7 @@ def verdict(server, browser, keep):
         words = page.run("document.querySelector('.reasons').innerText")
         assert "Lower the bit rate" in words and "measured 0." in words and "expected" in words, words
         page.wait("document.querySelector('.head').innerText.includes('bad')", "the verdict beside the name")
+        page.wait("/Player buffer .* The encoder itself is behind/.test(document.querySelector('#delay').innerText)", "what the player's buffer does not hold")
         keep(page, "verdict-room")
         # The same in Chinese: no sentence of it is English.
         page.run("(() => { const s = document.querySelector('#language'); s.value = 'zh'; s.dispatchEvent(new Event('change')); })()")
@@ -88,7 +89,7 @@ def waiting(server, browser, keep):
         order = "[...document.querySelectorAll('.wall a')].map((e) => e.hash.slice(8)).join()"
         page.wait(f"{order} === 'busy,cut,quiet' && {tile('cut')}.innerText.includes('The push was interrupted')", "the interrupted one between the others")
         assert "1 viewer " in page.run(f"{tile('cut')}.innerText"), page.run(f"{tile('cut')}.innerText")
-        page.wait("document.querySelector('[role=status]').textContent === '2 live streams, 1 interrupted room'", "its number beside theirs")
+        page.wait("document.querySelector('[role=status]').textContent === '2 live · 1 interrupted'", "its number beside theirs")
         keep(page)
         visit(page, "#/rooms?sort=verdict")
         page.wait(f"{order} === 'cut,busy,quiet'", "the interrupted one before the others")
@@ -122,12 +123,19 @@ def behind(server, browser, keep):
             page = opened(server, browser)
             page.wait(f"/worst [0-9.]+ s behind/.test({tile('cam')}?.innerText)", "the delay on the wall")
             page.wait(f"{tile('cam')}?.innerText.includes('a viewer is too slow for it')", "whose fault it is")
+            assert "1 slow viewer " in page.run(f"{tile('cam')}.innerText"), page.run(f"{tile('cam')}.innerText")
+            keep(page, "behind-wall")
             visit(page, "#/rooms/cam")
             row = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('slow-viewer'))"
             page.wait(f"{row} && /^[0-9.]+ s/.test({row}.cells[3].innerText) && Number({row}.cells[4].innerText.replaceAll(',', '')) > 0", "the delay and the skipped frames")
             page.wait(f"{row}.nextElementSibling?.innerText.includes('Other viewers get this stream in time: it is the network or the player of this one.')", "why it is behind")
             assert page.run(f"/^Slow: takes .*bit.s of .*bit.s, [0-9,]+ frames skipped/.test({row}.nextElementSibling.innerText)"), page.run(f"{row}.nextElementSibling.innerText")
             page.wait("document.querySelector('main').innerText.includes('The stream is well. Slow viewers: 1, see below.')", "the verdict panel's word of it")
+            # The badge beside the verdict leads to the row.
+            page.click("1 slow viewer")
+            page.wait(f"{row}.contains(document.activeElement)", "the row of the slow viewer")
+            keep(page, "behind-row")
+            page.run("document.activeElement.blur()")
             cells = json.loads(page.run(f"JSON.stringify([...{row}.cells].map((e) => e.innerText))"))
             assert cells[2].startswith("http-flv") and float(cells[3].split()[0]) >= 1, cells
             other = "[...document.querySelectorAll('tbody tr')].find((e) => e.innerText.includes('quick-viewer'))"
@@ -148,6 +156,27 @@ def behind(server, browser, keep):
         left = "[...document.querySelectorAll('h3 + .scroll tr')].filter((e) => e.cells[3].innerText.length > 10).map((e) => e.innerText)"
         page.wait(f"['slow-viewer', 'quick-viewer'].every((name) => {left}.some((text) => text.includes(name)))", "who has left, and why")
         keep(page, "left")
+
+
+@case(settings={"EARSHOT_RELAY_MAX_BEHIND": "2s"})
+def cutViewer(server, browser, keep):
+    """A viewer that was cut stays on the list of those that left, with the reason, however many leave by themselves after it."""
+    busy = ["-b:v", "3000k", "-minrate", "3000k", "-maxrate", "3000k", "-bufsize", "500k", "-nal-hrd", "cbr", "-g", "250"]
+    with Device(server, "live/cam", "testsrc2=size=640x360:rate=25", extra=busy):
+        wait_for("the room", lambda: server.is_live("cam"))
+        with SlowViewer(server.http, "/live/cam.flv", 8_000):
+            wait_for("the cut", lambda: server.api("stats/plays?reason=too_slow")["list"])
+        for _ in range(7):
+            with SlowViewer(server.http, "/live/cam.flv", 10_000_000, agent="leaver"):
+                time.sleep(0.3)
+        wait_for("the others to leave", lambda: len([each for each in server.api("stats/plays")["list"] if each["client"] == "leaver"]) == 7)
+        page = opened(server, browser)
+        visit(page, "#/rooms/cam")
+        row = "[...document.querySelectorAll('h3 + .scroll tbody tr')].find((each) => each.innerText.includes('too_slow'))"
+        page.wait(f"{row}?.nextElementSibling.innerText.includes('further than the setting relay.maxBehind allows')", "why it was cut")
+        assert page.run("document.querySelectorAll('h3 + .scroll tbody tr:not(.note)').length") == 5, "five that left"
+        page.run(f"{row}.scrollIntoView({{block: 'center'}})")
+        keep(page)
 
 
 @case(expected=("WebSocket", "404 (Not Found)", "503 (Service Unavailable)"))

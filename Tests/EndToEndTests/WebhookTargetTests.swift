@@ -51,7 +51,7 @@ import Testing
             let api = try await CheckedAPI(server)
             let before = try await api.ok("GET", "callbacks/targets")["list"].list
             #expect(before.map(\.["targetId"].string) == [one.id, other.id])
-            #expect(before.allSatisfy { $0["isFailing"].bool == false && $0["failingSince"].isNull })
+            #expect(before.allSatisfy { $0["isFailing"].bool == false && $0["failingSince"].isNull && $0["deliveredAt"].isNull })
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             try await eventually("it to be given up") { try await api.ok("GET", "callbacks?state=failed")["list"].count == 1 }
             let failed = try await api.ok("GET", "callbacks?targetId=\(other.id)")["list"]
@@ -63,7 +63,9 @@ import Testing
                 try await eventually(line) { server.lines.contains(line, "target=\(other.id)") }
                 #expect(!server.lines.contains(line, one.id))
             }
+            try await eventually("the delivery") { try await !api.ok("GET", "callbacks/targets")["list"][0]["deliveredAt"].isNull }
             let after = try await api.ok("GET", "callbacks/targets")["list"][1]
+            #expect(after["deliveredAt"].isNull)
             #expect(after["isFailing"].bool == true && after["failedAttempts"].int == 3 && after["givenUp"].int == 1, "\(after)")
             #expect(after["lastError"].string?.contains("503") == true && after["url"].string == "http://127.0.0.1:\(bad.port)")
             try await Fixture.withDirectory { directory in

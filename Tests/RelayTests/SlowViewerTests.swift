@@ -32,6 +32,24 @@ import Testing
         }
     }
 
+    /// One that skips is near live afterwards, and yet slow for a minute.
+    @Test func staysSlowForAMinute() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let (sink, well) = (try await relay.join(live.stream, on: relay.home), try await relay.join(live.stream, on: relay.home))
+            _ = try await self.stall(relay, sink, live, restMs: 1_001)
+            try await relay.with(sink) { $0.drain() }
+            func slow() async throws -> [Bool] {
+                try await relay.on(relay.home) { loop in [sink, well].map { loop.snapshot(of: $0.viewers[0]).isSlow } }
+            }
+            #expect(try await slow() == [true, false])
+            #expect(try await relay.on(relay.home) { $0.audience(of: live.stream).slow } == 1)
+            relay.clock.advance(60_000)
+            #expect(try await slow() == [false, false])
+            #expect(try await relay.on(relay.home) { $0.audience(of: live.stream).slow } == 0)
+        }
+    }
+
     /// A keyframe right behind the next message is a valid place to skip to.
     @Test func skipsASinglePicture() async throws {
         try await RelayHarness.run { relay in
@@ -125,6 +143,7 @@ import Testing
             #expect(try await relay.with(well) { $0.tooFarBehindMs } == [])
             #expect(try await relay.with(well) { $0.lowWater } == [25_000], "a quarter of a second")
             #expect(try await relay.on(relay.home) { $0.snapshot(of: well.viewers[0]).behindMs } == 4_000)
+            #expect(try await relay.on(relay.home) { $0.snapshot(of: well.viewers[0]).isSlow })
         }
     }
 

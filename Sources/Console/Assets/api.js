@@ -5,7 +5,7 @@ import { t } from './i18n.js';
 const base = '/api/v1';
 const ranks = { app: 0, ops: 1, admin: 2 };
 
-/** The login: {role, name, isLimited, csrf, expiresAt, version}; null without one. */
+/** The login: {role, name, isLimited, csrf, expiresAt, version, rtmp: where devices push}; null without one. */
 export let session = null;
 const watchers = new Set();
 
@@ -17,6 +17,9 @@ let lastAnswer = new Date();
 let outageSince = null;
 const outageWatchers = new Set();
 const patienceMs = 15000;
+
+/** Whether the page says that the server does not answer. */
+export const isAway = () => outageSince !== null;
 
 /** Calls `watch` with the time of the last answer when the server stops answering, and with null when it answers again. */
 export function onOutage(watch) { outageWatchers.add(watch); }

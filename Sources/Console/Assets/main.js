@@ -41,12 +41,17 @@ const main = h('main', { id: 'main', tabindex: '-1' });
 const outage = h('p', { class: 'outage', role: 'alert' });
 outage.hidden = true;
 
-// Outdated figures are marked.
-onOutage((since) => {
-  main.classList.toggle('stale', since !== null);
-  outage.hidden = since === null;
-  outage.textContent = since === null ? '' : t('The server has not answered since {time}. What is shown is from then.', { time: clock(since) });
-});
+// Outdated figures are marked. A page opened after the last answer has none.
+let awaySince = null;
+let openedAt = 0;
+function drawOutage() {
+  main.classList.toggle('stale', awaySince !== null);
+  outage.hidden = awaySince === null;
+  const time = clock(awaySince);
+  outage.textContent = awaySince === null ? '' : openedAt > Date.parse(awaySince) ? t('The server has not answered since {time}. Nothing can be shown until it answers.', { time })
+    : t('The server has not answered since {time}. What is shown is from then.', { time });
+}
+onOutage((since) => { awaySince = since; drawOutage(); });
 
 function frame() {
   const links = places.filter(([, , right]) => !right || may(right)).map(([address, name]) => h('a', { href: address }, t(name)));
@@ -71,6 +76,8 @@ async function route() {
   page?.stop?.();
   page = next;
   show(main, page.element);
+  openedAt = Date.now();
+  drawOutage();
   document.title = `${page.title} · Earshot`;
   for (const link of frame.links) {
     if (`${path || '/rooms'}/`.startsWith(`${link.getAttribute('href').slice(1)}/`)) link.setAttribute('aria-current', 'page');

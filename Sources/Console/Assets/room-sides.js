@@ -30,7 +30,7 @@ export function about(roomNow, figures) {
         [t('Since'), `${time(room.since)} (${since(room.since)})`], [room.state === 'forbidden' ? t('Forbidden until') : t('Expires'), room.expiresAt && `${time(room.expiresAt)}${room.state === 'forbidden' ? '' : ` · ${reasonWords(room.expiresReason)}`}`],
         [t('Reason'), room.forbidReason || (room.state === 'live' ? null : reasonWords(room.stateReason))], [t('Owner'), room.owner], [t('Device'), room.deviceUid], [t('People online'), `${count(room.online)} · ${t('Peak')} ${count(room.peak)}`],
         [t('Video'), video], [t('Audio'), audio],
-        [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher.sessionId))],
+        [t('Publisher'), publisher && h('span', { class: 'row' }, `${publisher.address} ${publisher.client ?? ''}`, traceButton(publisher))],
         [t('Bit rate'), stream && bits(stream.bitsPerSecond)],
       ]));
     },
@@ -45,13 +45,35 @@ export function pushAddress(path, roomNow, slotNow) {
     button(t('Show the push address'), async () => {
       const slot = slotNow().slot;
       const made = await post(`${path}/push-url`, { slot });
-      show(place, secretLine(made.rtmp), h('img', { class: 'qr', alt: t('QR code'), src: url(`${path}/push-url.svg`, { slot }) }),
+      show(place, secretLine(made.rtmp), hereOnly(made.rtmp, 'urls.rtmp', 'rtmp.listen') ?? h('img', { class: 'qr', alt: t('QR code'), src: url(`${path}/push-url.svg`, { slot }) }),
         h('h2', null, t('For OBS')), facts([[t('Server'), secretLine(made.server)], [t('Stream key'), secretLine(made.streamKey)]]),
         h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
           t('If the room expires before, a push with it opens the room again.')));
     }), place);
   // A closed room accepts no push any more.
   return { element, update() { element.hidden = !may(rights.makePushUrl) || roomNow().state === 'closed'; } };
+}
+
+/** A word of warning for an address that leads each machine to itself; null for others. */
+function hereOnly(address, ...settings) {
+  const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(new URL(address.replace(/^rtmps?/, 'http')).hostname);
+  return isLoopback ? h('p', { class: 'dim' }, t('This address works on the server itself only. To serve others, set {settings}.', { settings: settings.join(' / ') })) : null;
+}
+
+// --- The play addresses
+
+const protocols = [['HLS', 'hls'], ['HTTP-FLV', 'flv'], ['RTMP', 'rtmp'], ['RTMPS', 'rtmps'], ['MP4', 'mp4']];
+
+export function playAddresses(path, slotNow) {
+  const place = h('div', { class: 'stack below' });
+  const element = h('section', { class: 'panel' }, h('h2', null, t('Play addresses')), button(t('Show the play addresses'), async () => {
+    const { streams } = await get(`${path}/play-urls`);
+    const urls = streams.find((each) => each.slot === slotNow().slot);
+    show(place, facts(protocols.map(([name, key]) => [name, urls[key] && secretLine(urls[key])])), hereOnly(urls.hls, 'urls.http', 'http.listen'),
+      urls.expiresAt && h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(urls.expiresAt) })));
+  }), place);
+  element.hidden = !may(rights.makePlayUrls);
+  return { element };
 }
 
 // --- Talk
@@ -133,7 +155,7 @@ export function recordings(id) {
       clock(each.startedAt), t(each.state), duration(each.duration), bytes(each.bytes),
       h('span', { class: 'row' },
         may(rights.downloadRecording) && button(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 })), { class: 'small' }),
-        may(rights.downloadRecording) && h('a', { class: 'button', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
+        may(rights.downloadRecording) && h('a', { class: 'button small', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
         may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) { notice(t('Deleted.')); await update(); } }, { class: 'small danger' })),
     ])) : h('p', { class: 'dim' }, t('No recordings.')));
   }
@@ -167,7 +189,7 @@ export function timeline(path) {
   const most = 400;
   let isLoaded = false;
   const draw = soon(() => rows.update(events.slice(-200).reverse()));
-  return {
+  const self = {
     element,
     async update() {
       if (isLoaded) return;
@@ -185,6 +207,8 @@ export function timeline(path) {
       draw();
     },
     handle(message) {
+      // What happened between loading and the feed's beginning comes by neither.
+      if (message.type === 'hello' && message.lastEventId > (events.at(-1)?.id ?? 0)) { isLoaded = false; self.update().catch(() => {}); }
       if (message.type !== 'event' || events.some((event) => event.id === message.id)) return;
       events.push(message);
       if (events.length > most + 100) events.splice(0, events.length - most);
@@ -192,4 +216,5 @@ export function timeline(path) {
     },
     stop() { draw.stop(); },
   };
+  return self;
 }

@@ -15,7 +15,7 @@ export const streamPath = (slot) => `/streams/${part(slot.app)}/${part(slot.name
 
 // --- The live picture
 
-export function preview(roomNow, slotNow, path) {
+export function preview(roomNow, slotNow, path, figures) {
   const video = h('video', { muted: true, autoplay: true, playsinline: true, controls: true, id: 'preview' });
   const status = h('p', { role: 'status' });
   const delay = h('span', { class: 'dim', id: 'delay' });
@@ -25,6 +25,7 @@ export function preview(roomNow, slotNow, path) {
   const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && shot));
   let player = null;
   let playing = null;
+  let isLate = false;
 
   function start(slot) {
     const key = `${slot.app}/${slot.name}`;
@@ -47,7 +48,7 @@ export function preview(roomNow, slotNow, path) {
   const timer = setInterval(() => {
     const ranges = video.buffered;
     const behind = player && ranges.length ? ranges.end(ranges.length - 1) - video.currentTime : null;
-    setText(delay, behind === null || behind < 0 || behind > 60 ? '' : t('Delay of this player {ms}', { ms: ms(behind * 1000) }));
+    setText(delay, behind === null || behind < 0 || behind > 60 ? '' : [t('Player buffer {ms}', { ms: ms(behind * 1000) }), isLate && t('The encoder itself is behind: see the verdict.')].filter(Boolean).join(' · '));
   }, 500);
 
   return {
@@ -61,6 +62,7 @@ export function preview(roomNow, slotNow, path) {
         const { state, expiresAt, forbidReason } = roomNow();
         setText(status, state === 'forbidden' ? [t('Forbidden until {time}', { time: time(expiresAt) }), forbidReason].filter(Boolean).join(': ') : t('No picture'));
       }
+      isLate = (await figures())?.reasons.some((reason) => reason.code === 'media_behind_clock') ?? false;
     },
     stop() { clearInterval(timer); stop(); },
   };
@@ -68,8 +70,8 @@ export function preview(roomNow, slotNow, path) {
 
 // --- Why it is bad
 
-/** `slow`: the number of slow viewers, which is no fault of the stream. */
-export function health(figures, slow) {
+/** `showSlow` leads to the first slow viewer. */
+export function health(figures, showSlow) {
   const element = h('section', { class: 'panel', 'aria-live': 'polite' });
   element.hidden = true;
   const self = {
@@ -79,14 +81,15 @@ export function health(figures, slow) {
       self.verdict = stream?.verdict ?? null;
       element.hidden = !self.verdict;
       if (!self.verdict) return;
-      const key = JSON.stringify([stream.reasons, slow()]);
+      const slow = stream.slowViewers;
+      const key = JSON.stringify([stream.reasons, slow]);
       if (key === self.drawn) return;
       self.drawn = key;
-      show(element, h('h2', null, t('Verdict'), ' ', verdictBadge(self.verdict)),
+      show(element, h('h2', null, t('Verdict'), ' ', verdictBadge(self.verdict), ' ', slow > 0 && button(t('{n} slow viewers', { n: count(slow) }), async () => showSlow(), { class: 'badge degraded' })),
         stream.reasons.length
           ? h('ul', { class: 'reasons' }, stream.reasons.map((reason) => h('li', null, reasonText(reason, stream), ' ', h('code', { class: 'dim' }, reason.code),
             reason.value !== null && reason.expected !== null && h('div', { class: 'dim' }, t('measured {value}, expected {expected}', { value: amount(reason.value, reason.unit), expected: amount(reason.expected, reason.unit) })))))
-          : h('p', { class: 'dim' }, slow() ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow()) }) : t('All is well.')));
+          : h('p', { class: 'dim' }, slow ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow) }) : t('All is well.')));
     },
   };
   return self;

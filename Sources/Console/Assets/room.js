@@ -5,7 +5,7 @@ import { Feed } from './feed.js';
 import { figuresOf } from './figures.js';
 import { t } from './i18n.js';
 import { refusals } from './refusals.js';
-import { about, links, pushAddress, recordings, talk, timeline } from './room-sides.js';
+import { about, links, playAddresses, pushAddress, recordings, talk, timeline } from './room-sides.js';
 import { charts, health, part, preview, streamPath } from './room-stream.js';
 import { rights } from './rights.js';
 import { ask, button, every, notice, stateBadge, verdictBadge } from './ui.js';
@@ -24,13 +24,13 @@ export function roomPage(id) {
   // One call for all parts that show the stream's figures.
   let stream = Promise.resolve(null);
   const figures = () => stream;
-  const parts = { preview: preview(() => room, slot, path), health: health(figures, () => parts.viewers.slow), refusals: refusals(slot), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
-    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), links: links(slot), about: about(() => room, figures) };
+  const parts = { preview: preview(() => room, slot, path, figures), health: health(figures, () => parts.viewers.showSlow()), refusals: refusals(slot), viewers: viewers(slot, figures), charts: charts(slot), timeline: timeline(path),
+    talk: talk(path, () => room), recordings: recordings(id), push: pushAddress(path, () => room, slot), play: playAddresses(path, slot), links: links(slot), about: about(() => room, figures) };
 
   function build() {
     show(body, h('div', { class: 'columns' },
       h('div', { class: 'stack' }, parts.preview.element, parts.health.element, parts.refusals.element, parts.viewers.element, parts.charts.element),
-      h('div', { class: 'stack plain' }, parts.about.element, parts.push.element, parts.talk.element, parts.recordings.element, parts.links.element, parts.timeline.element)));
+      h('div', { class: 'stack plain' }, parts.about.element, parts.push.element, parts.play.element, parts.talk.element, parts.recordings.element, parts.links.element, parts.timeline.element)));
   }
 
   function drawHead() {
@@ -86,19 +86,21 @@ const bans = () => [['600', t('10 minutes')], ['3600', t('1 hour')], ['86400', t
 
 function actions(room, slot, path, refresh) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
-  const run = (text, right, isThere, title, help, fields, act, danger) => isThere && may(rights[right]) && button(text, async () => {
-    if (await ask(`${title}: ${room.title || room.roomId}`, help, fields, act, { verb: text, isDanger: danger })) { notice(t('Done.')); await refresh(); }
+  const run = (text, right, isThere, done, help, fields, act, danger) => isThere && may(rights[right]) && button(text, async () => {
+    if (await ask(`${text}: ${room.title || room.roomId}`, help, fields, act, { verb: text, isDanger: danger })) { notice(done); await refresh(); }
   }, danger ? { class: 'danger' } : {});
   return [
-    run(t('Drop the push'), 'dropStream', slot?.isActive, t('Drop the push'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
-    run(t('Forbid'), 'forbidRoom', isOpen, t('Forbid'), t('The push is cut, and refused for this time. Afterwards the device must push again by itself.'),
+    run(t('Drop the push'), 'dropStream', slot?.isActive, t('Push ended'), t('The push ends; the device may push again at once.'), [], () => post(`${streamPath(slot)}/drop`)),
+    run(t('Forbid'), 'forbidRoom', isOpen, t('Room forbidden'), t('The push and all viewers are cut, and refused for this time. Afterwards the device must push again by itself.'),
       [{ name: 'reason', label: t('Reason'), length: 200 }, { name: 'seconds', label: t('For how long'), options: bans() }],
       (values) => post(`${path}/forbid`, { seconds: Number(values.seconds), ...(values.reason && { reason: values.reason }) }), true),
-    run(t('Allow again'), 'resumeRoom', room.state === 'forbidden', t('Allow again'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),
-    run(t('Renew'), 'renewRoom', isOpen, t('Renew'), t('The room expires so many seconds from now, unless it is pushed to.'), [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
+    run(t('Allow again'), 'resumeRoom', room.state === 'forbidden', t('Room allowed again'), t('Pushes will be accepted again. The device must push again by itself; a room that nobody pushes to expires after some minutes.'), [], () => post(`${path}/resume`)),
+    run(t('Renew'), 'renewRoom', isOpen, t('Room renewed'), room.state === 'live'
+      ? t('The room is live and goes on. If it has a longest duration, it may last so many seconds more; otherwise nothing changes.')
+      : t('Without a push the room is kept for so many seconds more.'), [{ name: 'seconds', label: t('Seconds'), type: 'number', value: '3600', required: true }],
       (values) => post(`${path}/renew`, { seconds: Number(values.seconds) })),
-    run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Record'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),
-    run(t('Stop recording'), 'recordRoom', room.liveStatus === 3, t('Stop recording'), t('The file is finished, and stands under Recordings.'), [], () => post(`${path}/record`, { action: 'stop', slot: slot.slot })),
+    run(t('Record'), 'recordRoom', room.state === 'live' && room.liveStatus !== 3, t('Recording began'), t('It goes on until you stop it, also when the device drops and returns.'), [], () => post(`${path}/record`, { action: 'start', slot: slot.slot })),
+    run(t('Stop recording'), 'recordRoom', room.liveStatus === 3, t('Recording ended'), t('The file is finished, and stands under Recordings.'), [], () => post(`${path}/record`, { action: 'stop', slot: slot.slot })),
   ].concat(ends(room, path, run));
 }
 
@@ -106,9 +108,9 @@ function actions(room, slot, path, refresh) {
 function ends(room, path, run) {
   const isOpen = ['created', 'live', 'interrupted'].includes(room.state);
   const all = [
-    run(t('Close room'), 'closeRoom', isOpen, t('Close room'), t('The room ends for everybody, and pushes to its name are refused from now on.'), [], () => post(`${path}/close`), true),
-    run(t('Expire'), 'expireRoom', isOpen, t('Expire'), t('The room ends as if its time had passed.'), [], () => post(`${path}/expire`), true),
-    run(t('Delete room'), 'deleteRoom', true, t('Delete room'), t('The room and its events are removed.'), [], async () => { await remove(path); location.hash = '#/rooms'; }, true),
+    run(t('Close room'), 'closeRoom', isOpen, t('Room closed'), t('The room ends for everybody, and pushes to its name are refused from now on.'), [], () => post(`${path}/close`), true),
+    run(t('Expire'), 'expireRoom', isOpen, t('Room expired'), t('The room ends as if its time had passed.'), [], () => post(`${path}/expire`), true),
+    run(t('Delete room'), 'deleteRoom', true, t('Room deleted'), t('The room and its events are removed.'), [], async () => { await remove(path); location.hash = '#/rooms'; }, true),
   ].filter(Boolean);
   return all.length ? h('details', { class: 'more' }, h('summary', { class: 'button' }, t('End the room…')), h('div', { class: 'row' }, all)) : [];
 }

@@ -25,9 +25,10 @@ function read(text) {
 }
 
 export function serverPage() {
+  const warnings = h('ul', { class: 'warnings panel error', hidden: true });
   const figures = h('div', { class: 'figures' });
   const sections = h('div', { class: 'sections' });
-  const element = h('div', null, h('div', { class: 'head' }, h('h1', null, t('Server')), h('span', { class: 'dim' }, `${t('Version')} ${session?.version ?? ''}`)), figures, sections);
+  const element = h('div', null, h('div', { class: 'head' }, h('h1', null, t('Server')), h('span', { class: 'dim' }, `${t('Version')} ${session?.version ?? ''}`)), warnings, figures, sections);
   if (!may(rights.getCounters)) {
     show(sections, h('p', null, whyNot(rights.getCounters)));
     return { element, title: t('Server') };
@@ -35,6 +36,15 @@ export function serverPage() {
   const refused = refusals();
   const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
   show(sections, [refused.element, ...Object.values(places)]);
+
+  /** What needs an operator comes first. */
+  function warn({ problem, drain, needRestart }, { process_open_fds: open, process_max_fds: most }) {
+    const found = [problem && t('No new pushes and plays: {problem}', { problem }), drain && t('The server ends in {time} at most.', { time: duration(drain.secondsLeft) }),
+      needRestart.length > 0 && t('These settings wait for a restart: {names}', { names: needRestart.map((each) => each.setting).join(', ') }),
+      open > most * 0.8 && t('{n} of {limit} file descriptors are in use: raise the limit of open files.', { n: count(open), limit: count(most) })].filter(Boolean);
+    warnings.hidden = !found.length;
+    show(warnings, found.map((text) => h('li', null, text)));
+  }
 
   // Since the last reading.
   let look = null;
@@ -46,8 +56,9 @@ export function serverPage() {
   }
 
   async function load() {
-    const [counters, text] = await Promise.all([get('/counters'), loadFile('/metrics').then((file) => file.text())]);
+    const [counters, text, state] = await Promise.all([get('/counters'), loadFile('/metrics').then((file) => file.text()), get('/server')]);
     const metrics = read(text);
+    warn(state, metrics);
     const figure = (name, value, more) => h('div', { class: 'figure' }, h('span', { class: 'dim' }, name), h('b', null, value), more && h('span', { class: 'dim' }, more));
     show(figures,
       figure(t('Live streams'), count(metrics.earshot_streams_live)), figure(t('Viewers'), count(metrics.earshot_viewers)), figure(t('Connections'), count(metrics.earshot_connections)),

@@ -1,4 +1,5 @@
 // Shared by several pages: notices, dialogs, badges, facts.
+import { isAway } from './api.js';
 import { h } from './dom.js';
 import { results } from './codes.js';
 import { isChinese, t } from './i18n.js';
@@ -14,7 +15,8 @@ export function notice(text, isBad = false) {
   timer = setTimeout(() => { place.textContent = ''; }, isBad ? 10000 : 4000);
 }
 
-export const fail = (error) => notice(error.status ? errorWords(error) : t('The server cannot be reached. Trying again…'), true);
+// While the banner says that the server is away, a notice adds nothing.
+export const fail = (error) => { if (error.status || !isAway()) notice(error.status ? errorWords(error) : t('The server cannot be reached. Trying again…'), true); };
 
 /** The text of an error. The API's text is English; in other languages the error's class stands before it. */
 export function errorWords(error) {

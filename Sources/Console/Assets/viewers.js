@@ -1,17 +1,21 @@
 // A stream's viewers: which are behind and whose fault that is, and which have left.
 import { get, may, remove } from './api.js';
-import { coded, reasonWords } from './codes.js';
+import { coded, plainEnds, reasonWords } from './codes.js';
 import { h, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
 import { ask, button, inform, notice, table } from './ui.js';
 
-// A viewer that was further behind than this, or skipped frames, within the last minute gets a reason.
-const slowMs = 1500;
+// Nearer to live than this, a slow viewer has caught up.
+const nearMs = 500;
 const rememberedMs = 60_000;
 // How many viewers are listed.
 const most = 100;
+// How many of those that left are listed, and among how many they are sought.
+const mostLeft = 5;
+const mostSought = 50;
+const leftWithinMs = 24 * 3600_000;
 // A shorter observation says little about a viewer's throughput.
 const leastMs = 3000;
 
@@ -34,20 +38,20 @@ class Watch {
   get isFresh() { return performance.now() - this.looks.at(-1).at < rememberedMs; }
   get spanMs() { return this.looks.length > 1 ? this.looks.at(-1).at - this.looks[0].at : 0; }
   get skipped() { return this.looks.at(-1).framesSkipped - this.looks[0].framesSkipped; }
-  get isSlow() { return this.skipped > 0 || this.looks.some((look) => look.behindMs > slowMs); }
+  get worstMs() { return Math.max(...this.looks.map((look) => look.behindMs)); }
   /** Bits per second; null when it has not been observed for long enough. */
   get takes() { return this.spanMs < leastMs ? null : Math.max(0, (this.looks.at(-1).bytesSent - this.looks[0].bytesSent) * 8000 / this.spanMs); }
 }
 
-/** Why a viewer is behind; null when it is not. `whole`: the stream's bits per second. */
-function why(watch, whole, slowOnes, all) {
-  if (!watch.isSlow) return null;
-  const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= slowMs / 3;
+/** Why the server calls a viewer slow; null when it does not. `whole`: the stream's bits per second. */
+function why(play, watch, whole, slowOnes, all) {
+  if (!play.isSlow) return null;
+  const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= nearMs;
   if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;
   if (takes === null || !whole) return t('Slow: it does not keep up with the stream. Measuring…');
   if (takes >= whole * 0.95) return h('span', { class: 'dim' }, t('Frames left out for it in {time}: {n}. Otherwise it keeps up.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
-  const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in {time}.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
+  const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in the last {time} to keep it near live.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
   const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
     : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
   return `${how} ${whose}`;
@@ -60,7 +64,6 @@ export function viewers(slotNow, figures) {
   const left = h('div', { class: 'below' });
   show(element, now, left);
   let watches = new Map();
-  let slowOnes = 0;
   let leftAt = 0;
   const isHere = (client) => client === navigator.userAgent.slice(0, 200);
   const clientCell = (client) => h('div', { class: 'client', title: client ?? '' }, isHere(client) ? t('a console like this one') : client ?? none);
@@ -78,14 +81,14 @@ export function viewers(slotNow, figures) {
       watch.note(play, session.seconds);
       next.set(session.sessionId, watch);
       return { session, play, watch };
-    }).sort((one, other) => other.watch.isSlow - one.watch.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
+    }).sort((one, other) => other.play.isSlow - one.play.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
     const isWhole = data.total === data.list.length;
     const missing = [...watches].filter(([id]) => !next.has(id));
     // One that is not on the list of a larger audience may be on the next: what was seen of it within the last minute is kept.
     if (!isWhole) for (const [id, watch] of missing) if (watch.isFresh) next.set(id, watch);
     const hasLeft = isWhole && missing.length > 0;
     watches = next;
-    slowOnes = all.filter((each) => each.watch.isSlow).length;
+    const slowOnes = all.filter((each) => each.play.isSlow).length;
     const at = performance.now();
     if (hasLeft || !leftAt || at - leftAt > 60000) { leftAt = at; await showLeft(stream).catch(() => {}); }
     // Otherwise a focused button would lose the focus, and its row could move away from the pointer.
@@ -93,22 +96,33 @@ export function viewers(slotNow, figures) {
     // Without media no viewer can be behind.
     const stands = whole && whole.bitsPerSecond === 0;
     show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
-      ? table('', [t('Address'), t('Client'), t('Protocol'), { name: t('Behind live'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
+      ? table('', [t('Address'), t('Client'), t('Protocol'), { name: t('Behind live'), isNumber: true }, { name: t('Skipped in all'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
         all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, h('span', { class: 'dim' }, ` ${duration(session.seconds)}`)),
-          stands ? t('stands') : ms(play.behindMs), count(play.framesSkipped), bytes(play.bytesSent),
-          h('span', { class: 'row tight' }, traceButton(session.sessionId), endButton(session, stream, update))], { note: stands ? null : why(watch, whole?.bitsPerSecond, slowOnes, all.length) })))
+          stands ? t('stands') : [ms(play.behindMs), play.isSlow && h('div', { class: 'dim' }, t('worst {ms}', { ms: ms(watch.worstMs) }))], count(play.framesSkipped), bytes(play.bytesSent),
+          h('span', { class: 'row tight' }, traceButton(session), endButton(session, stream, update))], { note: stands ? null : why(play, watch, whole?.bitsPerSecond, slowOnes, all.length) })))
       : h('p', { class: 'dim' }, t('No viewers.')),
     !isWhole && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
   }
 
-  /** The viewers that left, and why: a cut viewer vanishes from the list above. */
+  /** The viewers that left, and why: a cut viewer vanishes from the list above. Those that left by themselves come after it, those like this page not at all. */
   async function showLeft(stream) {
     if (!may(rights.listFinishedPlays)) return;
-    const { list } = await get('/stats/plays', { stream, limit: 5 });
+    const all = { stream, from: new Date(Date.now() - leftWithinMs).toISOString() };
+    const [newest, cut] = await Promise.all([get('/stats/plays', { ...all, limit: mostSought }), get('/stats/plays', { ...all, reason: 'too_slow', limit: mostLeft })]);
+    const isPlain = (play) => plainEnds.includes(play.reason);
+    const ended = [...new Map([...newest.list, ...cut.list].map((play) => [play.playId, play])).values()].filter((play) => !isPlain(play) || !isHere(play.client));
+    const list = ended.sort((one, other) => isPlain(one) - isPlain(other) || other.playId - one.playId).slice(0, mostLeft).sort((one, other) => other.playId - one.playId);
     show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('Most behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
-      list.map((play) => [clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)]))]);
+      list.map((play) => Object.assign([clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)],
+        { note: play.reason === 'too_slow' && t('It was up to {ms} behind live, further than the setting relay.maxBehind allows: its network or its player was too slow.', { ms: ms(play.behindMs) }) })))]);
   }
-  return { element, update, get slow() { return slowOnes; } };
+
+  function showSlow() {
+    const row = now.querySelector('tr.noted');
+    row?.scrollIntoView({ block: 'center' });
+    row?.querySelector('button')?.focus();
+  }
+  return { element, update, showSlow };
 }
 
 function endButton(session, stream, update) {
@@ -118,14 +132,15 @@ function endButton(session, stream, update) {
   }, { class: 'small' });
 }
 
-export function traceButton(id) {
+/** `session`: a session, or the publisher of a stream. */
+export function traceButton({ sessionId: id, client, address }) {
   return may(rights.getSessionTrace) && button(t('Trace'), async () => {
     const data = await get(`/sessions/${id}/trace`);
     const arrows = { in: '→', out: '←' };
     const lines = data.entries.map((entry) => {
       const message = entry.message && `${ms(entry.message.timestampMs)}, ${bytes(entry.message.bytes)} ${entry.message.flags.join(' ')}`;
-      return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).join('  ')}`;
+      return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).map((each) => each.trim()).join(' ')}`;
     });
-    inform(`${t('Trace')} ${id}`, h('p', { class: 'dim' }, t('What this connection said (→) and was told (←) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
+    inform([t('Trace'), client, address].filter(Boolean).join(' · '), h('p', { class: 'dim' }, t('What this connection said (→), was told (←) and did (·) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
   }, { class: 'small' });
 }

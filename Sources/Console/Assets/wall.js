@@ -1,5 +1,5 @@
 // The wall of rooms: live pictures, states and problems.
-import { get, load as loadFile, may, post } from './api.js';
+import { get, load as loadFile, may, post, session } from './api.js';
 import { reasonWords } from './codes.js';
 import { h, KeyedList, setText, show } from './dom.js';
 import { Feed } from './feed.js';
@@ -14,8 +14,6 @@ import { figures, figuresOfAll } from './figures.js';
 const pageSizes = ['24', '60', '200'];
 const pictureSeconds = 10;
 const picturesAtOnce = 3;
-// A viewer further behind than this is mentioned.
-const slowMs = 1500;
 // Orders by figures that the store does not have. The list of streams is sorted by them instead.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
@@ -34,6 +32,8 @@ const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.j
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
 
+/** How many rooms or streams there are, in one form for all orders. */
+const tally = (live, cut) => [(live > 0 || !cut) && t('{n} live', { n: count(live) }), cut > 0 && t('{n} interrupted', { n: count(cut) })].filter(Boolean).join(' · ');
 const viewersOf = (room) => room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
 
 /** Loads pictures of the tiles in view, a few at once, each every ten seconds. */
@@ -73,6 +73,7 @@ class Tile {
     this.pictures = pictures;
     this.pictureDue = 0;
     this.image = null;
+    this.hasAsked = false;
     this.behind = [];
     this.name = h('div', { class: 'name' });
     this.facts = h('div', { class: 'facts' });
@@ -95,11 +96,13 @@ class Tile {
     this.isLive = room.state === 'live';
     setText(this.name, room.title || room.roomId);
     this.link.title = room.title ? `${room.title} (${room.roomId})` : room.roomId;
-    if (this.isLive && !wasLive) this.pictureDue = 0;
+    if (this.isLive && !wasLive) { this.pictureDue = 0; this.hasAsked = false; }
     if (!this.isLive && this.image) { this.image.remove(); this.image = null; this.stream = null; }
-    setText(this.empty, this.image ? '' : t('No picture'));
+    this.drawEmpty();
     this.draw();
   }
+
+  drawEmpty() { setText(this.empty, this.image ? '' : this.isLive && !this.hasAsked ? t('Loading…') : t('No picture')); }
 
   figures(stream) { this.stream = stream; this.draw(); }
 
@@ -116,12 +119,14 @@ class Tile {
     const facts = [t('{n} viewers', { n: count(viewers) })];
     if (stream) facts.push(bits(stream.bitsPerSecond));
     const worst = this.worstBehind(stream);
-    if (worst) facts.push(t('worst {ms} behind', { ms: ms(worst) }));
+    const slow = stream?.slowViewers ?? 0;
+    if (slow) facts.push(t('{n} slow viewers', { n: count(slow) }));
+    if (slow && worst) facts.push(t('worst {ms} behind', { ms: ms(worst) }));
     facts.push(since(room.since));
     setText(this.facts, facts.join(' · '));
     const reason = isInterrupted ? [t('The push was interrupted: {reason}.', { reason: reasonWords(room.stateReason) }), room.expiresAt && t('The room expires at {time}.', { time: clock(room.expiresAt) })].filter(Boolean).join(' ')
       : verdict && verdict !== 'good' ? reasonText(stream.reasons[0], stream)
-        : worst > slowMs ? t('The stream is well, but a viewer is too slow for it.') : '';
+        : slow ? t('The stream is well, but a viewer is too slow for it.') : '';
     // The reasons of a good stream are notes: nothing needs to be done.
     const note = reason || verdict !== 'good' || !stream.reasons.length ? '' : reasonText(stream.reasons[0], stream);
     setText(this.why, reason || note);
@@ -141,7 +146,8 @@ class Tile {
   async loadPicture() {
     // Loaded by a separate request: for the same URL, the browser would show its cached picture.
     const picture = await picturesOf(this.room.roomId).catch(() => null);
-    if (!picture || !this.isLive) return;
+    this.hasAsked = true;
+    if (!picture || !this.isLive) { this.drawEmpty(); return; }
     const address = URL.createObjectURL(picture);
     const next = h('img', { src: address, alt: t('Picture of {name}', { name: this.room.title || this.room.roomId }) });
     await next.decode().catch(() => {});
@@ -149,7 +155,7 @@ class Tile {
     if (!this.isLive) return;
     if (this.image) this.image.replaceWith(next); else this.picture.append(next);
     this.image = next;
-    setText(this.empty, '');
+    this.drawEmpty();
   }
 }
 
@@ -190,7 +196,9 @@ export function wallPage(query) {
   async function load() {
     const mine = turn += 1;
     const sorts = byFigures.includes(filter.sort) && may(rights.listStreams);
+    const isUsual = !filter.q && filter.state === usual && pages.length === 1;
     const data = await (!sorts ? loadRooms() : !filter.q && filter.state.startsWith('live') ? loadSorted() : sortFound());
+    const away = data.others ?? (isUsual && !data.list.length ? (await get('/rooms', { pageSize: 1 })).total : 0);
     // A later load was answered first, or the page has been left.
     if (mine < shown || !isShown) return;
     shown = mine;
@@ -200,17 +208,17 @@ export function wallPage(query) {
     setText(total, data.text);
     others.href = address({ state: '', pageSize: filter.pageSize });
     illness.href = address({ sort: 'verdict', pageSize: filter.pageSize });
-    setText(others, data.others > 0 ? t('and {n} that are not live', { n: count(data.others) }) : '');
+    setText(others, away > 0 ? t('{n} not live', { n: count(away) }) : '');
     others.hidden = !others.textContent;
     back.disabled = pages.length === 1;
     forth.disabled = !next;
     back.parentElement.hidden = pages.length === 1 && !next;
     empty.hidden = data.list.length > 0;
     if (!data.list.length) {
-      show(empty, filter.q || filter.state !== usual || pages.length > 1
-        ? t('No room fits.')
+      show(empty, !isUsual ? t('No room fits.')
+        : away > 0 ? [t('No room is live now.'), ' ', h('a', { href: others.href }, t('Show the rooms that are not live'))]
         : [t('Nobody has pushed a stream yet.'), ' ', t('Push one, for example with: {command}', { command: '' }),
-          h('code', null, `ffmpeg -re -i VIDEO -c copy -f flv rtmp://${location.hostname}/live/cam1`)]);
+          h('code', null, `ffmpeg -re -i VIDEO -c copy -f flv ${session.rtmp ?? `rtmp://${location.hostname}`}/live/cam1`)]);
     }
   }
 
@@ -219,7 +227,8 @@ export function wallPage(query) {
     const sort = byFigures.includes(filter.sort) ? '-createdAt' : filter.sort;
     const isUsual = !filter.q && filter.state === usual;
     const [{ list, next, total, totalIsCapped }, all] = await Promise.all([get('/rooms', { state: filter.state, q: filter.q, sort, pageSize: filter.pageSize, after: pages.at(-1).after }), isUsual && get('/rooms', { pageSize: 1 })]);
-    return { list, next: next && { after: next }, others: isUsual ? all.total - total : 0, text: t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
+    const cut = list.filter((room) => room.state === 'interrupted').length;
+    return { list, next: next && { after: next }, others: isUsual ? all.total - total : 0, text: isUsual && !next && pages.length === 1 ? tally(total - cut, cut) : t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
   /**
@@ -240,8 +249,7 @@ export function wallPage(query) {
     const cutHere = cut.list.filter((room) => (isByVerdict ? !after : viewersOf(room) < below && viewersOf(room) >= least));
     const ranked = [...cutHere.map((room) => [room, viewersOf(room)]), ...rooms.map((room, index) => [room, mine[index].viewers])].filter(([room]) => room);
     if (!isByVerdict) ranked.sort(([, one], [, other]) => other - one);
-    const text = [t('{n} live streams', { n: count(total) }), cut.total > 0 && t('{n} interrupted rooms', { n: count(cut.total) })].filter(Boolean).join(', ');
-    return { list: ranked.map(([room]) => room), next: next && { after: next, below: least }, text, figures: byRoom(mine.map(figures)) };
+    return { list: ranked.map(([room]) => room), next: next && { after: next, below: least }, text: tally(total, cut.total), figures: byRoom(mine.map(figures)) };
   }
 
   /** The store finds text but does not sort by figures, so the first rooms found are sorted here. */
@@ -338,7 +346,7 @@ export function wallPage(query) {
       h('label', null, t('Sort by'), select('sort', [['-createdAt', t('Newest')], ['createdAt', t('Oldest')], ['title', t('Title')],
         ...may(rights.listStreams) ? [['viewers', t('Most viewers')], ['verdict', t('Worst verdict')]] : []])),
       h('label', null, t('Rooms per page'), select('pageSize', pageSizes.map((size) => [size, size])))),
-    together, empty, list, h('div', { class: 'pages' }, back, forth));
+    together, empty, list, h('div', { class: 'pages', hidden: true }, back, forth));
 
   return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
 }

@@ -14,6 +14,16 @@ const fieldsOf = (hook) => [{ name: 'name', label: t('Name'), required: true, le
   { name: 'kinds', label: t('Only these events'), help: t('None: all.'), groups: choices(), value: hook?.kinds },
   { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true, value: hook?.rooms.join(', ') }];
 
+/** The outcomes of tests by target, which the server does not keep: {at, text, isBad}. */
+const tests = new Map();
+
+/** How a target does, and the outcome of its last test. */
+function stateOf(target, isPaused, test) {
+  const failure = target.failedAttempts ? `${target.lastError} (${count(target.failedAttempts)})` : target.lastError;
+  return [isPaused ? t('Paused') : target.isFailing ? h('span', { class: 'error' }, failure) : target.deliveredAt ? t('good') : t('no notice sent since the start'),
+    test && h('div', { class: test.isBad ? 'error' : 'dim' }, t('Test at {time}: {text}', { time: clock(test.at), text: test.text }))];
+}
+
 export function webhooksPage() {
   const targets = h('section', { class: 'panel' });
   const made = h('section', { class: 'panel' });
@@ -37,17 +47,23 @@ export function webhooksPage() {
   async function change(hook) {
     if (await ask(`${t('Change')}: ${hook.name}`, t('Notices that wait go to the new address.'), fieldsOf(hook), ({ url, ...values }) =>
       patch(`/webhooks/${hook.webhookId}`, { ...values, ...(url && { url }) }), { verb: t('Change') })) {
-      notice(t('Done.'));
+      notice(t('Changed a webhook target'));
       await load();
     }
+  }
+
+  function test(hook, { error, status, isDelivered }) {
+    const text = error ?? t('The target answered {status}.', { status: `HTTP ${status}` });
+    tests.set(hook.webhookId, { at: new Date().toISOString(), text, isBad: !isDelivered });
+    notice(text, !isDelivered);
   }
 
   function row(hook) {
     const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
     const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
-    return [hook.name, h('code', null, hook.url), only || t('all events'), hook.isPaused ? t('Paused') : hook.isFailing ? h('span', { class: 'error' }, hook.lastError) : t('good'), count(hook.pending), h('span', { class: 'row' },
-      act('test', 'Test', (answer) => notice(answer.error ?? t('The target answered {status}.', { status: `HTTP ${answer.status}` }), !answer.isDelivered)),
-      hook.isPaused ? act('resume', 'Resume', () => notice(t('Done.'))) : act('pause', 'Pause', () => notice(t('Done.'))),
+    return [hook.name, h('code', null, hook.url), only || t('all events'), stateOf(hook, hook.isPaused, tests.get(hook.webhookId)), count(hook.pending), h('span', { class: 'row tight' },
+      act('test', 'Test', (answer) => test(hook, answer)),
+      hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook target'))) : act('pause', 'Pause', () => notice(t('Paused a webhook target'))),
       act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No notice to this target was given up. What is pending is tried again by itself.'))),
       button(t('Change…'), () => change(hook), { class: 'small' }),
       button(t('Remove'), async () => {
@@ -64,11 +80,11 @@ export function webhooksPage() {
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
     show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
-      target.isFailing ? h('span', { class: 'error' }, `${target.lastError} (${count(target.failedAttempts)})`) : t('good')]))] : h('p', { class: 'dim' }, t('No webhook targets.')));
+      stateOf(target)]))] : h('p', { class: 'dim' }, t('No webhook targets.')));
     show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
-      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }),
+      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent the failed notices again')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
-        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Done.')); await load(); }, { class: 'small' })]))]
+        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent a notice again')); await load(); }, { class: 'small' })]))]
       : h('p', { class: 'dim' }, t('No notice was given up.')));
   }
   const stop = every(5000, load);

@@ -76,7 +76,7 @@ extension APIRoute {
 /// A webhook target and its failures.
 struct CallbackTargetAnswer: Sendable {
     let target: WebhookTarget
-    /// Nil if it has not failed since the server started.
+    /// Nil if no notice was sent to it since the server started.
     let standing: WebhookLog.Standing?
 
     private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
@@ -92,6 +92,9 @@ struct CallbackTargetAnswer: Sendable {
             .field("failedAttempts", .count, "Consecutive failed attempts since then.") { $0.failing?.failed ?? 0 },
             .field("givenUp", .count, "Notices given up since then.") { $0.failing?.givenUp ?? 0 },
             .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
+            .field("deliveredAt", .nullable(.instant), "When it last accepted a notice; null: not since the server started.") {
+                $0.standing?.deliveredAt
+            },
         ])
 }
 

@@ -143,6 +143,9 @@ extension SessionSnapshot {
         [
             .field("stream", .text, "The stream, as app/name.", \.path),
             .field("behindMs", .count, "Milliseconds behind live.") { max(0, $0.behindMs) },
+            .field(
+                "isSlow", .flag, "Whether it was more than 1.5 s behind live by its own fault, or skipped frames, within the last minute.",
+                \.isSlow),
             .field("framesSkipped", .count, "Frames skipped because the client was too slow.", \.skippedFrames),
             .field("bytesSent", .count, "Bytes sent.", \.bytesSent),
             .field("messagesSent", .count, "Messages sent.", \.messagesSent),

@@ -13,6 +13,7 @@ struct StreamAnswer: Sendable {
     let bytesOut: UInt64
     /// Delay of the viewer that is furthest behind live, in milliseconds; nil without viewers.
     let worstBehindMs: Int64?
+    let slowViewers: Int
     let roomID: RoomID?
 
     enum State: String, Sendable, CaseIterable {
@@ -40,18 +41,20 @@ extension APIServices {
         var publishers: [String: SessionSnapshot] = [:]
         var bytesOut: [String: UInt64] = [:]
         var behindMs: [String: Int64] = [:]
+        var slow: [String: Int] = [:]
         for session in sessions {
             for path in session.publishing { publishers[path] = session }
             for viewer in session.viewers {
                 bytesOut[viewer.path, default: 0] += viewer.bytesSent
                 behindMs[viewer.path] = max(behindMs[viewer.path] ?? 0, viewer.behindMs)
+                if viewer.isSlow { slow[viewer.path, default: 0] += 1 }
             }
         }
         return streams.sorted { $0.path < $1.path }.compactMap { stream in
             StreamPath(stream.path).map {
                 StreamAnswer(
                     snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0,
-                    worstBehindMs: behindMs[stream.path], roomID: nil)
+                    worstBehindMs: behindMs[stream.path], slowViewers: slow[stream.path] ?? 0, roomID: nil)
             }
         }
     }
@@ -67,15 +70,17 @@ extension APIServices {
             }
         }
         guard let found else { return nil }
-        var (bytesOut, behindMs): (UInt64, Int64?) = (0, nil)
+        var (bytesOut, behindMs, slow): (UInt64, Int64?, Int) = (0, nil, 0)
         for loop in found.at.loops {
             let audience = await withCheckedContinuation { done in loop.run { done.resume(returning: $0.audience(of: stream)) } }
             bytesOut += audience.bytesSent
+            slow += audience.slow
             if let worst = audience.worstBehindMs { behindMs = max(behindMs ?? 0, worst) }
         }
         let publisher = await found.publisher?.snapshot()
         return StreamAnswer(
-            snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, worstBehindMs: behindMs, roomID: nil)
+            snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, worstBehindMs: behindMs,
+            slowViewers: slow, roomID: nil)
     }
 }
 
@@ -83,7 +88,7 @@ extension StreamAnswer {
     func with(roomID: RoomID?) -> StreamAnswer {
         StreamAnswer(
             snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, worstBehindMs: self.worstBehindMs,
-            roomID: roomID)
+            slowViewers: self.slowViewers, roomID: roomID)
     }
 
     static let outputType = OutputType<StreamAnswer>.object(
@@ -110,6 +115,10 @@ extension StreamAnswer {
             .field(
                 "worstBehindMs", .nullable(.count), "Milliseconds behind live of the viewer that is furthest behind; null without viewers.",
                 \.worstBehindMs),
+            .field(
+                "slowViewers", .count,
+                "Viewers that were more than 1.5 s behind live by their own fault, or skipped frames, within the last minute.",
+                \.slowViewers),
         ])
 
     private struct VideoPart: Sendable {

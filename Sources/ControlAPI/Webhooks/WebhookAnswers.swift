@@ -6,7 +6,7 @@ import Rooms
 struct WebhookAnswer: Sendable {
     let hook: StoredWebhook
     let pending: Int
-    /// Nil if the target has not failed since the server started.
+    /// Nil if no notice was sent to it since the server started.
     let standing: WebhookLog.Standing?
 
     init(_ hook: StoredWebhook, pending: Int, standing: WebhookLog.Standing?) {
@@ -36,6 +36,9 @@ struct WebhookAnswer: Sendable {
         .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
         .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
         .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
+        .field("deliveredAt", .nullable(.instant), "When it last accepted a notice; null: not since the server started.") {
+            $0.standing?.deliveredAt
+        },
     ]
     static let outputType = OutputType<WebhookAnswer>.object("Webhook", Self.fields)
 }

@@ -17,6 +17,8 @@ package final class WebhookLog: Sendable {
         package var failed = 0
         package var givenUp = 0
         package var problem: String?
+        /// Nil before the first notice that it accepted.
+        package var deliveredAt: Int64?
         fileprivate var isTold = false
         fileprivate var lines = Intervals()
         fileprivate var giveUps = Intervals()
@@ -46,7 +48,7 @@ package final class WebhookLog: Sendable {
 
     package init(_ log: Logger) { self.log = log }
 
-    /// By target id; nil before its first failure.
+    /// By target id; nil before its first attempt.
     package subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
 
     func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
@@ -55,6 +57,7 @@ package final class WebhookLog: Sendable {
 
     private func delivered(_ target: WebhookTarget, _ now: Int64) {
         let was = self.standings.withLock { standings -> Standing? in
+            standings[target.id, default: Standing()].deliveredAt = now
             guard let was = standings[target.id], was.isFailing else { return nil }
             standings[target.id]?.isFailing = false
             standings[target.id]?.since = now

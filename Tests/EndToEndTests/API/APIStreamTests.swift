@@ -143,6 +143,7 @@ import Testing
             let alone = try await api.ok("GET", "streams/live/b")["stream"]
             #expect(named["list"][0]["publisher"]["sessionId"].int == alone["publisher"]["sessionId"].int)
             #expect(named["list"][0]["viewers"].int == 2 && !named["list"][0]["worstBehindMs"].isNull)
+            #expect(named["list"][0]["slowViewers"].int == 0 && alone["slowViewers"].int == 0)
             #expect(try await names("sort=viewers") == ["b", "c", "a"])
             #expect(try await names("sort=verdict") == ["b", "c", "a"])
             let first = try await api.ok("GET", "streams?sort=viewers&limit=2")

@@ -60,6 +60,7 @@ import Testing
             #expect(made.status == 201, "\(made.text)")
             let session = try await HTTPAnswer.call("GET", "\(server.http)/console/session", headers: ["Cookie": login.cookie])
             #expect(try session.json()["data"]["csrf"].string == login.csrf)
+            #expect(try session.json()["data"]["rtmp"].string == server.rtmp)
             // Nobody else's requests carry the secret.
             for headers in [
                 ["Cookie": login.cookie], ["Cookie": login.cookie, "Sec-Fetch-Site": "same-origin"],
