@@ -192,7 +192,9 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let reason = self.closeReason ?? .clientClosed
         self.services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         defer { self.endTrace(reason, loop) }
-        guard self.services.connections.closes.pass(reason, from: HostKey.of(self.play.request.remote), nowMs: loop.relay.nowMs) else { return }
+        guard self.services.connections.closes.pass(reason, from: HostKey.of(self.play.request.remote), nowMs: loop.relay.nowMs) else {
+            return
+        }
         var metadata: Logger.Metadata = [
             "reason": "\(reason.rawValue)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",
             "seconds": "\((loop.relay.nowMs - self.openedMs) / 1_000)",
