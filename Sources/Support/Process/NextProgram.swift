@@ -30,8 +30,12 @@ package struct NextProgram: Sendable, Equatable {
     }
 
     private static func isProgram(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+        guard access(path, X_OK) == 0 else { return false }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        // A program may be one that nobody may read.
+        guard descriptor >= 0 else { return errno == EACCES }
+        defer { close(descriptor) }
+        return FileStatus(descriptor: descriptor)?.isRegular == true
     }
 
     /// The folder in which the process was started; nothing changes it.

@@ -5,7 +5,9 @@ import Testing
 
 /// `earshot doctor` beside running servers: a good one passes and stays as it was; faults are named.
 @Suite struct DoctorServerTests {
-    private static let plays = ["play RTMP", "play HTTP-FLV", "play WebSocket-FLV", "play fMP4", "play HLS", "play HLS, low latency"]
+    private static let plays = [
+        "play RTMP", "play HTTP-FLV", "play WebSocket-FLV", "play fMP4", "play WebSocket-fMP4", "play HLS", "play HLS, low latency",
+    ]
 
     @Test func aGoodServerPasses() async throws {
         try await Fixture.withDirectory { directory in
@@ -20,7 +22,8 @@ import Testing
                 let run = try await DoctorRun.run(["--config", config])
                 #expect(run.status == 0 && run.failed.isEmpty, "\(run.words)")
                 for name in Self.plays + [
-                    "play RTMPS", "play HTTPS-FLV", "push", "snapshot", "talk", "recording", "webhook", "counters", "RTMPS", "HTTPS",
+                    "play RTMPS", "play HTTPS-FLV", "play WSS-FLV", "play HLS over TLS", "play HLS over TLS, low latency", "push",
+                    "snapshot", "talk", "recording", "webhook", "counters", "RTMPS", "HTTPS",
                 ] {
                     #expect(run.status(of: name) == "pass", "\(name) in \(run.words)")
                 }

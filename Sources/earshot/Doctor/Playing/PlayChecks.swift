@@ -67,28 +67,32 @@ struct PlayChecks: Sendable {
     func webSocketFLV(_ name: String, _ url: String) async -> DoctorResult {
         var reader = FLVReader()
         var judge = FrameJudge(self.clip)
-        var why = await WebSocketStream.read(url, within: Self.limit) { bytes in
+        let why = await self.webSocket(url) { bytes in
             reader.append(&bytes)
             while let tag = reader.next() { judge.take(tag.kind, ms: tag.ms, tag.payload) }
             return !judge.isDone && reader.problem == nil
-        }
-        if why == WebSocketStream.refused {
-            // A failed upgrade gives no reason; the same address over HTTP does.
-            why = await self.http.stream(url, within: 3) { _ in false } ?? why
         }
         return judge.verdict(name, reader.problem ?? why, advice: Self.advice(why))
     }
 
     func mp4(_ name: String, _ url: String) async -> DoctorResult {
         var judge = MP4Judge(self.clip)
-        let why = await self.http.stream(url, within: Self.limit) { bytes in
-            judge.append(&bytes)
-            return judge.problem == nil && judge.missing(fragments: 5) != nil
-        }
-        guard let missing = judge.missing(fragments: 5) else {
-            return .pass(name, "\(judge.fragments) fragments with the pushed picture, times rise")
-        }
-        return .fail(name, why.map { "\(missing): \($0)" } ?? missing, Self.advice(why))
+        let why = await self.http.stream(url, within: Self.limit) { judge.needsMore(after: &$0) }
+        return judge.verdict(name, why)
+    }
+
+    /// As ``mp4(_:_:)``; the text messages between say which tracks come.
+    func webSocketMP4(_ name: String, _ url: String) async -> DoctorResult {
+        var judge = MP4Judge(self.clip)
+        let why = await self.webSocket(url) { judge.needsMore(after: &$0) }
+        return judge.verdict(name, why)
+    }
+
+    private func webSocket(_ url: String, _ take: (inout ByteBuffer) -> Bool) async -> String? {
+        let why = await WebSocketStream.read(url, within: Self.limit, take)
+        // A failed upgrade gives no reason; the same address over HTTP does.
+        guard why == WebSocketStream.refused else { return why }
+        return await self.http.stream(url, within: 3) { _ in false } ?? why
     }
 
     /// Advice for the server's reason, which stands in brackets.
@@ -111,5 +115,21 @@ struct PlayChecks: Sendable {
             return "is this the address that clients can reach? It comes from urls.rtmp, urls.rtmps or urls.http"
         }
         return Self.advice
+    }
+}
+
+extension MP4Judge {
+    private static let wanted = 5
+
+    fileprivate mutating func needsMore(after bytes: inout ByteBuffer) -> Bool {
+        self.append(&bytes)
+        return self.problem == nil && self.missing(fragments: Self.wanted) != nil
+    }
+
+    fileprivate func verdict(_ name: String, _ why: String?) -> DoctorResult {
+        guard let missing = self.missing(fragments: Self.wanted) else {
+            return .pass(name, "\(self.fragments) fragments with the pushed picture, times rise")
+        }
+        return .fail(name, why.map { "\(missing): \($0)" } ?? missing, PlayChecks.advice(why))
     }
 }

@@ -106,6 +106,7 @@ struct LiveChecks: Sendable {
             { [flv = url("flv")] in [await plays.flv("play HTTP-FLV", flv)] },
             { [flv = url("flv")] in [await plays.webSocketFLV("play WebSocket-FLV", flv)] },
             { [mp4 = url("mp4")] in [await plays.mp4("play fMP4", mp4)] },
+            { [mp4 = url("mp4")] in [await plays.webSocketMP4("play WebSocket-fMP4", mp4)] },
             { [http = self.http, hls = url("hls")] in await HLSCheck(clip: clip, http: http).run("play HLS", hls) },
         ]
         if let rtmps = urls["rtmps"].string {
@@ -113,8 +114,10 @@ struct LiveChecks: Sendable {
             runs.append { [await self.overTLS(plays, rtmps, file)] }
         }
         if let address = self.local?.config.httpsAddress, address.port != 0 {
-            let https = Self.moved(url("flv"), to: address.reachable)
-            runs.append { [await plays.flv("play HTTPS-FLV", https)] }
+            let (flv, hls) = (Self.moved(url("flv"), to: address.reachable), Self.moved(url("hls"), to: address.reachable))
+            runs.append { [await plays.flv("play HTTPS-FLV", flv)] }
+            runs.append { [await plays.webSocketFLV("play WSS-FLV", flv)] }
+            runs.append { [http = self.http] in await HLSCheck(clip: clip, http: http).run("play HLS over TLS", hls) }
         }
         let ordered = await withTaskGroup(of: (Int, [DoctorResult]).self) { group in
             for (index, run) in runs.enumerated() { group.addTask { (index, await Self.limited(run)) } }
