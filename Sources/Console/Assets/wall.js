@@ -36,9 +36,9 @@ const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expire
 const tally = (live, cut) => [(live > 0 || !cut) && t('{n} live', { n: count(live) }), cut > 0 && t('{n} interrupted', { n: count(cut) })].filter(Boolean).join(' · ');
 const viewersOf = (room) => room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
 
-/** Loads pictures of the tiles in view, a few at once, each every ten seconds. */
+/** Loads pictures of the tiles in view, a few at once, each every ten seconds. Calls `came` when others come into view. */
 class Pictures {
-  constructor() {
+  constructor(came) {
     this.tiles = new Set();
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -46,6 +46,7 @@ class Pictures {
         if (entry.isIntersecting) this.tiles.add(tile); else this.tiles.delete(tile);
       }
       this.next();
+      if (entries.some((entry) => entry.isIntersecting)) came();
     }, { rootMargin: '100px' });
     this.timer = setInterval(() => this.next(), 500);
     this.loading = 0;
@@ -165,7 +166,8 @@ export function wallPage(query) {
   const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
   // Where each page begins: a cursor, and for rooms that are merged into it the viewers of the page before.
   const pages = [{ after: '', below: Infinity }];
-  const pictures = new Pictures();
+  let arrival;
+  const pictures = new Pictures(() => { clearTimeout(arrival); arrival = setTimeout(() => loadFigures().catch(() => {}), 200); });
   const list = h('ul', { class: 'wall' });
   const tiles = new KeyedList(list, (room) => room.roomId, (room) => new Tile(room, pictures));
   const total = h('span', { class: 'dim', role: 'status' });
@@ -314,7 +316,8 @@ export function wallPage(query) {
 
   async function loadFigures() {
     if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
-    const live = [...tiles.rows.values()].filter((tile) => tile.isLive);
+    // Of hundreds of tiles few are in view.
+    const live = [...tiles.rows.values()].filter((tile) => tile.isLive && pictures.tiles.has(tile));
     const found = [...(await figuresOfAll(activeSlots(live.map((tile) => tile.room)))).values()];
     const worst = worstByRoom(found);
     for (const tile of live) tile.figures(worst.get(tile.room.roomId) ?? null);
@@ -348,7 +351,7 @@ export function wallPage(query) {
       h('label', null, t('Rooms per page'), select('pageSize', pageSizes.map((size) => [size, size])))),
     together, empty, list, h('div', { class: 'pages', hidden: true }, back, forth));
 
-  return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); tiles.stop(); pictures.stop(); } };
+  return { element, title: t('Rooms'), stop() { isShown = false; stops.forEach((stop) => stop()); feed.stop(); clearTimeout(due); clearTimeout(arrival); tiles.stop(); pictures.stop(); } };
 }
 
 async function createRoom() {
