@@ -41,6 +41,7 @@ package final class Server: Sendable {
     package let operations: Operations
     /// Nil when no service manager started this process.
     private let manager = ServiceManager.ofThisProcess()
+    private let signals = Mutex<UnixSignalsSequence?>(nil)
 
     /// A one-time code for the console, valid for five minutes on this machine; nil without a console or a valid admin token.
     package func consoleCode() async -> String? { try? await self.consoleLogin?.firstCode() }
@@ -73,7 +74,7 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        let sockets = ListeningSockets(reloading == nil ? .none : .ofThisProcess(), log: log)
+        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.takeSockets(), log: log)
         self.sockets = sockets
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {
@@ -140,8 +141,6 @@ package final class Server: Sendable {
 
     /// Opens the ports. Throws ``ListenError``.
     package func bind() async throws -> BoundAddresses {
-        // Early ones must not end the process before the services that trap them listen.
-        for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
         self.parts.handleRooms { [events = self.parts.events, webhooks = self.webhooks] new in
@@ -183,10 +182,7 @@ package final class Server: Sendable {
             parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
         // Before the links and connections, so that it stops after all of them have reported.
         return statistics + first + self.listeners + self.http
-            + [
-                ReloadService(operations: self.operations, manager: self.manager), RestartService(operations: self.operations),
-                DrainService(parts: parts),
-            ]
+            + [DrainService(parts: parts)]
     }
 
     /// Runs until SIGTERM, SIGINT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns within five
@@ -195,12 +191,16 @@ package final class Server: Sendable {
         let (parts, operations, manager) = (self.parts, self.operations, self.manager)
         let reports = manager.map {
             ServiceReports(
-                $0, parts, stopsWithinMs: Self.stopsWithinMs + max(parts.live.drain.timeoutMs, operations.drainState?.leftMs ?? 0))
+                $0, parts, stopsWithinMs: Self.stopsWithinMs + max(parts.live.drain.timeoutMs, operations.drainState?.leftMs ?? 0),
+                isRestarting: { operations.drainState?.restarts == true })
         }
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        await self.trapSignals()
+        let signals = self.signals.withLock { $0 }
         // Once the group runs: a shutdown before that would be an error.
         let hearing = AnnounceService {
-            Task { for await _ in signals { Task { await operations.signalled() } } }
+            if let signals {
+                Task { for await signal in signals { await Self.handle(signal, operations, manager) } }
+            }
             announce()
         }
         let services: [any Service] = (reports.map { [$0] } ?? []) + [hearing] + self.services + [WatchdogService { operations.leave() }]
@@ -215,12 +215,44 @@ package final class Server: Sendable {
                     restarts
                         ? [.reloadingNow, .status("Restarting")] : [.stopping(withinMs: Self.stopsWithinMs + ms), .status("Stopping")])
             },
-            over: { await group.triggerGracefulShutdown() })
-        try await group.run()
+            over: {
+                if operations.drainState?.restarts == true { manager?.send([.watchdog(everyMs: Self.startsWithinMs)]) }
+                await group.triggerGracefulShutdown()
+            })
+        do {
+            try await group.run()
+        } catch {
+            guard operations.drainState != nil else { throw error }
+            // The group cancels what takes longer than it may.
+            self.log.warning("The end took too long and was cut short", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Traps the signals that the process handles, from now on: those that come before `run` wait for it. For a process that is the server's own.
+    package func trapSignals() async {
+        guard self.signals.withLock({ $0 == nil }) else { return }
+        let trapped = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup, .sigusr2)
+        self.signals.withLock { $0 = trapped }
+    }
+
+    private static func handle(_ signal: UnixSignal, _ operations: Operations, _ manager: ServiceManager?) async {
+        switch signal {
+        case .sighup:
+            manager?.send([.reloadingNow])
+            // The reload has already logged its result.
+            _ = await operations.reload(by: "SIGHUP")
+            manager?.send([.ready])
+        // Not awaited: a second signal has its meaning while these go on.
+        case .sigusr2: Task { await operations.restart(by: "SIGUSR2") }
+        default: Task { await operations.signalled() }
+        }
     }
 
     /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and a margin.
     private static let stopsWithinMs: Int64 = 10_000
+
+    /// How long the manager's watchdog waits for the next program's start, which may have much to change in the store.
+    private static let startsWithinMs: Int64 = 300_000
 
     /// The group's own lines (services started, signal received) are useful to developers only.
     private static func quiet(_ log: Logger) -> Logger {

@@ -13,7 +13,8 @@ struct AnnounceService: Service {
 
     func run() async throws {
         self.announce()
-        try await gracefulShutdown()
+        // Ends as well when the group cancels what takes too long.
+        try? await gracefulShutdown()
     }
 }
 
@@ -73,32 +74,5 @@ extension CertificateStore {
     /// Logs a certificate that has expired or soon will.
     func warn(_ log: Logger) {
         for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
-    }
-}
-
-/// Reloads settings and certificate on SIGHUP.
-struct ReloadService: Service {
-    let operations: Operations
-    let manager: ServiceManager?
-
-    func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
-            self.manager?.send([.reloadingNow])
-            // The reload has already logged its result.
-            _ = await self.operations.reload(by: "SIGHUP")
-            self.manager?.send([.ready])
-        }
-    }
-}
-
-/// Starts the server again on SIGUSR2.
-struct RestartService: Service {
-    let operations: Operations
-
-    func run() async throws {
-        for await _ in await UnixSignalsSequence(trapping: .sigusr2).cancelOnGracefulShutdown() {
-            // Not awaited: it ends this service.
-            Task { await self.operations.restart(by: "SIGUSR2") }
-        }
     }
 }

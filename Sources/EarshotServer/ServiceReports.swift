@@ -35,7 +35,9 @@ struct ServiceReports: Service {
 
     func run() async throws {
         // A manager whose queue is full gets this state with the next report.
-        let isReady = self.manager.send([.ready, .status(await self.status())])
+        // A program that was started in place of another one has been given more time than usual.
+        let watchdog = self.manager.watchdogMs.map { [ServiceState.watchdog(everyMs: Int64($0))] } ?? []
+        let isReady = self.manager.send([.ready, .status(await self.status())] + watchdog)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.announceStop() }
             group.addTask { await cancelWhenGracefulShutdown { await self.report(isReady) } }
@@ -74,14 +76,17 @@ struct ServiceReports: Service {
 
 extension ServiceReports {
     /// The watchdog watches the event loops and the registry of rooms.
-    init(_ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64) {
+    init(
+        _ manager: ServiceManager, _ parts: ServerParts, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64,
+        isRestarting: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.init(
             manager: manager, stopsWithinMs: stopsWithinMs(),
             proof: {
                 _ = try await parts.streams.collect { _ in [()] }
                 await parts.rooms.turn()
             },
-            status: { Self.status(of: parts) })
+            status: { isRestarting() ? "Restarting" : Self.status(of: parts) })
     }
 
     private static func status(of parts: ServerParts) -> String {

@@ -105,11 +105,11 @@ package final class HTTPService: Service, Sendable {
         }
     }
 
-    /// Ends within the group's time: connections close when their requests are answered.
+    /// Connections close when their requests are answered, or after a second: the end of the whole server may take a few.
     package func run() async throws {
         try? await gracefulShutdown()
         try? await self.listener.withLock { $0 }?.close()
-        await self.connections.end()
+        await self.connections.end(within: .seconds(1))
     }
 }
 

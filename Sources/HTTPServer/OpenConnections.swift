@@ -20,17 +20,15 @@ final class OpenConnections: Sendable {
         channel.closeFuture.whenComplete { _ in self.state.withLock { $0.channels[ObjectIdentifier(channel)] = nil } }
     }
 
-    /// Asks all to close when their requests are answered. Returns when they are closed; if it is cancelled, they close at once.
-    func end() async {
+    /// Asks all to close when their requests are answered, and closes the others after `limit`. Returns when they are closed.
+    func end(within limit: TimeAmount) async {
         let channels = self.state.withLock { state in
             state.isEnding = true
             return Array(state.channels.values)
         }
         for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
-        await withTaskCancellationHandler {
-            for channel in channels { try? await channel.closeFuture.get() }
-        } onCancel: {
-            for channel in channels { channel.close(promise: nil) }
-        }
+        let late = channels.first?.eventLoop.scheduleTask(in: limit) { for channel in channels { channel.close(promise: nil) } }
+        for channel in channels { try? await channel.closeFuture.get() }
+        late?.cancel()
     }
 }

@@ -12,8 +12,14 @@ package struct InheritedSockets: Sendable {
     }
 
     private(set) var sockets: [Socket] = []
+    private var notListening: [String] = []
+    private var closed: [CInt] = []
+
     /// What was given and is no listening TCP socket.
-    private(set) var problems: [String] = []
+    var problems: [String] {
+        let numbers = self.closed.map(String.init).joined(separator: ", ")
+        return self.notListening + (self.closed.isEmpty ? [] : ["not open: \(numbers)"])
+    }
 
     package static let none = InheritedSockets()
 
@@ -55,13 +61,14 @@ package struct InheritedSockets: Sendable {
     }
 
     private mutating func add(_ descriptor: CInt, scheme: String?) {
-        guard fcntl(descriptor, F_GETFD) >= 0 else { return self.problems.append("descriptor \(descriptor) is not open") }
+        guard fcntl(descriptor, F_GETFD) >= 0 else { return self.closed.append(descriptor) }
         guard Self.option(SO_ACCEPTCONN, of: descriptor) == 1, Self.option(SO_TYPE, of: descriptor) == streamSocket,
             let address = Self.address(of: descriptor)
         else {
             close(descriptor)
-            return self.problems.append(
-                "descriptor \(descriptor) is no listening TCP socket; expected ListenStream=, an address with a port, in the socket unit")
+            return self.notListening.append(
+                "descriptor \(descriptor) is no listening TCP socket; expected one, as ListenStream= of a socket unit with address and port makes it"
+            )
         }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         self.sockets.append(Socket(descriptor: descriptor, scheme: scheme, address: address))
@@ -98,15 +105,21 @@ package struct InheritedSockets: Sendable {
         }
         let index = self.sockets.firstIndex { socket in
             let hasPort = setting.port == 0 ? socket.scheme == scheme : socket.address.port == setting.port
-            return hasPort && Self.isSame(socket.address, wanted)
+            return hasPort && Self.serves(socket, wanted)
         }
         return index.map { self.sockets.remove(at: $0) }
     }
 
-    /// All addresses of IPv4 are as good as all of IPv6: systemd opens the latter for a port without an address.
-    private static func isSame(_ one: SocketAddress, _ other: SocketAddress) -> Bool {
-        let (first, second) = (one.ipAddress, other.ipAddress)
-        let any = ["0.0.0.0", "::"]
-        return first == second || (any.contains(first ?? "") && any.contains(second ?? ""))
+    /// Takes out those that keep a new socket of this port from being opened.
+    mutating func takeOthers(of port: Int) -> [Socket] {
+        let others = self.sockets.filter { port != 0 && $0.address.port == port }
+        self.sockets.removeAll { others.contains($0) }
+        return others
+    }
+
+    /// systemd opens all addresses of IPv6, and with that of IPv4, for a port without an address.
+    private static func serves(_ socket: Socket, _ wanted: SocketAddress) -> Bool {
+        let (given, asked) = (socket.address.ipAddress, wanted.ipAddress)
+        return given == asked || (socket.scheme == nil && given == "::" && asked == "0.0.0.0")
     }
 }

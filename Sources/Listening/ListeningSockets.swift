@@ -25,11 +25,17 @@ package final class ListeningSockets: Sendable {
     /// Listens with the socket that was given for this address, or with a new one. Throws ``ListenError``.
     package func listen(_ scheme: String, on address: HostPort, _ bootstrap: ServerBootstrap) async throws -> any Channel {
         let bootstrap = bootstrap.serverChannelOption(.backlog, value: Self.backlog)
-        let given = self.state.withLock { $0.inherited.take(scheme, address) }
+        let (given, others) = self.state.withLock { state in
+            let given = state.inherited.take(scheme, address)
+            return (given, given == nil ? state.inherited.takeOthers(of: address.port) : [])
+        }
+        self.close(others)
         let channel: any Channel
         do {
             if let given {
                 channel = try await bootstrap.withBoundSocket(given.descriptor).get()
+                // NIO has shortened it to 128.
+                _ = LibC.listen(given.descriptor, Self.backlog)
             } else {
                 channel = try await bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                     .bind(host: address.host, port: address.port).get()
@@ -47,6 +53,10 @@ package final class ListeningSockets: Sendable {
             defer { state.inherited = .none }
             return state.inherited.sockets
         }
+        self.close(others)
+    }
+
+    private func close(_ others: [InheritedSockets.Socket]) {
         for socket in others {
             self.log.warning(
                 "A socket that was passed on is closed: no setting names its address",

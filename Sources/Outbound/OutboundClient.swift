@@ -42,7 +42,7 @@ package final class OutboundClient: Service, Sendable {
 
     /// Runs until the group shuts down, which abandons requests in flight.
     package func run() async throws {
-        try await gracefulShutdown()
+        try? await gracefulShutdown()
         await self.shutdown()
     }
 

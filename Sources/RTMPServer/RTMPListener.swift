@@ -39,7 +39,7 @@ package final class RTMPListener: Service, Sendable {
 
     /// Runs until the group shuts down gracefully.
     package func run() async throws {
-        try await gracefulShutdown()
+        try? await gracefulShutdown()
         // Closed already by a server that is about to start again.
         try? await self.channel.withLock({ $0 })?.close()
     }

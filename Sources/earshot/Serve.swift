@@ -62,6 +62,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var settings: SettingsOptions
 
     func run() async throws {
+        ProcessStart.prepare()
         let loaded = try self.settings.load()
         var config = loaded.config
         let log = LogOutput.logger(config.log)
@@ -91,6 +92,7 @@ struct Serve: AsyncParsableCommand {
             },
             setLogLevel: { LogOutput.set($0) }, flushLog: { AtExit.flushAll() })
         let server = try Server(config: config, log: log, reloading: reloading)
+        await server.trapSignals()
         let addresses = try await server.bind()
         let code = await server.consoleCode()
         try await server.run { [config] in

@@ -69,31 +69,35 @@ package final class Operations: ServerOperations {
         let restart: ServerRestart
         do {
             // A program that cannot start would leave nobody to serve.
-            guard let reloading else { return .cannotRestart(["this process is not the server's own"]) }
-            _ = try await DiskWork.run { Result { try reloading.read() } }.get()
-            restart = try await ServerRestart(self.sockets)
+            guard self.reloading != nil else { throw ValueProblem("this process is not the server's own") }
+            let program = try NextProgram()
+            try await DiskWork.run { Result { try program.check(within: Self.checkSeconds) } }.get()
+            restart = try await ServerRestart(program, self.sockets)
         } catch {
-            return .cannotRestart("\(error)".split(separator: "\n").map(String.init))
-        }
-        let start = await self.drain.begin(request, by: who, isByCall: true)
-        guard case .begun = start else {
-            restart.cancel()
-            return start
-        }
-        self.restart.withLock { $0 = restart }
-        return start
-    }
-
-    /// A restart by signal, whose refusal only the log can tell.
-    func restart(by who: String) async {
-        switch await self.drain(DrainRequest(restarts: true), by: who) {
-        case .begun: break
-        case .alreadyUnderWay: self.parts.log.warning("Draining already; this restart is left out", metadata: ["by": "\(who)"])
-        case .cannotRestart(let problems):
+            let problems = "\(error)".split(separator: "\n").map(String.init)
             self.parts.log.error(
                 "The server could not start again, so it goes on",
                 metadata: ["by": "\(who)", "error": "\(problems.joined(separator: "; "))"])
+            return .cannotRestart(problems)
         }
+        let isFirst = self.restart.withLock { kept in
+            defer { kept = kept ?? restart }
+            return kept == nil
+        }
+        let start = await self.drain.begin(request, by: who, isByCall: true)
+        if case .begun = start { return start }
+        restart.cancel()
+        if isFirst { self.restart.withLock { $0 = nil } }
+        return start
+    }
+
+    /// Long enough for a busy machine.
+    private static let checkSeconds = 10
+
+    /// A restart by signal, which has nobody to answer to.
+    func restart(by who: String) async {
+        guard case .alreadyUnderWay = await self.drain(DrainRequest(restarts: true), by: who) else { return }
+        self.parts.log.warning("Draining already; this restart is left out", metadata: ["by": "\(who)"])
     }
 
     /// Ends the process, or starts the next program in it. Blocks.
@@ -106,7 +110,15 @@ package final class Operations: ServerOperations {
         exit(1)
     }
 
-    func signalled() async { await self.drain.signalled() }
+    func signalled() async {
+        // It asks for the end: who comes must not wait for a program that will not start.
+        let restart = self.restart.withLock { kept in
+            defer { kept = nil }
+            return kept
+        }
+        restart?.cancel()
+        await self.drain.signalled()
+    }
 
     func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
         self.drain.follow(begun: begun, over: over)

@@ -95,13 +95,14 @@ final class ServerDrain: Sendable {
             return true
         }
         if let current, !isFirst { return .alreadyUnderWay(current) }
+        let waits = limitMs > 0 && self.parts.pushes.count > 0
+        // Who comes now waits for the next program; only then the doors close to those who are in.
+        if request.restarts, !waits { await self.sockets.close() }
         // Readiness must change first.
         self.parts.streams.closeDoors()
         if isByCall { self.followers.withLock { $0 }.begun(limitMs, request.restarts) }
-        let waits = limitMs > 0 && self.parts.pushes.count > 0
         let elsewhere = request.reconnectTo ?? settings.reconnectTo
         let asksAtEnd = waits && request.restarts && elsewhere == nil
-        if request.restarts && !waits { await self.sockets.close() }
         let asking = asksAtEnd ? nil : Task { await self.ask(elsewhere) }
         // The time limit runs even if the loops that ask the clients are late.
         Task { await self.run(waits, isByCall, asksAtEnd: asksAtEnd) }
@@ -155,7 +156,7 @@ final class ServerDrain: Sendable {
         var next = clock.now + Self.told
         while self.parts.pushes.count > 0 {
             let (end, signals) = self.state.withLock { ($0.end, $0.signals) }
-            guard clock.now < end else { return "the time has passed (drain.timeout)" }
+            guard clock.now < end else { return "the time has passed" }
             guard signals < 2 else { return "a second signal" }
             if clock.now >= next {
                 next += Self.told

@@ -7,9 +7,9 @@ struct ServerRestart: Sendable {
     let program: NextProgram
     private let listeners: [(scheme: String, descriptor: CInt)]
 
-    /// Throws when there is no program to start, or no descriptor is left.
-    init(_ sockets: ListeningSockets) async throws {
-        self.program = try NextProgram()
+    /// Throws when no descriptor is left.
+    init(_ program: NextProgram, _ sockets: ListeningSockets) async throws {
+        self.program = program
         self.listeners = try await sockets.kept()
     }
 

@@ -11,8 +11,8 @@ package struct NextProgram: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - arguments: As this process was started.
-    ///   - file: The running program's file, as the kernel names it.
-    package init(arguments: [String] = CommandLine.arguments, file: String? = NextProgram.runningFile) throws(ValueProblem) {
+    ///   - file: The running program's file; by default as ``rememberPath()`` found it.
+    package init(arguments: [String] = CommandLine.arguments, file: String? = NextProgram.pathAtStart) throws(ValueProblem) {
         self.arguments = arguments
         let path = Self.path(of: arguments.first ?? "", file: file)
         guard let path, Self.isProgram(path) else {
@@ -21,12 +21,41 @@ package struct NextProgram: Sendable, Equatable {
         self.path = path
     }
 
-    /// As it was called, so that a link leads to the newer version; the kernel's name for one that was found by `PATH`.
+    // MARK: Its path
+
+    /// Remembers where this process's program was found, before links lead elsewhere. Call at the start.
+    package static func rememberPath() { _ = (self.folder, self.pathAtStart) }
+
+    /// As it was called, so that a link leads to the newer version.
     private static func path(of name: String, file: String?) -> String? {
         if name.hasPrefix("/") { return name }
-        if name.contains("/"), let folder = Self.atStart { return "\(folder)/\(name)" }
+        if name.contains("/"), let folder = Self.folder { return "\(folder)/\(name)" }
         let replaced = " (deleted)"
         return file.map { $0.hasSuffix(replaced) ? String($0.dropLast(replaced.count)) : $0 }
+    }
+
+    /// The entry of `PATH` that led to the running file, else the file itself as the kernel names it.
+    package static let pathAtStart: String? = {
+        guard let file = Self.link("/proc/self/exe") else { return nil }
+        let name = CommandLine.arguments.first ?? ""
+        let folders = getenv("PATH").map { String(cString: $0) }?.split(separator: ":") ?? []
+        return folders.lazy.map { "\($0)/\(name)" }.first { $0.hasPrefix("/") && Self.real($0) == file } ?? file
+    }()
+
+    private static let folder: String? = Self.text { getcwd(nil, 0) }
+
+    private static func real(_ path: String) -> String? { self.text { realpath(path, nil) } }
+
+    private static func text(_ made: () -> UnsafeMutablePointer<CChar>?) -> String? {
+        guard let text = made() else { return nil }
+        defer { free(text) }
+        return String(cString: text)
+    }
+
+    private static func link(_ path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &bytes, bytes.count)
+        return count > 0 && count < bytes.count ? String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
     }
 
     private static func isProgram(_ path: String) -> Bool {
@@ -38,25 +67,25 @@ package struct NextProgram: Sendable, Equatable {
         return FileStatus(descriptor: descriptor)?.isRegular == true
     }
 
-    /// The folder in which the process was started; nothing changes it.
-    private static let atStart: String? = {
-        guard let text = getcwd(nil, 0) else { return nil }
-        defer { free(text) }
-        return String(cString: text)
-    }()
+    // MARK: Its start
 
-    package static var runningFile: String? {
-        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &bytes, bytes.count)
-        return count > 0 && count < bytes.count ? String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    /// Runs the program's own check of its settings, `config check` with this process's options, as a child: a program that cannot start at all
+    /// fails, too. Throws what it says. Blocks, for `seconds` at most.
+    package func check(within seconds: Int) throws(ValueProblem) {
+        var options = self.arguments.dropFirst()
+        if options.first == "serve" { options = options.dropFirst() }
+        let outcome = ChildProgram.run(self.path, ["config", "check"] + options, within: seconds)
+        guard outcome.status != 0 else { return }
+        throw ValueProblem("\(self.path) \(outcome.words)")
     }
 
     /// Replaces this program. Of its descriptors the standard streams and `descriptors` stay open. Returns only when that is impossible, with errno.
     package func start(passing descriptors: [CInt], environment: [String: String]) -> CInt {
         for (name, value) in environment { setenv(name, value, 1) }
+        for descriptor in descriptors { _ = fcntl(descriptor, F_SETFD, 0) }
         Self.closeAtStart(but: Set(descriptors))
-        // These are trapped here, which ignores them: the next program would not hear them before it traps them, too. SIGHUP and SIGUSR2 stay
-        // ignored, since by default they end a program.
+        // The next program traps these, too, and until then two would end it; the others have to.
+        for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         var none = sigset_t()
         sigemptyset(&none)
@@ -69,12 +98,18 @@ package struct NextProgram: Sendable, Equatable {
     }
 
     private static func closeAtStart(but kept: Set<CInt>) {
-        guard let folder = opendir("/proc/self/fd") else { return }
+        func mark(_ descriptor: CInt) {
+            if descriptor > STDERR_FILENO, !kept.contains(descriptor) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+        }
+        guard let folder = opendir("/proc/self/fd") else {
+            // No descriptor is left to look with.
+            for descriptor in 0..<CInt(clamping: OpenDescriptors.limit ?? 1 << 16) { mark(descriptor) }
+            return
+        }
         defer { closedir(folder) }
         while let entry = readdir(folder) {
             let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-            guard let descriptor = CInt(name), descriptor > STDERR_FILENO else { continue }
-            _ = fcntl(descriptor, F_SETFD, kept.contains(descriptor) ? 0 : FD_CLOEXEC)
+            if let descriptor = CInt(name) { mark(descriptor) }
         }
     }
 }

@@ -11,6 +11,8 @@ package enum ServiceState: Sendable, Equatable {
     case stopping(withinMs: Int64)
     /// The process still works.
     case alive
+    /// From now on ``alive`` is expected this often.
+    case watchdog(everyMs: Int64)
     /// One line for people, in `systemctl status`.
     case status(String)
 
@@ -21,6 +23,7 @@ package enum ServiceState: Sendable, Equatable {
         case .reloading(let time): "RELOADING=1\nMONOTONIC_USEC=\(time)"
         case .stopping(let limit): "STOPPING=1\nEXTEND_TIMEOUT_USEC=\(max(0, min(limit, Self.longestMs)) * 1_000)"
         case .alive: "WATCHDOG=1"
+        case .watchdog(let limit): "WATCHDOG_USEC=\(max(1, min(limit, Self.longestMs)) * 1_000)"
         case .status(let line):
             "STATUS=" + String(String.UnicodeScalarView(line.unicodeScalars.prefix(Self.statusLength).map { $0.value < 0x20 ? " " : $0 }))
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import LibC
 
 /// `earshot reload`: the running server reads its settings and certificate again.
 struct ReloadCommand: ServerCommand {
@@ -62,7 +63,7 @@ struct DrainCommand: ServerCommand {
             valueName: "URL"))
     var reconnectTo: String?
     @Flag(help: "Start the server again when it has ended, with its ports kept open.") var restart = false
-    @Flag(help: "Return when the server has ended; says every ten seconds how long is left.") var wait = false
+    @Flag(help: "Return when the server has ended, or started again; says every ten seconds how long is left.") var wait = false
     @OptionGroup var options: ServerOptions
 
     func run(_ api: APIClient) async throws {
@@ -98,9 +99,13 @@ struct DrainCommand: ServerCommand {
                 status = try await api.get(["server"])
                 silent = 0
             } catch let failure as CommandFailure where failure.status == .unreachable {
+                // A port that is kept open refuses nobody.
+                let isClosed = failure.message.contains(Console.explain(ECONNREFUSED))
+                guard !self.restart || isClosed else { continue }
                 silent += 1
                 // A single failure may be the network's.
                 guard silent > 1 else { continue }
+                if self.restart { throw CommandFailure(.unreachable, "the server has ended and has not started again; its log says why") }
                 if !self.options.quiet { Console.complain("the server has ended") }
                 return
             }

@@ -76,4 +76,78 @@ import Testing
             #expect(ended.status == 0 && ended.errors.components(separatedBy: "has started").count == 2, "\(ended.errors)")
         }
     }
+
+    /// A program that cannot start is found before anything ends; one that breaks in the last moment is told.
+    @Test func aProgramThatCannotStart() async throws {
+        try await Fixture.withDirectory { directory in
+            let program = directory.appendingPathComponent("earshot").path
+            try FileManager.default.copyItem(atPath: try EarshotProcess.binary(), toPath: program)
+            let data = directory.appendingPathComponent("data").path
+            let process = try ClientProcess([program, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data])
+            defer { process.send(SIGKILL) }
+            try await eventually("the start") { process.errorsSoFar.contains("has started") }
+            for (content, word) in [("", "cannot be started"), ("#!/bin/sh\necho no such library >&2; exit 3\n", "no such library")] {
+                try FileManager.default.removeItem(atPath: program)
+                try content.write(toFile: program, atomically: true, encoding: .utf8)
+                #expect(chmod(program, 0o755) == 0)
+                process.send(SIGUSR2)
+                try await eventually("a line with \(word)") { process.errorsSoFar.contains(word) }
+            }
+            #expect(process.isRunning && process.errorsSoFar.components(separatedBy: "so it goes on").count == 3, "\(process.errorsSoFar)")
+            process.send(SIGTERM)
+            #expect(try await process.outcome(within: 20).status == 0)
+        }
+    }
+
+    /// A client that sends its request byte by byte keeps nobody from the restart, nor from an end with status 0.
+    @Test func aSlowRequest() async throws {
+        try await Self.run { server, _ in
+            let process = server.earshot.process
+            let port = try #require(Int(server.earshot.http.split(separator: ":").last ?? ""))
+            for (signal, starts) in [(SIGUSR2, 2), (SIGTERM, 2)] {
+                let slow = try await SocketClient.open(port)
+                try await slow.send("POST /console/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 20000\r\n\r\n")
+                let sending = Task {
+                    while !Task.isCancelled, !slow.isClosed {
+                        _ = try? await slow.send(String(repeating: "a", count: 100))
+                        try await Task.sleep(for: .milliseconds(100))
+                    }
+                }
+                defer { sending.cancel() }
+                try await Task.sleep(for: .milliseconds(300))
+                process.send(signal)
+                if signal == SIGUSR2 {
+                    try await eventually("the next program") {
+                        process.errorsSoFar.components(separatedBy: "has started").count == starts + 1
+                    }
+                } else {
+                    #expect(try await process.outcome(within: 20).status == 0)
+                }
+            }
+        }
+    }
+
+    /// An address that is narrower or wider than before is opened anew.
+    @Test func anotherAddress() async throws {
+        try await Fixture.withDirectory { directory in
+            let port = try await FreePort.take()
+            let file = directory.appendingPathComponent("earshot.yaml").path
+            func write(_ host: String) throws {
+                try "{http: {listen: \"\(host):\(port)\"}, rtmp: {listen: \"127.0.0.1:0\"}}".write(
+                    toFile: file, atomically: true, encoding: .utf8)
+            }
+            try write("127.0.0.1")
+            let data = directory.appendingPathComponent("data").path
+            let process = try ClientProcess([try EarshotProcess.binary(), "serve", "--config", file, "--data", data])
+            defer { process.send(SIGKILL) }
+            try await eventually("the start") { process.errorsSoFar.contains("http=127.0.0.1:\(port)") }
+            try write("0.0.0.0")
+            process.send(SIGUSR2)
+            try await eventually("the new address") { process.errorsSoFar.contains("http=0.0.0.0:\(port)") }
+            #expect(process.errorsSoFar.contains("no setting names its address"))
+            #expect(try await HTTPAnswer.get("http://127.0.0.1:\(port)/healthz").status == 200)
+            process.send(SIGTERM)
+            #expect(try await process.outcome(within: 20).status == 0)
+        }
+    }
 }
