@@ -5,26 +5,7 @@
 #   BUDGET_BIN   binary to use instead of a release build
 # Arguments: none.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-
-say() { printf 'budget: %s\n' "$*" >&2; }
-
-if [[ -z ${BUDGET_BIN:-} ]]; then
-    # Without the server, which is most of a build.
-    dir=$(EARSHOT_CORE=LibC,Media,RTMP,Health,Trace,Relay,CFFmpeg,FFmpeg,MediaClips,TestSupport,earshot-budget scripts/build.sh release earshot-budget)
-    BUDGET_BIN=$dir/earshot-budget
-fi
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# Debian's valgrind trips over the debug information; the names of functions stay.
-strip --strip-debug -o "$work/earshot-budget" "$BUDGET_BIN"
-# Otherwise each run hashes in another way.
-export SWIFT_DETERMINISTIC_HASHING=1
-
-# Only what the program's own main does is counted. Libraries start before it, and one of libavcodec's (Highway) then measures the clock's
-# resolution, with more or fewer steps and allocations each time.
-entry=earshot_budget_main
+. "$(dirname "$0")/budget-program.sh"
 
 # counted TOOL OPTION… LOAD…: runs the load under the tool; its report is in $work/report.
 counted() {

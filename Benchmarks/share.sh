@@ -5,26 +5,12 @@
 #   BUDGET_BIN   binary to use instead of a release build
 # Arguments: none.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-
-say() { printf 'share: %s\n' "$*" >&2; }
-
-if [[ -z ${BUDGET_BIN:-} ]]; then
-    # As budget.sh builds it.
-    dir=$(EARSHOT_CORE=LibC,Media,RTMP,Health,Trace,Relay,CFFmpeg,FFmpeg,MediaClips,TestSupport,earshot-budget scripts/build.sh release earshot-budget)
-    BUDGET_BIN=$dir/earshot-budget
-fi
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-# As budget.sh does both.
-strip --strip-debug -o "$work/earshot-budget" "$BUDGET_BIN"
-export SWIFT_DETERMINISTIC_HASHING=1
+. "$(dirname "$0")/budget-program.sh"
 
 # Starting, joining and ending cancel out.
 viewers=500 less=250 more=750
 for frames in $less $more; do
-    valgrind --tool=callgrind --toggle-collect=earshot_budget_main "--callgrind-out-file=$work/$frames" "$work/earshot-budget" "$frames" $viewers 4000 home judged \
+    valgrind --tool=callgrind --toggle-collect="$entry" "--callgrind-out-file=$work/$frames" "$work/earshot-budget" "$frames" $viewers 4000 home judged \
         >"$work/log" 2>&1 || {
         tail -n 15 "$work/log" >&2
         exit 1

@@ -41,7 +41,13 @@ package final class Server: Sendable {
     package let operations: Operations
     /// Nil when no service manager started this process.
     private let manager = ServiceManager.ofThisProcess()
-    private let signals = Mutex<UnixSignalsSequence?>(nil)
+    private let signals = Mutex<Signals?>(nil)
+
+    /// Trapped signals. A reload waits for its file; nothing waits for a reload.
+    private struct Signals {
+        let orders: UnixSignalsSequence
+        let reloads: UnixSignalsSequence
+    }
 
     /// A one-time code for the console, valid for five minutes on this machine; nil without a console or a valid admin token.
     package func consoleCode() async -> String? { try? await self.consoleLogin?.firstCode() }
@@ -199,7 +205,8 @@ package final class Server: Sendable {
         // Once the group runs: a shutdown before that would be an error.
         let hearing = AnnounceService {
             if let signals {
-                Task { for await signal in signals { await Self.handle(signal, operations, manager) } }
+                Task { for await order in signals.orders { Task { await Self.handle(order, operations) } } }
+                Task { for await _ in signals.reloads { await Self.reload(operations, manager) } }
             }
             announce()
         }
@@ -231,21 +238,20 @@ package final class Server: Sendable {
     /// Traps the signals that the process handles, from now on: those that come before `run` wait for it. For a process that is the server's own.
     package func trapSignals() async {
         guard self.signals.withLock({ $0 == nil }) else { return }
-        let trapped = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup, .sigusr2)
+        let trapped = Signals(
+            orders: await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigusr2), reloads: await UnixSignalsSequence(trapping: .sighup))
         self.signals.withLock { $0 = trapped }
     }
 
-    private static func handle(_ signal: UnixSignal, _ operations: Operations, _ manager: ServiceManager?) async {
-        switch signal {
-        case .sighup:
-            manager?.send([.reloadingNow])
-            // The reload has already logged its result.
-            _ = await operations.reload(by: "SIGHUP")
-            manager?.send([.ready])
-        // Not awaited: a second signal has its meaning while these go on.
-        case .sigusr2: Task { await operations.restart(by: "SIGUSR2") }
-        default: Task { await operations.signalled() }
-        }
+    private static func handle(_ order: UnixSignal, _ operations: Operations) async {
+        if order == .sigusr2 { await operations.restart(by: "SIGUSR2") } else { await operations.signalled() }
+    }
+
+    private static func reload(_ operations: Operations, _ manager: ServiceManager?) async {
+        manager?.send([.reloadingNow])
+        // The reload has already logged its result.
+        _ = await operations.reload(by: "SIGHUP")
+        manager?.send([.ready])
     }
 
     /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and a margin.

@@ -12,6 +12,7 @@ final class HTTPPlaces: Sendable {
         var channels: [HTTPPlaceTable.ID: any Channel] = [:]
         var next: HTTPPlaceTable.ID = 0
         var access: ServerConfig.Access
+        var isEnding = false
     }
 
     private let state: Mutex<State>
@@ -36,12 +37,16 @@ final class HTTPPlaces: Sendable {
     /// Gives a new connection its place until it closes. Call before adding any handler; on its loop.
     ///
     /// A proxy that speaks the PROXY protocol sends the address in its header. Until then the connection counts only in the total.
+    ///
+    /// Throws when the server is ending.
     func enter(_ channel: any Channel) throws -> HTTPPlace {
-        let id = self.state.withLock { state in
+        let id: HTTPPlaceTable.ID? = self.state.withLock { state in
+            guard !state.isEnding else { return nil }
             state.next += 1
             state.channels[state.next] = channel
             return state.next
         }
+        guard let id else { throw ChannelError.ioOnClosedChannel }
         let place = HTTPPlace(id: id, in: self)
         channel.closeFuture.whenComplete { _ in self.leave(id) }
         let bound = NIOLoopBound(place, eventLoop: channel.eventLoop)
@@ -84,6 +89,20 @@ final class HTTPPlaces: Sendable {
                 channel.cut()
             }
         }
+    }
+
+    /// Asks all connections to close when their requests are answered, and closes the others after `limit`. Returns when they are closed. New ones
+    /// find no place any more.
+    func end(within limit: TimeAmount) async {
+        let channels = self.state.withLock { state in
+            // Of two ports the first one to end asks for both.
+            defer { state.isEnding = true }
+            return state.isEnding ? [] : Array(state.channels.values)
+        }
+        for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+        let late = channels.first?.eventLoop.scheduleTask(in: limit) { for channel in channels { channel.close(promise: nil) } }
+        for channel in channels { try? await channel.closeFuture.get() }
+        late?.cancel()
     }
 
     private func leave(_ id: HTTPPlaceTable.ID) {

@@ -26,7 +26,6 @@ package final class HTTPService: Service, Sendable {
     private let group: any EventLoopGroup
     private let log: Logger
     private let listener = Mutex<(any Channel)?>(nil)
-    private let connections = OpenConnections()
 
     /// Serves HTTPS if there is a certificate.
     package init(
@@ -61,7 +60,7 @@ package final class HTTPService: Service, Sendable {
     }
 
     private func listen(_ scheme: String, _ protocols: some ServerChildChannel) async throws -> any Channel {
-        let (placement, gate, connections, log) = (self.placement, self.gate, self.connections, self.log)
+        let (placement, gate, log) = (self.placement, self.gate, self.log)
         let bootstrap = ServerBootstrap(group: self.group)
             .serverChannelOption(.maxMessagesPerRead, value: UInt(gate.perTurn))
             .serverChannelInitializer { channel in
@@ -71,8 +70,7 @@ package final class HTTPService: Service, Sendable {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
-                connections.add(channel)
-                return protocols.setup(channel: channel, logger: log).map { conversation in
+                protocols.setup(channel: channel, logger: log).map { conversation in
                     _ = Task { await protocols.handle(value: conversation, logger: log) }
                 }
             }
@@ -109,7 +107,7 @@ package final class HTTPService: Service, Sendable {
     package func run() async throws {
         try? await gracefulShutdown()
         try? await self.listener.withLock { $0 }?.close()
-        await self.connections.end(within: .seconds(1))
+        await self.shared.end(within: .seconds(1))
     }
 }
 

@@ -142,7 +142,7 @@ def serverPage(server, browser, keep):
         page.wait("[...document.querySelectorAll('td')].some((each) => each.innerText === 'rtmp' && each.nextElementSibling.innerText === '1')", "the push by its protocol")
         assert loops >= 1 and page.run(f"{panel}.querySelectorAll('tbody tr').length") == loops
         server.api("streams/live/there/drop", {})
-        page.wait("document.body.innerText.includes('its push was ended by an operator or a program')", "the words", 30)
+        page.wait("document.body.innerText.includes('its push was ended on request')", "the words", 30)
         keep(page)
 
 

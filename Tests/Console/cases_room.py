@@ -46,7 +46,7 @@ def everyAction(server, browser, keep):
         assert page.run("fetch(window.opened[0]).then((answer) => answer.headers.get('Content-Type'))") == "image/jpeg"
         ask(page, "Drop the push")
         wait_for("the end of the push", lambda: not server.is_live("porch"))
-        page.wait("document.body.innerText.includes('Push ended its push was ended by an operator or a program')", "why, and nothing of why the room went live")
+        page.wait("document.body.innerText.includes('Push ended its push was ended on request')", "why, and nothing of why the room went live")
         # Times are times, sizes are sizes, and who stopped the recording was not the publisher.
         line = "[...document.querySelectorAll('.timeline li')].find((each) => each.innerText.includes('record.finished')).innerText"
         words = page.run(line)

@@ -16,7 +16,7 @@ import Testing
             told.all.withLock { $0.append("\(reason.rawValue) \(address.map { "\($0) " } ?? "")\(count)") }
         }
         let passed = (0..<53).count { _ in closes.pass(.serverShutdown, from: "a", nowMs: 1_000) }
-        #expect(passed == CloseLog.linesPerSecond)
+        #expect(passed == CountedLines<CloseReason>.mostLines)
         for _ in 0..<100 { #expect(closes.pass(.serverShutdown, isPublisher: true, from: "a", nowMs: 1_000)) }
         #expect(closes.pass(.tooSlow, from: "a", nowMs: 1_000), "another reason has its own")
         closes.report(nowMs: 2_000)
@@ -24,7 +24,7 @@ import Testing
         #expect(told.all.withLock { $0 } == ["server_shutdown 33"])
         // The next second has lines again, and what it holds back is told as well.
         #expect((0..<21).count { _ in closes.pass(.serverShutdown, from: "a", nowMs: 2_000) } == 20)
-        closes.report(nowMs: 2_000)
+        closes.report(nowMs: 3_000)
         #expect(told.all.withLock { $0.last } == "server_shutdown 1")
     }
 

@@ -1,7 +1,7 @@
 // API access: who may call the API, and what happened lately.
 import { get, may, post, remove, url, whyNot } from './api.js';
 import { coded, operations, results, tools } from './codes.js';
-import { h, KeyedList, show } from './dom.js';
+import { h, KeyedList, panel, show } from './dom.js';
 import { Feed } from './feed.js';
 import { count, none, time } from './format.js';
 import { t } from './i18n.js';
@@ -10,7 +10,7 @@ import { ask, button, every, fail, inform, notice, secretLine, soon, table } fro
 import { eventLine } from './words.js';
 
 export function tokensPage() {
-  const list = h('section', { class: 'panel' });
+  const list = panel();
   const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Tokens')), may(rights.createToken) && button(t('New token'), create)), list);
   if (!may(rights.listTokens)) {
     show(list, whyNot(rights.listTokens));
@@ -45,7 +45,7 @@ const fileLines = 10_000;
 
 /** The audit trail, newest first. */
 export function auditPage() {
-  const list = h('section', { class: 'panel' });
+  const list = panel();
   const element = h('div', { class: 'stack' }, h('h1', null, t('Audit')), list);
   if (!may(rights.listAudit)) {
     show(list, whyNot(rights.listAudit));
@@ -97,7 +97,7 @@ export function auditPage() {
 export function eventsPage() {
   const list = h('ol', { class: 'timeline' });
   list.style.maxHeight = 'none';
-  const element = h('div', { class: 'stack' }, h('h1', null, t('Events')), h('section', { class: 'panel' }, list));
+  const element = h('div', { class: 'stack' }, h('h1', null, t('Events')), panel(list));
   const events = [];
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ update() {},
     element: eventLine(event, event.roomId && h('a', { href: `#/rooms/${encodeURIComponent(event.roomId)}` }, event.roomId)) }));

@@ -4,14 +4,14 @@ import { t } from './i18n.js';
 
 /** Reasons of rooms' states, and of the end of connections. */
 export const reasons = {
-  created: 'the room was made', media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused by an operator or a program', dropped: 'its push was ended by an operator or a program',
-  serverRestart: 'the server restarted', resumed: 'by an operator or a program', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
-  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', ownerAway: 'the owner is away', retention: 'it was kept long enough', expired: 'by an operator or a program', closed: 'by an operator or a program', reopened: 'pushed to again', forbidden: 'forbidden',
+  created: 'the room was made', media: 'media arrived', publisherLost: 'the publisher was lost', stopped: 'the publisher stopped', mediaIdle: 'no media came', paused: 'paused on request', dropped: 'its push was ended on request',
+  serverRestart: 'the server restarted', resumed: 'on request', resumeTime: 'the ban is over', neverStarted: 'nobody has pushed', graceOver: 'the push did not come back', maxDuration: 'the longest duration',
+  heartbeatLost: 'no heartbeat came', ownerOffline: 'the owner is away', ownerAway: 'the owner is away', retention: 'it was kept long enough', expired: 'on request', closed: 'on request', reopened: 'pushed to again', forbidden: 'forbidden',
   client_closed: 'left by itself', connection_lost: 'the connection broke', stream_ended: 'the stream ended', handshake_timeout: 'its handshake took too long', connect_timeout: 'did not say what it wants in time',
   first_media_timeout: 'sent no media in time', unused: 'did nothing for too long', not_rtmp: 'does not speak RTMP', protocol_error: 'broke the protocol', malformed_media: 'sent damaged media', bad_name: 'its stream has no valid name',
   access_denied: 'its address may not do this', credential_missing: 'came without a credential', credential_no_time: 'its credential names no time', credential_expired: 'its credential expired', credential_wrong: 'its credential is wrong',
   credential_throttled: 'too many wrong credentials from its address', rate_limited: 'too many attempts from its address', disk_full: 'the disk is full', hook_denied: 'refused by the admission hook', hook_unavailable: 'the admission hook did not answer',
-  proxy_header: 'its proxy sent no valid header', room_closed: 'the room was closed', no_room: 'there is no such room', registry_unavailable: 'the rooms could not be read', kicked: 'ended by an operator or a program', room_ended: 'the room ended', room_expired: 'the room expired',
+  proxy_header: 'its proxy sent no valid header', room_closed: 'the room was closed', no_room: 'there is no such room', registry_unavailable: 'the rooms could not be read', kicked: 'ended on request', room_ended: 'the room ended', room_expired: 'the room expired',
   name_taken: 'somebody else pushes this stream', loop: 'the stream would come back to this server', flapping: 'came and went too often', taken_over: 'a new push took its place', media_idle: 'sent no media for too long',
   too_slow: 'too slow: fell too far behind', overloaded: 'the server is overloaded', too_many_connections: 'too many connections', too_many_from_address: 'too many connections from its address',
   too_many_publishers: 'too many pushes', too_many_viewers: 'too many viewers', memory_limit: 'the memory for media is used up', inbound_flood: 'sent more than it may', server_shutdown: 'the server stopped',

@@ -24,6 +24,10 @@ function append(element, children) {
   }
 }
 
+/** Elements that are often made. */
+export const panel = (...children) => h('section', { class: 'panel' }, ...children);
+export const dim = (...children) => h('p', { class: 'dim' }, ...children);
+
 /** Replaces what an element shows. */
 export function show(element, ...children) {
   element.replaceChildren();

@@ -1,6 +1,6 @@
 // Apps' channels, mesh rooms, classes and machines: members, queue, and an operator's actions.
 import { get, may, post } from './api.js';
-import { h, show } from './dom.js';
+import { dim, h, panel, show } from './dom.js';
 import { none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
@@ -14,14 +14,14 @@ const kinds = { plain: 'channel', mesh: 'mesh room', class: 'class', machine: 'c
 export function gatheringsPage(id) { return id ? onePage(id) : listPage(); }
 
 function listPage() {
-  const list = h('section', { class: 'panel' });
+  const list = panel();
   const element = h('div', { class: 'stack' }, h('h1', null, t('Apps')), list);
   async function load() {
     const page = await get('/gatherings');
     show(list, page.list.length ? table('', [t('Name'), t('Kind'), t('Room'), { name: t('Members'), isNumber: true }, { name: t('In the queue'), isNumber: true }, t('Since')],
       page.list.map((each) => [link(each.gatheringId), t(kinds[each.kind] ?? each.kind), each.roomId, each.members, each.queued, each.createdAt ? time(each.createdAt) : none]))
-      : h('p', { class: 'dim' }, t('No channel, mesh room, class or machine is in use.')),
-    page.total > page.list.length && h('p', { class: 'dim' }, t('{count} more', { count: page.total - page.list.length })));
+      : dim(t('No channel, mesh room, class or machine is in use.')),
+    page.total > page.list.length && dim(t('{count} more', { count: page.total - page.list.length })));
   }
   return { element, title: t('Apps'), stop: every(5000, load) };
 }
@@ -42,20 +42,20 @@ function onePage(id) {
   function queue(found) {
     if (found.kind === 'mesh') return null;
     const pause = found.isPaused ? may(rights.resumeQueue) && button(t('Resume'), () => post(`${address(id)}/queue/resume`).then(load)) : may(rights.pauseQueue) && button(t('Pause'), () => post(`${address(id)}/queue/pause`).then(load));
-    return h('section', { class: 'panel' }, h('div', { class: 'head' }, h('h2', null, t('Queue')), pause), found.isPaused && h('p', { class: 'dim' }, t('Takes nobody new.')),
+    return panel(h('div', { class: 'head' }, h('h2', null, t('Queue')), pause), found.isPaused && dim(t('Takes nobody new.')),
       found.queue.length ? table('', [t('Member'), t('Since'), t('Value'), ''], found.queue.map((each) => [each.key, time(each.at), each.value,
         may(rights.removeFromQueue) && button(t('Take out'), () => post(`${address(id)}/queue/remove`, { key: each.key }).then(load), { class: 'small' })]))
-        : h('p', { class: 'dim' }, t('Nobody waits.')));
+        : dim(t('Nobody waits.')));
   }
 
   async function load() {
     try {
       const found = await get(address(id));
-      show(body, h('section', { class: 'panel' }, facts([[t('Kind'), t(kinds[found.kind] ?? found.kind)], [t('Room'), found.kind === 'mesh' ? found.roomId : h('a', { href: `#/rooms/${encodeURIComponent(found.roomId)}` }, found.roomId)],
-        [t('Since'), found.createdAt && time(found.createdAt)]])), h('section', { class: 'panel' }, people(found)), queue(found));
+      show(body, panel(facts([[t('Kind'), t(kinds[found.kind] ?? found.kind)], [t('Room'), found.kind === 'mesh' ? found.roomId : h('a', { href: `#/rooms/${encodeURIComponent(found.roomId)}` }, found.roomId)],
+        [t('Since'), found.createdAt && time(found.createdAt)]])), panel(people(found)), queue(found));
     } catch (error) {
       if (error.status !== 404) throw error;
-      show(body, h('p', { class: 'dim' }, t('It has ended.')));
+      show(body, dim(t('It has ended.')));
     }
   }
   return { element, title: id, stop: every(3000, load) };

@@ -1,7 +1,7 @@
 // Pushes and plays that were refused lately: a refused device appears nowhere else.
 import { get, may } from './api.js';
 import { reasonWords } from './codes.js';
-import { h, show } from './dom.js';
+import { h, panel, show } from './dom.js';
 import { clock, count } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
@@ -9,7 +9,7 @@ import { table } from './ui.js';
 
 /** Refusals of the stream that `slotNow` names; without it, of all. */
 export function refusals(slotNow) {
-  const element = h('section', { class: 'panel' });
+  const element = panel();
   element.hidden = true;
   let drawn;
   async function update() {

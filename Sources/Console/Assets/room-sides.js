@@ -1,7 +1,7 @@
 // The parts of a room's page beside the stream: the room's facts, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
 import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
-import { h, KeyedList, show } from './dom.js';
+import { dim, h, KeyedList, panel, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
 import { listenIn } from './listen.js';
@@ -14,7 +14,7 @@ import { eventLine } from './words.js';
 // --- Facts
 
 export function about(roomNow, figures) {
-  const element = h('section', { class: 'panel' });
+  const element = panel();
   return {
     element,
     async update() {
@@ -41,36 +41,36 @@ export function about(roomNow, figures) {
 
 export function pushAddress(path, roomNow, slotNow) {
   const place = h('div', { class: 'stack below' });
-  const element = h('section', { class: 'panel' }, h('h2', null, t('Push address')), h('p', { class: 'dim' }, t('Whoever has it can push to this room while the address is valid.')),
+  const element = panel(h('h2', null, t('Push address')), dim(t('Whoever has it can push to this room while the address is valid.')),
     button(t('Show the push address'), async () => {
       const slot = slotNow().slot;
       const made = await post(`${path}/push-url`, { slot });
-      show(place, secretLine(made.rtmp), hereOnly(made.rtmp, 'urls.rtmp', 'rtmp.listen') ?? h('img', { class: 'qr', alt: t('QR code'), src: url(`${path}/push-url.svg`, { slot }) }),
+      show(place, secretLine(made.rtmp), hereOnly(made.rtmp, 'urls.rtmp / rtmp.listen') ?? h('img', { class: 'qr', alt: t('QR code'), src: url(`${path}/push-url.svg`, { slot }) }),
         h('h2', null, t('For OBS')), facts([[t('Server'), secretLine(made.server)], [t('Stream key'), secretLine(made.streamKey)]]),
-        h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
+        dim(t('The address is valid until {time}.', { time: time(made.expiresAt) }), ' ',
           t('If the room expires before, a push with it opens the room again.')));
     }), place);
   // A closed room accepts no push any more.
   return { element, update() { element.hidden = !may(rights.makePushUrl) || roomNow().state === 'closed'; } };
 }
 
-/** A word of warning for an address that leads each machine to itself; null for others. */
-function hereOnly(address, ...settings) {
+/** A warning for an address that leads each machine to itself. */
+function hereOnly(address, settings) {
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(new URL(address.replace(/^rtmps?/, 'http')).hostname);
-  return isLoopback ? h('p', { class: 'dim' }, t('This address works on the server itself only. To serve others, set {settings}.', { settings: settings.join(' / ') })) : null;
+  return isLoopback ? dim(t('This address works on the server itself only. To serve others, set {settings}.', { settings })) : null;
 }
 
 // --- The play addresses
 
-const protocols = [['HLS', 'hls'], ['HTTP-FLV', 'flv'], ['RTMP', 'rtmp'], ['RTMPS', 'rtmps'], ['MP4', 'mp4']];
+const protocols = Object.entries({ HLS: 'hls', 'HTTP-FLV': 'flv', RTMP: 'rtmp', RTMPS: 'rtmps', MP4: 'mp4' });
 
 export function playAddresses(path, slotNow) {
   const place = h('div', { class: 'stack below' });
-  const element = h('section', { class: 'panel' }, h('h2', null, t('Play addresses')), button(t('Show the play addresses'), async () => {
+  const element = panel(h('h2', null, t('Play addresses')), button(t('Show the play addresses'), async () => {
     const { streams } = await get(`${path}/play-urls`);
     const urls = streams.find((each) => each.slot === slotNow().slot);
-    show(place, facts(protocols.map(([name, key]) => [name, urls[key] && secretLine(urls[key])])), hereOnly(urls.hls, 'urls.http', 'http.listen'),
-      urls.expiresAt && h('p', { class: 'dim' }, t('The address is valid until {time}.', { time: time(urls.expiresAt) })));
+    show(place, facts(protocols.map(([name, key]) => [name, urls[key] && secretLine(urls[key])])), hereOnly(urls.hls, 'urls.http / http.listen'),
+      urls.expiresAt && dim(t('The address is valid until {time}.', { time: time(urls.expiresAt) })));
   }), place);
   element.hidden = !may(rights.makePlayUrls);
   return { element };
@@ -82,7 +82,7 @@ export function talk(path, roomNow) {
   const levels = new Map();
   const list = h('div');
   const ear = listenIn(path);
-  const element = h('section', { class: 'panel' }, h('h2', null, t('Talk')), may(rights.makePlayUrls) && ear.element, list);
+  const element = panel(h('h2', null, t('Talk')), may(rights.makePlayUrls) && ear.element, list);
   let state = null;
 
   function draw() {
@@ -108,7 +108,7 @@ export function talk(path, roomNow) {
             await self.update();
           }, { class: 'small' }),
           button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) { notice(t('Kicked.')); await self.update(); } }, { class: 'small' }))];
-      })) : h('p', { class: 'dim' }, t('Nobody is in the talk channel.')));
+      })) : dim(t('Nobody is in the talk channel.')));
     }
     for (const member of members) {
       const meter = levels.get(member.userId);
@@ -142,7 +142,7 @@ export function talk(path, roomNow) {
 // --- Recordings
 
 export function recordings(id) {
-  const element = h('section', { class: 'panel' });
+  const element = panel();
   element.hidden = !may(rights.listRecordings);
   let drawn;
   async function update() {
@@ -157,7 +157,7 @@ export function recordings(id) {
         may(rights.downloadRecording) && button(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 })), { class: 'small' }),
         may(rights.downloadRecording) && h('a', { class: 'button small', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
         may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) { notice(t('Deleted.')); await update(); } }, { class: 'small danger' })),
-    ])) : h('p', { class: 'dim' }, t('No recordings.')));
+    ])) : dim(t('No recordings.')));
   }
   return { element, update };
 }
@@ -165,7 +165,7 @@ export function recordings(id) {
 // --- Links
 
 export function links(slotNow) {
-  const element = h('section', { class: 'panel' });
+  const element = panel();
   async function update() {
     const slot = slotNow();
     if (!slot || !may(rights.listRelayTasks)) { element.hidden = true; return; }
@@ -183,7 +183,7 @@ export function links(slotNow) {
 
 export function timeline(path) {
   const list = h('ol', { class: 'timeline' });
-  const element = h('section', { class: 'panel' }, h('h2', null, t('Timeline')), list);
+  const element = panel(h('h2', null, t('Timeline')), list);
   const events = [];
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ element: eventLine(event), update() {} }));
   const most = 400;

@@ -1,7 +1,7 @@
 // A stream on a room's page: its picture, why it is bad, and its figures.
 import { get, may, url } from './api.js';
 import { chart } from './chart.js';
-import { h, setText, show } from './dom.js';
+import { h, panel, setText, show } from './dom.js';
 import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
 import { reasonText } from './reasons.js';
@@ -70,7 +70,6 @@ export function preview(roomNow, slotNow, path, figures) {
 
 // --- Why it is bad
 
-/** `showSlow` leads to the first slow viewer. */
 export function health(figures, showSlow) {
   const element = h('section', { class: 'panel', 'aria-live': 'polite' });
   element.hidden = true;
@@ -113,7 +112,7 @@ export function charts(slotNow) {
   let isDrawn = false;
   let isChosen = false;
   const choice = h('select', { 'aria-label': t('Charts'), onchange: (event) => { isChosen = true; span = event.target.value; update().catch(fail); } }, spans.map(([value, label]) => h('option', { value }, t(label))));
-  const element = h('section', { class: 'panel' }, h('div', { class: 'row spread' }, h('h2', null, t('Charts')), choice), nothing, Object.values(all).map((each) => each.element));
+  const element = panel(h('div', { class: 'row spread' }, h('h2', null, t('Charts')), choice), nothing, Object.values(all).map((each) => each.element));
   element.hidden = !may(rights.getStreamStats);
   for (const each of Object.values(all)) each.element.hidden = true;
 

@@ -1,7 +1,7 @@
 // The server's condition: connections, loops, memory, limits, and why connections ended.
 import { get, load as loadFile, may, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
-import { h, show } from './dom.js';
+import { dim, h, panel, show } from './dom.js';
 import { bytes, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { refusals } from './refusals.js';
@@ -34,10 +34,9 @@ export function serverPage() {
     return { element, title: t('Server') };
   }
   const refused = refusals();
-  const places = { protocols: h('section', { class: 'panel' }), ends: h('section', { class: 'panel' }), loops: h('section', { class: 'panel' }), limits: h('section', { class: 'panel' }), check: h('section', { class: 'panel' }) };
+  const places = { protocols: panel(), ends: panel(), loops: panel(), limits: panel(), check: panel() };
   show(sections, [refused.element, ...Object.values(places)]);
 
-  /** What needs an operator comes first. */
   function warn({ problem, drain, needRestart }, { process_open_fds: open, process_max_fds: most }) {
     const found = [problem && t('No new pushes and plays: {problem}', { problem }), drain && t('The server ends in {time} at most.', { time: duration(drain.secondsLeft) }),
       needRestart.length > 0 && t('These settings wait for a restart: {names}', { names: needRestart.map((each) => each.setting).join(', ') }),
@@ -70,13 +69,13 @@ export function serverPage() {
     const ended = Object.entries(counters.closed).filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
     show(places.ends, h('h2', null, t('Why connections ended')), ended.length
       ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [coded(reasonWords(reason), reason), count(value)]))
-      : h('p', { class: 'dim' }, t('Nothing has ended yet.')));
+      : dim(t('Nothing has ended yet.')));
     const others = Object.keys(limits).filter((name) => !metrics.limits.has(name)).map((name) => [name, counters[name] ?? metrics[name]]);
     const hit = [...metrics.limits, ...others].filter(([, value]) => value > 0);
     show(places.limits, h('h2', null, t('Limits hit')), hit.length
       ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([name, value]) => [coded(t(limits[name] ?? name), name), count(value)]))
-      : h('p', { class: 'dim' }, t('No limit was hit.')));
-    show(places.loops, h('h2', null, t('Event loops')), h('p', { class: 'dim' }, t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
+      : dim(t('No limit was hit.')));
+    show(places.loops, h('h2', null, t('Event loops')), dim(t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
       table('', [t('Loop'), { name: t('Answers late by'), isNumber: true }], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
     show(places.protocols, h('h2', null, t('By protocol')), table('', [t('Protocol'), { name: t('Connections'), isNumber: true }],
       [...metrics.protocols].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]).map(([name, value]) => [name, count(value)])));
@@ -84,7 +83,7 @@ export function serverPage() {
 
   async function check() {
     const verdict = await get('/selfcheck');
-    show(places.check, h('h2', null, t('Self-check')), verdict.ok ? h('p', { class: 'dim' }, t('All counters agree.'))
+    show(places.check, h('h2', null, t('Self-check')), verdict.ok ? dim(t('All counters agree.'))
       : table('', [t('Name'), t('What')], verdict.list.filter((each) => !each.ok).map((each) => [each.name, `${each.actual} ≠ ${each.expected}: ${each.help}`])));
   }
   const stops = [every(5000, load), every(5000, refused.update), every(60000, check)];

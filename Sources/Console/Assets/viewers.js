@@ -1,7 +1,7 @@
 // A stream's viewers: which are behind and whose fault that is, and which have left.
 import { get, may, remove } from './api.js';
 import { coded, plainEnds, reasonWords } from './codes.js';
-import { h, show } from './dom.js';
+import { dim, h, panel, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
@@ -12,7 +12,7 @@ const nearMs = 500;
 const rememberedMs = 60_000;
 // How many viewers are listed.
 const most = 100;
-// How many of those that left are listed, and among how many they are sought.
+// How many that left are listed, of how many.
 const mostLeft = 5;
 const mostSought = 50;
 const leftWithinMs = 24 * 3600_000;
@@ -58,7 +58,7 @@ function why(play, watch, whole, slowOnes, all) {
 }
 
 export function viewers(slotNow, figures) {
-  const element = h('section', { class: 'panel' });
+  const element = panel();
   element.hidden = !may(rights.listSessions);
   const now = h('div');
   const left = h('div', { class: 'below' });
@@ -100,11 +100,11 @@ export function viewers(slotNow, figures) {
         all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, h('span', { class: 'dim' }, ` ${duration(session.seconds)}`)),
           stands ? t('stands') : [ms(play.behindMs), play.isSlow && h('div', { class: 'dim' }, t('worst {ms}', { ms: ms(watch.worstMs) }))], count(play.framesSkipped), bytes(play.bytesSent),
           h('span', { class: 'row tight' }, traceButton(session), endButton(session, stream, update))], { note: stands ? null : why(play, watch, whole?.bitsPerSecond, slowOnes, all.length) })))
-      : h('p', { class: 'dim' }, t('No viewers.')),
-    !isWhole && h('p', { class: 'dim' }, t('and {n} more', { n: count(data.total - data.list.length) })));
+      : dim(t('No viewers.')),
+    !isWhole && dim(t('and {n} more', { n: count(data.total - data.list.length) })));
   }
 
-  /** The viewers that left, and why: a cut viewer vanishes from the list above. Those that left by themselves come after it, those like this page not at all. */
+  /** The viewers that left, and why: first those that were cut, which vanish from the list above; none like this page. */
   async function showLeft(stream) {
     if (!may(rights.listFinishedPlays)) return;
     const all = { stream, from: new Date(Date.now() - leftWithinMs).toISOString() };
@@ -141,6 +141,6 @@ export function traceButton({ sessionId: id, client, address }) {
       const message = entry.message && `${ms(entry.message.timestampMs)}, ${bytes(entry.message.bytes)} ${entry.message.flags.join(' ')}`;
       return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).map((each) => each.trim()).join(' ')}`;
     });
-    inform([t('Trace'), client, address].filter(Boolean).join(' · '), h('p', { class: 'dim' }, t('What this connection said (→), was told (←) and did (·) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
+    inform([t('Trace'), client, address].filter(Boolean).join(' · '), dim(t('What this connection said (→), was told (←) and did (·) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
   }, { class: 'small' });
 }

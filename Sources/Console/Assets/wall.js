@@ -17,9 +17,8 @@ const picturesAtOnce = 3;
 // Orders by figures that the store does not have. The list of streams is sorted by them instead.
 const byFigures = ['viewers', 'verdict'];
 const orders = ['-createdAt', 'createdAt', 'title', ...byFigures];
-// The most rooms that a search sorts by figures.
+// The most rooms that a search sorts by figures, and ill streams that are counted.
 const mostSorted = 200;
-// The most ill streams that are counted.
 const mostIlls = 100;
 // Every second turn of the wall counts them.
 const illSeconds = 8;
@@ -32,7 +31,6 @@ const picturesOf = (id) => loadFile(`/rooms/${encodeURIComponent(id)}/snapshot.j
 const usual = 'live,interrupted';
 const states = ['live', 'interrupted', 'created', 'forbidden', 'closed', 'expired'];
 
-/** How many rooms or streams there are, in one form for all orders. */
 const tally = (live, cut) => [(live > 0 || !cut) && t('{n} live', { n: count(live) }), cut > 0 && t('{n} interrupted', { n: count(cut) })].filter(Boolean).join(' · ');
 const viewersOf = (room) => room.streams.reduce((sum, slot) => sum + slot.viewers, 0);
 
@@ -233,10 +231,7 @@ export function wallPage(query) {
     return { list, next: next && { after: next }, others: isUsual ? all.total - total : 0, text: isUsual && !next && pages.length === 1 ? tally(total - cut, cut) : t(totalIsCapped ? 'more than {n} rooms' : '{n} rooms', { n: count(total) }) };
   }
 
-  /**
-   * Loads a page of the live streams, ordered by their figures, with their rooms. Rooms whose push was cut come before the worst verdict, and by their
-   * waiting viewers among the most watched.
-   */
+  /** Loads a page of live streams by their figures, with their rooms. Rooms whose push was cut are the worst, and have waiting viewers. */
   async function loadSorted() {
     const { after, below } = pages.at(-1);
     const isByVerdict = filter.sort === 'verdict';

@@ -1,6 +1,6 @@
 // Webhook targets, and undelivered notices.
 import { get, may, patch, post, remove, whyNot } from './api.js';
-import { h, show } from './dom.js';
+import { dim, h, panel, show } from './dom.js';
 import { clock, count, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
@@ -25,9 +25,9 @@ function stateOf(target, isPaused, test) {
 }
 
 export function webhooksPage() {
-  const targets = h('section', { class: 'panel' });
-  const made = h('section', { class: 'panel' });
-  const failed = h('section', { class: 'panel' });
+  const targets = panel();
+  const made = panel();
+  const failed = panel();
   const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), made, targets, failed);
   if (!may(rights.listCallbackTargets)) {
     show(targets, whyNot(rights.listCallbackTargets));
@@ -80,12 +80,12 @@ export function webhooksPage() {
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
     show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
-      stateOf(target)]))] : h('p', { class: 'dim' }, t('No webhook targets.')));
+      stateOf(target)]))] : dim(t('No webhook targets.')));
     show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
       button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent the failed notices again')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
         button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent a notice again')); await load(); }, { class: 'small' })]))]
-      : h('p', { class: 'dim' }, t('No notice was given up.')));
+      : dim(t('No notice was given up.')));
   }
   const stop = every(5000, load);
   return { element, title: t('Webhooks'), stop };

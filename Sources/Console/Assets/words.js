@@ -12,7 +12,7 @@ export const kinds = {
   'room.unforbidden': 'Room allowed again', 'room.expired': 'Room expired', 'room.closed': 'Room closed', 'room.updated': 'Room changed', 'room.renewed': 'Room renewed', 'room.deleted': 'Room deleted',
   'room.ownerOffline': 'Owner went away', 'room.ownerOnline': 'Owner is back',
   'stream.begin': 'Push began', 'stream.end': 'Push ended', 'stream.forbidden': 'Stream forbidden', 'stream.resumed': 'Stream allowed again', 'stream.health': 'Verdict changed',
-  'member.join': 'A user joined', 'member.leave': 'A user left', 'member.kick': 'A user was kicked', 'session.kick': 'Connection ended by an operator or a program',
+  'member.join': 'A user joined', 'member.leave': 'A user left', 'member.kick': 'A user was kicked', 'session.kick': 'Connection ended on request',
   'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended', 'snapshot.taken': 'Picture taken',
   'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
   'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',

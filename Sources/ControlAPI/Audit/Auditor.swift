@@ -18,7 +18,7 @@ package final class Auditor: Sendable {
     private let registry: RoomRegistry
     private let counters: Counters
     private let log: Logger
-    private let lines = RefusalLines<String>()
+    private let lines = CountedLines<String>()
     private let pace: Mutex<FailurePace>
 
     package init(_ registry: RoomRegistry, _ counters: Counters, log: Logger) {

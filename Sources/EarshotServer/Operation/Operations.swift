@@ -86,9 +86,17 @@ package final class Operations: ServerOperations {
         }
         let start = await self.drain.begin(request, by: who, isByCall: true)
         if case .begun = start { return start }
-        restart.cancel()
-        if isFirst { self.restart.withLock { $0 = nil } }
+        // Of the one that is kept a signal may have taken possession meanwhile.
+        if isFirst { self.cancelRestart() } else { restart.cancel() }
         return start
+    }
+
+    private func cancelRestart() {
+        let restart = self.restart.withLock { kept in
+            defer { kept = nil }
+            return kept
+        }
+        restart?.cancel()
     }
 
     /// Long enough for a busy machine.
@@ -112,11 +120,7 @@ package final class Operations: ServerOperations {
 
     func signalled() async {
         // It asks for the end: who comes must not wait for a program that will not start.
-        let restart = self.restart.withLock { kept in
-            defer { kept = nil }
-            return kept
-        }
-        restart?.cancel()
+        self.cancelRestart()
         await self.drain.signalled()
     }
 

@@ -47,8 +47,8 @@ final class ServerDrain: Sendable {
         self.sockets = sockets
     }
 
-    /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds and whether the server starts again, and `over` at the end. Call before the ports
-    /// open.
+    /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds and whether the server starts again, and
+    /// `over` at the end. Call before the ports open.
     func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
         // A call ended the server before the callbacks were set.

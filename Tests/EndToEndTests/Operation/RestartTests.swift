@@ -15,14 +15,20 @@ import Testing
         }
     }
 
+    /// A push that has arrived, until it is ended.
+    private static func push(to server: ReloadingServer) async throws -> ClientProcess {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
+        let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
+        try await server.waitForPush()
+        return push
+    }
+
     /// The settings are read anew, those too that a reload cannot apply; a push goes on for its time and is let in again by the next program.
     @Test func newSettings() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
         try await Self.run { server, cli in
             let process = server.earshot.process
-            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
+            let push = try await Self.push(to: server)
             defer { push.send(SIGKILL) }
-            try await server.waitForPush()
             try "{stats: {enabled: off}, limits: {streamName: 8}}".write(toFile: server.file, atomically: true, encoding: .utf8)
             let state = try await cli.json("drain", "--restart", "--within", "1s")
             #expect(state["restarts"].bool == true && state["pushes"].int == 1, "\(state)")
@@ -33,9 +39,8 @@ import Testing
             #expect(now["drain"].isNull && now["ready"].bool == true, "\(now)")
             // The former address; the new limit.
             #expect(try await HTTPAnswer.get("\(server.earshot.http)/live/camera.flv").status == 400)
-            let again = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
+            let again = try await Self.push(to: server)
             defer { again.send(SIGKILL) }
-            try await server.waitForPush()
             #expect(process.errorsSoFar.contains("Starting again"))
             let lines = try await server.call("GET", "audit?operation=drainServer").json()["data"]["list"].list
             #expect(lines.map { $0["after"]["state"].string } == [nil, "restarting"], "\(lines)")
@@ -62,12 +67,10 @@ import Testing
 
     /// Who asks a server that is about to start again to end means it.
     @Test func aSignalEndsIt() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
         try await Self.run { server, cli in
             let process = server.earshot.process
-            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
+            let push = try await Self.push(to: server)
             defer { push.send(SIGKILL) }
-            try await server.waitForPush()
             #expect(try await cli("drain", "--restart", "--within", "5m").status == 0)
             process.send(SIGTERM)
             try await eventually("the line") { process.errorsSoFar.contains("does not start again") }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Limits the log's lines about refused clients: twenty of each kind and address in ten seconds, and twenty a second of each kind. The rest are
-/// counted by address, so that one client that tries again and again hides no other. Any thread.
-package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
+/// Limits lines of the log of several kinds: twenty a second of each kind, and where an address matters twenty of each address in ten seconds. The
+/// rest are counted, by address where it matters, so that one client that tries again and again hides no other. Any thread.
+package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
     package struct Held: Sendable {
         package let kind: Kind
-        /// Nil for those of many addresses.
+        /// Nil where it does not matter, and for those of many addresses.
         package let address: String?
         package let count: Int
     }
@@ -18,11 +18,11 @@ package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
     private struct Window {
         let startMs: Int64
         var lines = 0
-        /// Refusals without a line of their own.
+        /// Those without a line of their own.
         var held = 0
 
         mutating func pass() -> Bool {
-            guard self.lines < RefusalLines.mostLines else {
+            guard self.lines < CountedLines.mostLines else {
                 self.held += 1
                 return false
             }
@@ -50,11 +50,12 @@ package final class RefusalLines<Kind: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// Whether this refusal has a line of its own.
-    package func pass(_ kind: Kind, from address: String, nowMs: Int64) -> Bool {
+    /// Whether this one has a line of its own. `address`: nil where it does not matter.
+    package func pass(_ kind: Kind, from address: String?, nowMs: Int64) -> Bool {
         self.state.withLock { state in
-            let key = Key(kind: kind, address: address)
-            if state.byAddress.count < Self.mostAddresses || state.byAddress[key] != nil {
+            if let key = address.map({ Key(kind: kind, address: $0) }),
+                state.byAddress.count < Self.mostAddresses || state.byAddress[key] != nil
+            {
                 guard state.byAddress[key, default: Window(startMs: nowMs)].pass() else { return false }
             }
             if let last = state.all[kind], nowMs - last.startMs >= 1_000 {
