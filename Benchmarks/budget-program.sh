@@ -1,5 +1,6 @@
-# Sourced by budget.sh and share.sh: the program whose instructions they count, in $work/earshot-budget. BUDGET_BIN names another than a release build.
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck shell=bash
+# Sourced by budget.sh and share.sh, with `set -euo pipefail`: the program whose instructions they count, in $work/earshot-budget. BUDGET_BIN names another than a release build.
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 say() { printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2; }
 
@@ -18,4 +19,5 @@ export SWIFT_DETERMINISTIC_HASHING=1
 
 # Only what the program's own main does is counted. Libraries start before it, and one of libavcodec's (Highway) then measures the clock's
 # resolution, with more or fewer steps and allocations each time.
+# shellcheck disable=SC2034
 entry=earshot_budget_main
