@@ -42,7 +42,7 @@ struct SecretFile {
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw KeyFileError("cannot read the keys in \(self.path): \(Self.errorText()); make it readable for the server's user")
+            throw KeyFileError("cannot read the keys in \(self.path): \(errorText(errno)); make it readable for the server's user")
         }
         defer { close(descriptor) }
         guard let info = FileStatus(descriptor: descriptor), info.isRegular else {
@@ -61,7 +61,7 @@ struct SecretFile {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while bytes.count <= Self.limit {
             let count = Self.retrying { readBytes(descriptor, &buffer) }
-            guard count >= 0 else { throw KeyFileError("cannot read the keys in \(self.path): \(Self.errorText())") }
+            guard count >= 0 else { throw KeyFileError("cannot read the keys in \(self.path): \(errorText(errno))") }
             if count == 0 { break }
             bytes += buffer[..<count]
         }
@@ -73,18 +73,18 @@ struct SecretFile {
         let temporary = "\(self.path).\(getpid()).\(SecretText.random().prefix(8))"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw KeyFileError("cannot create \(temporary) for new keys: \(Self.errorText()) (setting data.directory)")
+            throw KeyFileError("cannot create \(temporary) for new keys: \(errorText(errno)) (setting data.directory)")
         }
         defer { unlink(temporary) }
         var failure: String?
         var written = 0
         while written < bytes.count, failure == nil {
             let count = Self.retrying { bytes[written...].withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) } }
-            if count > 0 { written += count } else { failure = Self.errorText() }
+            if count > 0 { written += count } else { failure = errorText(errno) }
         }
-        if failure == nil, fsync(descriptor) != 0 { failure = Self.errorText() }
-        if close(descriptor) != 0, failure == nil { failure = Self.errorText() }
-        if failure == nil, link(temporary, self.path) != 0, errno != EEXIST { failure = Self.errorText() }
+        if failure == nil, fsync(descriptor) != 0 { failure = errorText(errno) }
+        if close(descriptor) != 0, failure == nil { failure = errorText(errno) }
+        if failure == nil, link(temporary, self.path) != 0, errno != EEXIST { failure = errorText(errno) }
         if let failure { throw KeyFileError("cannot write new keys to \(self.path): \(failure) (setting data.directory)") }
         // Syncs the folder, so that the name survives a power cut too.
         let folder = open(self.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -100,8 +100,6 @@ struct SecretFile {
             if result >= 0 || errno != EINTR { return result }
         }
     }
-
-    private static func errorText() -> String { String(cString: strerror(errno)) }
 }
 
 private func readBytes(_ descriptor: Int32, _ buffer: inout [UInt8]) -> Int {

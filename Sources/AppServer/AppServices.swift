@@ -53,14 +53,17 @@ package final class AppServices: Sendable {
         let externalBoards = ExternalBoards(config.apps, post: post, log: connections.log)
         self.externalBoards = externalBoards
         self.gatherings = Gatherings(
-            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, log: connections.log, mute: mute,
+            rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, limits: connections.counters.limits,
+            log: connections.log,
+            mute: mute,
             observe: { change in
                 rongCloud?.performed(change)
                 externalBoards?.performed(change)
             })
         self.boards = Boards(rooms)
         self.gatherings.whenChanged { [weak boards = self.boards] in boards?.follow($0) }
-        self.mesh = MeshService(members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters)
+        self.mesh = MeshService(
+            members: config.apps.meshMembers, rooms: config.apps.gatherings, counters: self.counters, limits: connections.counters.limits)
     }
 
     var keys: KeyRing { self.liveKeys.current }

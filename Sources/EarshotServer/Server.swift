@@ -96,10 +96,11 @@ package final class Server: Sendable {
         let (connections, playback) = (parts.connections, parts.playback)
         let shared = HTTPServerChannel.Shared(
             limits: HTTPLimits(config),
-            takeovers: [
-                EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
-                ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),
-            ],
+            takeovers: CountedTakeover.all(
+                [
+                    EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
+                    ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),
+                ], figures.requests),
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters)
         // One instance for all ports, so that a token's rate limit counts across them.
@@ -130,7 +131,8 @@ package final class Server: Sendable {
                 WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
             },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
-        self.operations = Operations(parts, certificate: self.certificate, http: shared, sockets: sockets, reloading: reloading)
+        self.operations = Operations(
+            parts, certificate: self.certificate, http: shared, sockets: sockets, manager: self.manager, reloading: reloading)
         parts.api.operate(self.operations)
         for warning in ConfigWarnings.of(config) { log.warning("Open to all: \(warning)") }
     }
@@ -206,7 +208,8 @@ package final class Server: Sendable {
         let hearing = AnnounceService {
             if let signals {
                 Task { for await order in signals.orders { Task { await Self.handle(order, operations) } } }
-                Task { for await _ in signals.reloads { await Self.reload(operations, manager) } }
+                // The reload logs its result.
+                Task { for await _ in signals.reloads { _ = await operations.reload(by: "SIGHUP") } }
             }
             announce()
         }
@@ -235,6 +238,9 @@ package final class Server: Sendable {
         }
     }
 
+    /// Prepares a process that is the server's own, as ``ProcessStart/prepare()`` says. Call before anything else.
+    package static func prepareProcess() { ProcessStart.prepare() }
+
     /// Traps the signals that the process handles, from now on: those that come before `run` wait for it. For a process that is the server's own.
     package func trapSignals() async {
         guard self.signals.withLock({ $0 == nil }) else { return }
@@ -245,13 +251,6 @@ package final class Server: Sendable {
 
     private static func handle(_ order: UnixSignal, _ operations: Operations) async {
         if order == .sigusr2 { await operations.restart(by: "SIGUSR2") } else { await operations.signalled() }
-    }
-
-    private static func reload(_ operations: Operations, _ manager: ServiceManager?) async {
-        manager?.send([.reloadingNow])
-        // The reload has already logged its result.
-        _ = await operations.reload(by: "SIGHUP")
-        manager?.send([.ready])
     }
 
     /// How long the service manager waits for the end after a drain: the 4.8 s of ``WatchdogService`` and a margin.

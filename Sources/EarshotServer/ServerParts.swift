@@ -3,6 +3,7 @@ package import AppServer
 package import ControlAPI
 package import Delivery
 package import Forwarding
+import Listening
 package import Logging
 package import NIOCore
 package import Notifications
@@ -76,9 +77,10 @@ package final class ServerParts: Sendable {
         self.admission = RoomAdmission(live, rooms, self.rules, memory, self.pushes, streams)
         self.control = LiveControl(rooms, streams, self.pushes, log: log)
         self.webhookLog = WebhookLog(log)
-        self.talk = Talkback(live, rooms, self.rules, streams, self.events, log: log)
-        self.recordings = Recordings(live, rooms, streams, memory.ledger, talk: self.talk, log: log)
-        self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, log: log) { [sessions] in sessions.play($0) }
+        let limits = connections.counters.limits
+        self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
+        self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
+        self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0) }
         self.relayTasks = RelayTasks(live, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)

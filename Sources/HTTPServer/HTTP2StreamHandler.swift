@@ -70,6 +70,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     func sweep(nowMs: Int64) {
         if let context = self.context, !self.hasBegunAnswer, self.body?.isOverdue(nowMs: nowMs) == true {
+            self.place.hit(.httpBody)
             return self.answer(BodyPace.error, context)
         }
         guard nowMs >= self.deadlineMs, let context = self.context else { return }

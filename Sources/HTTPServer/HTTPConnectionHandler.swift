@@ -92,6 +92,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         switch self.mode {
         case .http, .claimed, .deciding, .switching:
             if self.state.isBodyOverdue(nowMs: nowMs) {
+                self.place.hit(.httpBody)
                 guard self.state.inProgress == 1, !self.hasBegunAnswer, let context = self.context else { break }
                 return self.answer(BodyPace.error, context)
             }
@@ -99,6 +100,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             if let refusal = self.place.refusal, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
                 return self.answer(refusal.error, context)
             }
+            if !self.state.hasBegun { self.place.hit(.httpHead) }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
         case .taken: return

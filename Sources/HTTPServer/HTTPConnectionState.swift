@@ -71,6 +71,8 @@ struct BodyPace: Equatable {
 struct HTTPConnectionState: Equatable {
     /// Requests begun whose answers have not ended.
     private(set) var inProgress = 0
+    /// The first request's head has arrived.
+    private(set) var hasBegun = false
     /// The server is shutting down and accepts no further requests.
     private(set) var isQuiescing = false
     private(set) var deadlineMs: Int64
@@ -90,6 +92,7 @@ struct HTTPConnectionState: Equatable {
         // A pipelined request does not prolong the one before it.
         if self.inProgress == 0 { self.deadlineMs = nowMs + self.limits.requestMs }
         self.inProgress += 1
+        self.hasBegun = true
         self.body = BodyPace(limits: self.limits, nowMs: nowMs)
     }
 

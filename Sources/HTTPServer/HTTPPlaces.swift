@@ -73,6 +73,7 @@ final class HTTPPlaces: Sendable {
         }
         place.address = address
         place.refusal = refusal
+        if let refusal { self.counters.limits.hit(refusal.limit) }
         if refusal != nil || !shed.isEmpty {
             self.counters.update {
                 if refusal != nil { $0.httpConnectionsRefused += 1 }
@@ -124,10 +125,13 @@ final class HTTPPlaces: Sendable {
         let address = HostKey.of(client)
         guard self.state.withLock({ $0.table.enterRequest(of: address) }) else {
             self.counters.update { $0.httpConnectionsRefused += 1 }
+            self.counters.limits.hit(.httpPerAddress)
             throw HTTPPlaceTable.Refusal.tooManyFromAddress.error
         }
         return HTTPForwarded(address: address, places: self)
     }
+
+    fileprivate func hit(_ limit: CountedLimit) { self.counters.limits.hit(limit) }
 
     fileprivate func leaveRequest(of address: String) { self.state.withLock { $0.table.release(address) } }
 
@@ -163,6 +167,9 @@ final class HTTPPlace {
     func work() { self.places.work(self) }
     /// Marks the connection as idle: all requests are answered.
     func rest() { self.places.rest(self) }
+
+    /// Counts a hit of a time limit.
+    func hit(_ limit: CountedLimit) { self.places.hit(limit) }
 
     /// Counts a forwarded request; returns nil if it is not one. Throws 503.
     func forwarded(_ headers: [String], on channel: any Channel) throws(APIError) -> HTTPForwarded? {
@@ -200,6 +207,13 @@ extension HTTPPlaceTable.Limits {
 }
 
 extension HTTPPlaceTable.Refusal {
+    fileprivate var limit: CountedLimit {
+        switch self {
+        case .tooMany: .httpConnections
+        case .tooManyFromAddress: .httpPerAddress
+        }
+    }
+
     package var error: APIError {
         switch self {
         case .tooMany: .unavailable("The server has too many HTTP connections (limits.httpConnections).")

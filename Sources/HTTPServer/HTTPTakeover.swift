@@ -10,6 +10,8 @@ import Support
 package protocol HTTPTakeover: Sendable {
     /// Whether this takeover answers the request, well-formed or not. On the connection's loop.
     func claims(_ head: HTTPRequestHead) -> Bool
+    /// The route of a claimed request, for the figures: one of few patterns, such as "/{app}/{stream}.flv".
+    func route(_ head: HTTPRequestHead) -> String
     /// Decides before anything has been answered. On no particular thread.
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision
 }

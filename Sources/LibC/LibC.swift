@@ -30,3 +30,6 @@ package func setSocketOption(_ descriptor: CInt, _ level: CInt, _ option: CInt, 
     var value = value
     _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
 }
+
+/// The system's words for an error number, such as "No such file or directory".
+package func errorText(_ code: CInt) -> String { String(cString: strerror(code)) }

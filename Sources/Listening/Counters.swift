@@ -29,6 +29,8 @@ package final class Counters: Sendable {
         package var auditLinesHeld: UInt64 = 0
     }
 
+    /// Hits of limits, by their settings.
+    package let limits = LimitHits()
     private let values = Mutex(Values())
 
     package var current: Values { self.values.withLock { $0 } }

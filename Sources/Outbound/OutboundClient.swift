@@ -186,7 +186,7 @@ package final class OutboundClient: Service, Sendable {
     private static func words(_ error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError: error.connectionErrors.first.map { Self.words($0.error) } ?? "unreachable"
-        case let error as IOError: String(cString: strerror(error.errnoCode))
+        case let error as IOError: errorText(error.errnoCode)
         case let error as HTTPClientError: error.shortDescription
         case let error as NIOSSLExtraError where error == .failedToValidateHostname: "its certificate is for another name"
         case is HTTPParserError: "it is not HTTP"

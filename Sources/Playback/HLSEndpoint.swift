@@ -193,6 +193,7 @@ package struct HLSEndpoint: Sendable {
         guard let made, let session = made else {
             services.connections.admission.leave(address)
             play.grant.end(.tooManyViewers)
+            services.connections.counters.limits.hit(.viewersPerStream)
             throw services.refused(
                 AdmissionRefusal(
                     reason: .tooManyViewers, message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."),
@@ -259,7 +260,8 @@ package struct HLSEndpoint: Sendable {
             var error = APIError.unavailable("The stream has paused; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
-        case .playlist(let text, let cache, let last):
+        case .playlist(let text, let cache, let last, let isFinal):
+            if isFinal { session.gotFinalPlaylist() }
             var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
             response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"
             if !asked.isBlocking { session.listed(last) }

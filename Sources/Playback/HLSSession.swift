@@ -38,10 +38,13 @@ package final class HLSSession: LiveConnection, Sendable {
         package var isOver = false
         /// Last segment in the last playlist sent for a request without directives.
         package var lastListed: Int?
+        var hasFinalPlaylist = false
     }
 
     /// A viewer without a request for this long counts as gone. Players ask at least once per target duration.
     private static let silenceMs: Int64 = 30_000
+    /// A player without a request for this long after the final playlist has what it wants, or is gone.
+    private static let finishedMs: Int64 = 2_000
 
     /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
     init(
@@ -77,6 +80,13 @@ package final class HLSSession: LiveConnection, Sendable {
 
     /// Last segment that a playlist without directives has shown the player. Any thread.
     package var lastListed: Int? { self.state.withLock { $0.lastListed } }
+
+    func gotFinalPlaylist() { self.state.withLock { $0.hasFinalPlaylist = true } }
+
+    /// Whether the player has the playlist that ends the stream, and asks for no more segments. Any thread.
+    func hasFinished(nowMs: Int64) -> Bool {
+        self.state.withLock { $0.isOver || $0.hasFinalPlaylist && nowMs - $0.lastSeenMs >= Self.finishedMs }
+    }
 
     package func listed(_ last: Int) { self.state.withLock { $0.lastListed = last } }
 

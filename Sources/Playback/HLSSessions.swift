@@ -14,6 +14,11 @@ package final class HLSSessions: Sendable {
     /// Whether somebody plays the stream.
     package func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
 
+    /// Whether all players have been sent the ends of their streams.
+    package func haveFinished(nowMs: Int64) -> Bool {
+        self.rows.withLock { rows in rows.values.allSatisfy { $0.hasFinished(nowMs: nowMs) } }
+    }
+
     /// Ends all sessions of the stream, each on its loop.
     package func end(_ path: String, _ reason: CloseReason) {
         for session in self.rows.withLock({ rows in rows.values.filter { $0.path == path } }) { session.end(reason) }

@@ -32,6 +32,10 @@ package struct LiveEndpoint: HTTPTakeover {
         }
     }
 
+    package func route(_ head: HTTPRequestHead) -> String {
+        "/{app}/{stream}.\(LivePath.format(of: head.path)?.rawValue ?? "")"
+    }
+
     package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
         let page = PageRequest(request)
         let showsCredential = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)

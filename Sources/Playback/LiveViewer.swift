@@ -133,6 +133,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let stream = self.services.streams.registry.acquire(path, on: loop.relay)
         guard stream.enterViewer(limit: limit) else {
             self.services.streams.registry.release(stream)
+            self.services.connections.counters.limits.hit(.viewersPerStream)
             return self.close(
                 .tooManyViewers, detail: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)")
         }

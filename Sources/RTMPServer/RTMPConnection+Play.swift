@@ -102,6 +102,7 @@ extension RTMPConnection {
         guard stream.enterViewer(limit: limit) else {
             self.services.streams.registry.release(stream)
             listening?.end()
+            self.services.connections.counters.limits.hit(.viewersPerStream)
             let what = "\(address.path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."
             return self.refusePlay(streamID, what, .tooManyViewers, address)
         }

@@ -29,6 +29,7 @@ extension RTMPConnection {
             }
             let limit = self.services.config.limits.publishersTotal
             guard self.services.connections.admission.enterPublisher(limit: limit) else {
+                self.services.connections.counters.limits.hit(.publishersTotal)
                 let what = "The server already has its maximum of \(limit) publishers (limits.publishersTotal)."
                 return self.refusePublish(streamID, .tooManyPublishers, what, address)
             }

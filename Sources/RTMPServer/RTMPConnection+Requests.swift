@@ -39,7 +39,9 @@ extension RTMPConnection {
             case .receiveAudio(let streamID, let wanted): self.change(streamID) { $0.setAudio($1, wanted) }
             case .receiveVideo(let streamID, let wanted): self.change(streamID) { $0.setVideo($1, wanted) }
             case .pong: break
-            case .badName(let error): self.close(.badName, detail: "\(error)")
+            case .badName(let error):
+                if case .tooLong = error { self.services.connections.counters.limits.hit(.streamName) }
+                self.close(.badName, detail: "\(error)")
             }
         }
     }
@@ -69,6 +71,7 @@ extension RTMPConnection {
         guard request.app.utf8.count <= limits.nameBytes + limits.queryBytes else {
             self.session.rejectConnect(Status(StatusCode.connectInvalidApp, level: .error, "The app is too long."))
             self.performSends()
+            self.services.connections.counters.limits.hit(.streamName)
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
         self.connect = request

@@ -18,6 +18,7 @@ extension RTMPConnection {
             if let refusal = self.services.admission.pushRates.refusal(of: request, pass) { throw refusal }
             let limit = self.services.config.limits.publishersTotal
             guard self.services.connections.admission.enterPublisher(limit: limit) else {
+                self.services.connections.counters.limits.hit(.publishersTotal)
                 throw AdmissionRefusal(
                     reason: .tooManyPublishers,
                     message: "The server already has its maximum of \(limit) publishers (limits.publishersTotal).")

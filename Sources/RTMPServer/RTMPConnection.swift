@@ -296,7 +296,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             }
         // A command before connect may have any name, even a secret.
         let traced = if case .unexpectedCommand = error { "a command before connect" } else { "\(error)" }
-        self.close(reason, detail: error.setting.map { "\(error) (\($0))" } ?? "\(error)", traced: traced)
+        if let limit = error.limit { self.services.connections.counters.limits.hit(limit) }
+        self.close(reason, detail: error.limit.map { "\(error) (\($0.rawValue))" } ?? "\(error)", traced: traced)
     }
 
     /// Records the close reason; only the first one counts.
@@ -369,19 +370,19 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 }
 
 extension RTMPError {
-    /// The setting whose limit the peer exceeded; nil if no setting changes it.
-    fileprivate var setting: String? {
+    /// The limit that the peer exceeded; nil if no setting changes it.
+    fileprivate var limit: CountedLimit? {
         switch self {
         case .messageTooLarge(let type, _, _):
             switch MessageType(rawValue: type) {
-            case .audio: "limits.audioMessage"
-            case .video, .aggregate: "limits.videoMessage"
-            default: "limits.dataMessage"
+            case .audio: .audioMessage
+            case .video, .aggregate: .videoMessage
+            default: .dataMessage
             }
-        case .messageTooLargeBeforePublish: "limits.messageBeforePublish"
-        case .tooManyBytesBeforePublish: "limits.bytesBeforePublish"
-        case .tooManyPartialMessages: "limits.partialMessages"
-        case .tooManyPartialBytes: "limits.partialBytes"
+        case .messageTooLargeBeforePublish: .messageBeforePublish
+        case .tooManyBytesBeforePublish: .bytesBeforePublish
+        case .tooManyPartialMessages: .partialMessages
+        case .tooManyPartialBytes: .partialBytes
         default: nil
         }
     }

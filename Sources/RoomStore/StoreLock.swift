@@ -22,7 +22,7 @@ final class StoreLock: Sendable {
         let descriptor = open(Self.file(in: directory), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw StoreError(
-                path: path, problem: "cannot be locked (\(String(cString: strerror(errno))))",
+                path: path, problem: "cannot be locked (\(errorText(errno)))",
                 advice: "check that its folder exists and may be written to")
         }
         var tries = 0

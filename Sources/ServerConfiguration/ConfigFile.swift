@@ -55,6 +55,6 @@ package enum ConfigFile {
     }
 
     private static func problem(_ path: String) -> ValueProblem {
-        ValueProblem("cannot read \(path): \(String(cString: strerror(errno)))")
+        ValueProblem("cannot read \(path): \(errorText(errno))")
     }
 }

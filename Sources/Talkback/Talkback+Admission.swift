@@ -41,7 +41,7 @@ extension Talkback: TalkGateway {
                     id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner), connection: request.session)
                 return .success(PublishAdmission(pass: pass, session: talker))
             } catch {
-                throw AdmissionRefusal(error, place)
+                throw self.refusal(error, place)
             }
         } catch {
             return .failure(error)
@@ -58,11 +58,20 @@ extension Talkback: TalkGateway {
             do throws(TalkDenial) {
                 return .success((pass, try channel.admitListener(place.target, pass, codec: codec, role: role)))
             } catch {
-                throw AdmissionRefusal(error, place)
+                throw self.refusal(error, place)
             }
         } catch {
             return .failure(error)
         }
+    }
+
+    private func refusal(_ denial: TalkDenial, _ place: TalkStreamName) -> AdmissionRefusal {
+        switch denial {
+        case .refused(.talkersFull): self.limits.hit(.talkers)
+        case .refused(.listenersFull): self.limits.hit(.listeners)
+        default: break
+        }
+        return AdmissionRefusal(denial, place)
     }
 
     /// Refuses users thrown out of the room; they must not return through its talk channel.

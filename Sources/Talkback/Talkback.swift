@@ -19,6 +19,7 @@ package final class Talkback: Sendable {
     let rules: AdmissionRules
     let streams: LiveStreams
     let events: EventHub
+    let limits: LimitHits
     let log: Logger
     private let clocks: [TalkClock]
     private let channels = Mutex<[RoomID: TalkChannel]>([:])
@@ -27,13 +28,14 @@ package final class Talkback: Sendable {
 
     package init(
         _ settings: Live<ServerConfig>, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ streams: LiveStreams, _ events: EventHub,
-        log: Logger
+        limits: LimitHits, log: Logger
     ) {
         self.settings = settings
         self.rooms = rooms
         self.rules = rules
         self.streams = streams
         self.events = events
+        self.limits = limits
         self.log = log
         self.clocks = (0..<max(1, min(streams.allLoops.count, 16))).map { _ in TalkClock() }
     }

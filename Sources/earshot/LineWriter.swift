@@ -25,7 +25,7 @@ final class LineWriter: Sendable {
         var reason: String {
             switch self {
             case .nobodyReads: "because nobody read the log"
-            case .failed(let code): "because the log could not be written: \(String(cString: strerror(code)))"
+            case .failed(let code): "because the log could not be written: \(errorText(code))"
             }
         }
     }

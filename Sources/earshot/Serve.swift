@@ -62,7 +62,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var settings: SettingsOptions
 
     func run() async throws {
-        ProcessStart.prepare()
+        Server.prepareProcess()
         let loaded = try self.settings.load()
         var config = loaded.config
         let log = LogOutput.logger(config.log)

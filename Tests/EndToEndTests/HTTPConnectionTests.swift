@@ -101,6 +101,7 @@ import Testing
             #expect(await StallMeter.pool.passed(since: begin) < .seconds(5))
             try await eventually("the silent one's end") { silent.isClosed }
             #expect(slow.received.isEmpty)
+            #expect(server.hits(.httpHead) == 2)
         }
     }
 

@@ -80,6 +80,11 @@ extension Hostile {
                     // The line names the limit, so that the operator knows what to change.
                     #expect(await server.lines.comes("remote=\(client.address) ", "(limits.\(lie.setting))"))
                 }
+                let page = try await MetricsTests.scrape("\(server.http)/metrics", server.token)
+                for setting in Set(lies.map(\.setting)) {
+                    let hits = page["earshot_limit_hits_total{limit=\"limits.\(setting)\"}"]
+                    #expect(hits == Double(lies.count { $0.setting == setting }), "\(setting)")
+                }
             }
         }
 

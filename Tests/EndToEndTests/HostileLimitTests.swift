@@ -50,6 +50,7 @@ extension Hostile {
                 try await third.perform { $0.publish("third", on: 1) }
                 try await server.expectClosed(third, .tooManyPublishers)
                 #expect(third.statusCodes.contains(StatusCode.publishBadName))
+                #expect(server.hits(.publishersTotal) == 1)
                 // A refusal uses no place, and a released place is free again.
                 for _ in 0..<3 {
                     try await second.perform { $0.unpublish("second", on: 1) }
@@ -70,6 +71,7 @@ extension Hostile {
                 try await third.perform { $0.play("cam", on: 1) }
                 try await server.expectClosed(third, .tooManyViewers)
                 #expect(third.statusCodes.contains(StatusCode.playFailed))
+                #expect(server.hits(.viewersPerStream) == 1)
                 await viewers[0].close()
                 try await server.wait("streams") { list in
                     list["list"].list.contains { $0["name"].string == "cam" && $0["viewers"].int == 1 }

@@ -23,6 +23,7 @@ extension Hostile {
                     try await server.expectClosed(client, .badName)
                     #expect(client.statusCodes.contains(StatusCode.publishBadName), "told for \(name.prefix(20))")
                 }
+                #expect(server.hits(.streamName) == 1)
                 #expect(try await server.api("streams")["total"].int == 1)
             }
         }

@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import RTMP
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -45,6 +46,7 @@ import Testing
             try await server.wait("rooms/cam1") { $0["state"].string == "interrupted" }
             let lines = Self.lines(server, "Remuxing does not keep up")
             #expect(lines.count == 1 && lines[0].contains("limit=limits.frameQueue 1B, or 20000 frames"), "\(lines)")
+            #expect(server.hits(.frameQueue) == 1)
         }
     }
 

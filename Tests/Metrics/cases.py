@@ -1,5 +1,6 @@
 """Cases: the page, the queries, a healthy server, and ills."""
 import http.client
+import http.server
 import os
 import signal
 import threading
@@ -51,6 +52,35 @@ class Viewer:
         self.answer.fp.raw._sock.shutdown(2)  # noqa: SLF001: nothing else ends a read on another thread.
 
 
+class BackEnd:
+    """Takes webhooks on a free port of 127.0.0.1."""
+
+    def __init__(self):
+        owner = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):  # noqa: N802: the library's name
+                self.rfile.read(int(self.headers["Content-Length"]))
+                owner.notices += 1
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.notices = 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/notices"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 @case
 def files(binary, folder):
     """The rules in deploy/ are valid, and each alert fires when it should, by promtool's clock."""
@@ -76,7 +106,7 @@ def files(binary, folder):
 
 @case
 def queries(binary, folder):
-    """Every query of alerts and dashboard is understood, and the metrics that it is about exist; a healthy minute raises no alert."""
+    """Every query of alerts and dashboard is understood, and the metrics that it is about exist."""
     with started(binary, folder, "well") as server, Device(server, "live/shown-one", audio="sine"), Device(server, "live/two", audio="sine"):
         wait_for("the pushes", lambda: server.is_live("shown-one") and server.is_live("two"))
         viewers = [Viewer(server, f"/live/{name}.{form}") for name in ("shown-one", "two") for form in ("flv", "mp4")]
@@ -95,12 +125,48 @@ def queries(binary, folder):
             # A panel that shows nothing beside running streams asks for the wrong labels.
             quiet = [title for title, query in panels() if " > 0" not in query and "topk" not in query and not prometheus.query(query)]
             assert quiet in ([], ["Apps now"]), quiet
-            began = time.monotonic()
-            while time.monotonic() - began < 60:
-                assert not prometheus.firing(), prometheus.firing()
-                time.sleep(1)
-            assert prometheus.value("max_over_time(scrape_duration_seconds[1m])") < 0.5
         for viewer in viewers:
+            viewer.close()
+
+
+@case
+def silence(binary, folder):
+    """No alert fires, by the rules as shipped or made quick, while a server works as it should, for a minute (EARSHOT_HEALTHY_SECONDS, an hour in
+    `make soak`): devices stay, or come and go; viewers, talk, recordings, webhooks, and calls with a right token."""
+    seconds = float(os.environ.get("EARSHOT_HEALTHY_SECONDS", "60"))
+    with BackEnd() as back_end, started(
+            binary, folder, "well", WEBHOOKS_URLS=back_end.url, OUTBOUND_ALLOW_PRIVATE="127.0.0.0/8", RECORDING_APPS="live",
+            RECORDING_RETENTION="2m") as server, Device(server, "live/shown-one", audio="sine"), Device(server, "live/two", audio="sine"):
+        wait_for("the pushes", lambda: server.is_live("shown-one") and server.is_live("two"))
+        lasting = [Viewer(server, f"/live/{name}.{form}") for name in ("shown-one", "two") for form in ("flv", "mp4")]
+        targets = [("well", server.http, server.token)]
+        with Device(server, "talk/two/ann", source=None, audio="sine=330"), Prometheus(folder, targets) as quick, Prometheus(
+                folder, targets, as_shipped=True) as shipped:
+            end, rounds, told = time.monotonic() + seconds, 0, time.monotonic()
+            while time.monotonic() < end:
+                rounds += 1
+                name = f"guest-{rounds % 4}"
+                with Device(server, f"live/{name}", audio="sine"):
+                    wait_for("a guest's push", lambda name=name: server.is_live(name))
+                    viewers = [Viewer(server, f"/live/{name}.flv"), Viewer(server, "/live/two.flv")]
+                    stay = time.monotonic() + min(20, seconds / 4)
+                    while time.monotonic() < stay:
+                        fired = quick.firing() | shipped.firing()
+                        assert not fired, f"after {seconds - (end - time.monotonic()):.0f} s: {fired}"
+                        server.api("rooms?pageSize=50")
+                        time.sleep(1)
+                    for viewer in viewers:
+                        viewer.close()
+                if time.monotonic() - told > 300:
+                    told = time.monotonic()
+                    print(f"       {(seconds - (end - told)) / 60:.0f} minutes without an alert", flush=True)
+            assert quick.value(f"max_over_time(scrape_duration_seconds[{int(seconds)}s])") < 0.5
+            ever = quick.query(f'count by (alertname) (count_over_time(ALERTS{{alertstate="firing"}}[{int(seconds) + 60}s]))')
+            assert not ever, ever
+            assert back_end.notices > rounds, f"{back_end.notices} webhooks came of {rounds} pushes"
+            page = scrape(server)
+            print(f"       {rounds} guests, {back_end.notices} webhooks, {number(page, 'process_cpu_seconds_total') / seconds:.1%} of a core")
+        for viewer in lasting:
             viewer.close()
 
 

@@ -70,13 +70,16 @@ def quick(text):
 
 
 class Prometheus:
-    """Scrapes `servers` (pairs of a name and an address with its token) every second, by rules made quick."""
+    """Scrapes `servers` (triples of a name, an address and its token) every second, by rules made quick; or, `as_shipped`, by the rules and intervals of
+    deploy/prometheus."""
 
-    def __init__(self, folder, servers):
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder, servers, as_shipped=False):
+        self.folder, self.port = os.path.join(folder, "as-shipped" if as_shipped else "quick"), free_port()
+        os.makedirs(self.folder, exist_ok=True)
+        folder, interval = self.folder, "15s" if as_shipped else "1s"
         shutil.rmtree(os.path.join(folder, "tsdb"), ignore_errors=True)
         with open(ALERTS, encoding="utf-8") as file, open(os.path.join(folder, "alerts.yaml"), "w", encoding="utf-8") as out:
-            out.write(quick(file.read()))
+            out.write(file.read() if as_shipped else quick(file.read()))
         jobs = []
         for name, address, token in servers:
             jobs.append({
@@ -84,7 +87,7 @@ class Prometheus:
                 "static_configs": [{"targets": [address], "labels": {"instance": name, "job": "earshot"}}]})
         with open(os.path.join(folder, "prometheus.yaml"), "w", encoding="utf-8") as out:
             # JSON is YAML.
-            json.dump({"global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            json.dump({"global": {"scrape_interval": interval, "scrape_timeout": "1s", "evaluation_interval": interval},
                        "rule_files": ["alerts.yaml"], "scrape_configs": jobs}, out)
         os.chmod(os.path.join(folder, "prometheus.yaml"), 0o600)
         with open(os.path.join(folder, "prometheus.log"), "wb") as log:

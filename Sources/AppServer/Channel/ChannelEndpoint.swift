@@ -21,6 +21,8 @@ package struct ChannelEndpoint: AppEndpoint {
 
     package func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/channel" }
 
+    package func route(_ head: HTTPRequestHead) -> String { "/channel" }
+
     package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
         try self.checkOrigin(request)
         let query = QueryParameters(String(request.head.query ?? ""))

@@ -97,6 +97,7 @@ final class GatheringRunner: Sendable {
     }
 
     private let rooms: RoomRegistry
+    private let limits: LimitHits
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
     private let observe: Observer?
     private let state: Mutex<State>
@@ -119,13 +120,14 @@ final class GatheringRunner: Sendable {
 
     init(
         id: String, kind: String, room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64,
-        rooms: RoomRegistry, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: Observer? = nil,
+        rooms: RoomRegistry, limits: LimitHits, mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: Observer? = nil,
         whenChanged: @escaping @Sendable (GatheringRunner) -> Void, whenOver: @escaping @Sendable (GatheringRunner) -> Void
     ) {
         self.id = id
         self.kind = kind
         self.room = room
         self.rooms = rooms
+        self.limits = limits
         self.mute = mute
         self.whenChanged = whenChanged
         self.observe = observe
@@ -216,6 +218,7 @@ final class GatheringRunner: Sendable {
         do throws(GatheringRefusal) {
             effects = try command.change(&next, nowMs)
         } catch {
+            if case .full = error { self.limits.hit(.members) }
             self.forget(command.connects)
             self.deadlineMs.store(former.nextDeadlineMs ?? .max, ordering: .relaxed)
             return command.done(.failure(.refused(error)))

@@ -13,6 +13,7 @@ package final class Gatherings: Sendable {
     private let rooms: RoomRegistry
     private let kinds: GatheringKinds
     private let most: Int
+    private let limits: LimitHits
     private let log: Logger
     /// Mutes or unmutes a member in its room's talk.
     private let mute: @Sendable (RoomID, String, Bool) async -> Void
@@ -31,7 +32,7 @@ package final class Gatherings: Sendable {
 
     /// `observe` is called for all changes.
     init(
-        _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, log: Logger,
+        _ rooms: RoomRegistry, kinds: GatheringKinds, most: Int, limits: LimitHits, log: Logger,
         mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, observe: GatheringRunner.Observer? = nil
     ) {
         self.mute = mute
@@ -39,6 +40,7 @@ package final class Gatherings: Sendable {
         self.rooms = rooms
         self.kinds = kinds
         self.most = most
+        self.limits = limits
         self.log = log
     }
 
@@ -68,8 +70,8 @@ package final class Gatherings: Sendable {
         _ id: String, _ kind: String, _ room: RoomID, _ gathering: any GatheringDialect, isStored: Bool, createdAtMs: Int64
     ) -> GatheringRunner {
         GatheringRunner(
-            id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, mute: self.mute,
-            observe: self.observe,
+            id: id, kind: kind, room: room, gathering, isStored: isStored, createdAtMs: createdAtMs, rooms: self.rooms, limits: self.limits,
+            mute: self.mute, observe: self.observe,
             whenChanged: { [weak self] changed in self?.follower.withLock { $0.body }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()
@@ -89,7 +91,11 @@ package final class Gatherings: Sendable {
         let id = Self.id(kind: kind, room: room.rawValue)
         return self.running.withLock { running in
             if let known = running[id], known !== over { return known }
-            guard running.count < self.most, let new = make() else { return nil }
+            guard running.count < self.most else {
+                self.limits.hit(.gatherings)
+                return nil
+            }
+            guard let new = make() else { return nil }
             let made = self.runner(id, kind, room, new, isStored: false, createdAtMs: self.rooms.now)
             running[id] = made
             return made
@@ -97,7 +103,11 @@ package final class Gatherings: Sendable {
     }
 
     /// Whether the limit of gatherings is reached. Callers that must first make a room check this, so that a refusal leaves no room behind.
-    var isFull: Bool { self.running.withLock { $0.count >= self.most } }
+    var isFull: Bool {
+        let isFull = self.running.withLock { $0.count >= self.most }
+        if isFull { self.limits.hit(.gatherings) }
+        return isFull
+    }
 
     /// For a connecting member, who can open only a plain gathering.
     func open(_ kind: String, _ room: RoomID, after over: GatheringRunner? = nil) -> GatheringRunner? {

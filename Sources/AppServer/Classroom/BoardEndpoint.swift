@@ -29,6 +29,8 @@ package struct BoardEndpoint: AppEndpoint {
             && head.list("upgrade", contains: "websocket")
     }
 
+    package func route(_ head: HTTPRequestHead) -> String { "/board/{board}" }
+
     package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
         try self.checkOrigin(request)
         let query = QueryParameters(String(request.head.query ?? ""))

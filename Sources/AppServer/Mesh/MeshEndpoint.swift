@@ -37,6 +37,8 @@ package struct MeshEndpoint: AppEndpoint {
         head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path))
     }
 
+    package func route(_ head: HTTPRequestHead) -> String { "/mesh" }
+
     package func session(_ request: HTTPTakeoverRequest) throws(APIError) -> @Sendable () -> any AppSession {
         let query = QueryParameters(String(request.head.query ?? ""))
         let names = query.all("names")

@@ -37,14 +37,16 @@ package final class MeshService: Sendable {
     private static let mostKeptOut = 10_000
 
     private let limits: GatheringLimits
+    private let hits: LimitHits
     private let roomLimit: Int
     private let counters: AppCounters
     private let state = Mutex(State())
 
-    package init(members: Int, rooms: Int, counters: AppCounters) {
+    package init(members: Int, rooms: Int, counters: AppCounters, limits hits: LimitHits) {
         // A lost connection means an immediate leave, because its media has ended too.
         self.limits = GatheringLimits(members: members, offlineMs: 0)
         self.roomLimit = rooms
+        self.hits = hits
         self.counters = counters
     }
 
@@ -123,9 +125,15 @@ package final class MeshService: Sendable {
                 state.keptOut[KeptOut(room: room, user: user)] = nil
             }
             if person.room != room {
-                if state.rooms[room] == nil, state.rooms.count >= self.roomLimit { throw .full(limit: self.roomLimit) }
+                if state.rooms[room] == nil, state.rooms.count >= self.roomLimit {
+                    self.hits.hit(.gatherings)
+                    throw .full(limit: self.roomLimit)
+                }
                 // Refused before the former room is left.
-                if let there = state.rooms[room], there.members.count >= self.limits.members { throw .full(limit: self.limits.members) }
+                if let there = state.rooms[room], there.members.count >= self.limits.members {
+                    self.hits.hit(.meshMembers)
+                    throw .full(limit: self.limits.members)
+                }
                 self.leave(connection, &state)
             }
             try self.apply(.connect(id: person.id, name: person.name, role: "", connection), room, &state)

@@ -37,6 +37,8 @@ package struct EventsEndpoint: HTTPTakeover {
 
     func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
 
+    func route(_ head: HTTPRequestHead) -> String { "/events" }
+
     func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
         do {
             return try await self.open(request)

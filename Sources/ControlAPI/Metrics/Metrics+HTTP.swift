@@ -26,10 +26,9 @@ extension Metrics {
             MetricFigures.AuthenticationFailure.allCases.map { ($0.rawValue, figures.authenticationFailures[$0] ?? 0) })
     }
 
-    /// Limits whose hits close connections, under the names of their settings. Fixed limits have names of their own.
+    /// Limits whose hits close connections for a reason of their own, under the names of their settings. Fixed limits have names of their own.
     private static let limitsByReason: [(name: String, reason: CloseReason)] = [
-        ("limits.connections", .tooManyConnections), ("limits.connectionsPerAddress", .tooManyFromAddress),
-        ("limits.publishersTotal", .tooManyPublishers), ("limits.viewersPerStream", .tooManyViewers), ("limits.memory", .memoryLimit),
+        ("limits.connections", .tooManyConnections), ("limits.connectionsPerAddress", .tooManyFromAddress), ("limits.memory", .memoryLimit),
         ("limits.lag", .overloaded), ("pushRates", .rateLimited), ("limits.bytesBeforePublish", .inboundFlood),
         ("limits.handshake", .handshakeTimeout), ("limits.connect", .connectTimeout), ("limits.firstMedia", .firstMediaTimeout),
         ("data.minFree", .diskFull), ("relay.maxBehind", .tooSlow), ("credentials", .credentialThrottled),
@@ -37,20 +36,25 @@ extension Metrics {
 
     /// Limits that have counters of their own.
     private static let limitsWithCounters: [(name: String, hits: @Sendable (APIServices, ServerTotals) -> UInt64)] = [
-        ("limits.httpConnections", { $1.counters.httpConnectionsRefused }), ("arrivals", { $1.counters.connectionsTurnedAway }),
-        ("api.rateLimit", { services, _ in services.figures.current.callsOverRate }), ("eventFeeds", { $1.counters.eventFeedsRefused }),
+        ("arrivals", { $1.counters.connectionsTurnedAway }), ("api.rateLimit", { services, _ in services.figures.current.callsOverRate }),
+        ("eventFeeds", { $1.counters.eventFeedsRefused }),
         ("apps.messageRate", { services, _ in services.apps.counters.current.cut[.tooMany] ?? 0 }),
         ("apps.backlog", { services, _ in services.apps.counters.current.cut[.tooSlow] ?? 0 }),
         ("traces", { services, _ in UInt64(clamping: services.connections.traces.store.refused) }),
     ]
 
-    static let limitNames = Self.limitsByReason.map(\.name) + Self.limitsWithCounters.map(\.name)
+    static let limitNames = Array(
+        Set(Self.limitsByReason.map(\.name) + Self.limitsWithCounters.map(\.name) + CountedLimit.allCases.map(\.rawValue))
+    ).sorted()
 
     mutating func addLimits(_ totals: ServerTotals) {
+        let counted = self.services.connections.counters.limits.current
+        var hits = Dictionary(uniqueKeysWithValues: CountedLimit.allCases.map { ($0.rawValue, counted[$0] ?? 0) })
+        for (name, reason) in Self.limitsByReason { hits[name, default: 0] += totals.counters.closed[reason] ?? 0 }
+        for (name, count) in Self.limitsWithCounters { hits[name, default: 0] += count(self.services, totals) }
         self.page.counters(
             "earshot_limit_hits_total", "Times that a limit was hit, by its setting; a word without a dot is a fixed limit.", "limit",
-            Self.limitsByReason.map { ($0.name, totals.counters.closed[$0.reason] ?? 0) }
-                + Self.limitsWithCounters.map { ($0.name, $0.hits(self.services, totals)) })
+            Self.limitNames.map { ($0, hits[$0] ?? 0) })
     }
 
     mutating func addApps() {

@@ -77,5 +77,5 @@ package enum FirstToken {
 struct FirstTokenError: Error, CustomStringConvertible {
     let path: String
     let code: Int32
-    var description: String { "cannot write the first API token to \(self.path): \(String(cString: strerror(self.code)))" }
+    var description: String { "cannot write the first API token to \(self.path): \(errorText(self.code))" }
 }

@@ -1,10 +1,12 @@
 import Access
 package import ControlAPI
-import Delivery
+package import Delivery
 import HTTPServer
 import LibC
 import Listening
 package import Logging
+import Packaging
+import Playback
 package import ServerConfiguration
 import Support
 import Synchronization
@@ -43,6 +45,8 @@ package final class Operations: ServerOperations {
     private let certificate: CertificateStore?
     private let http: HTTPServerChannel.Shared
     private let sockets: ListeningSockets
+    /// Nil when no service manager started this process.
+    private let manager: ServiceManager?
     private let reloading: Reloading?
     private let drain: ServerDrain
     private let state = Mutex(State())
@@ -50,14 +54,19 @@ package final class Operations: ServerOperations {
 
     init(
         _ parts: ServerParts, certificate: CertificateStore?, http: HTTPServerChannel.Shared, sockets: ListeningSockets,
-        reloading: Reloading?
+        manager: ServiceManager?, reloading: Reloading?
     ) {
         self.parts = parts
         self.certificate = certificate
         self.http = http
         self.sockets = sockets
+        self.manager = manager
         self.reloading = reloading
-        self.drain = ServerDrain(parts, sockets)
+        self.drain = ServerDrain(
+            parts.live, parts.streams, publishers: parts.connections.admission, sockets, log: parts.log,
+            haveFinished: { [sessions = parts.playback.sessions, recordings = parts.recordings] in
+                recordings.haveFinished && sessions.haveFinished(nowMs: LoopSweeper.nowMs)
+            })
     }
 
     // MARK: Drain
@@ -141,10 +150,13 @@ package final class Operations: ServerOperations {
             return !state.isReloading
         }
         guard mayBegin else { return .failure(.busy) }
+        self.manager?.send([.reloadingNow])
         await self.reloading?.settle()
         let outcome = await DiskWork.run { self.reloadNow() }
         self.state.withLock { $0.isReloading = false }
         self.log(outcome, by: who)
+        // A drain has said meanwhile that the server stops.
+        if self.drain.current == nil { self.manager?.send([.ready]) }
         return outcome
     }
 

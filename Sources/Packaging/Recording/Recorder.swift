@@ -162,6 +162,7 @@ package actor Recorder {
         self.reportedProblems = self.maker.problems.count
         guard self.writer.dropped > 0, self.reportedDrops == 0 else { return }
         self.reportedDrops = self.writer.dropped
+        self.recordings.limits.hit(.frameQueue)
         self.recordings.log.warning(
             "The disk is too slow: a recording has gaps",
             metadata: [

@@ -6,6 +6,7 @@ import Synchronization
 /// Limits recordings by quota and by the disk's required free space. Any thread; ``refusal(for:)`` asks the file system.
 package final class RecordingBudget: Sendable {
     private let folder: RecordingFolder
+    private let limits: LimitHits
     private let quota: Atomic<Int64>
     private let floor: Atomic<Int64>
     private let used = Atomic<Int64>(0)
@@ -15,8 +16,9 @@ package final class RecordingBudget: Sendable {
     /// Extra free disk space that a new recording needs.
     private static let headroomBytes: Int64 = 16 << 20
 
-    init(_ folder: RecordingFolder, _ settings: ServerConfig.Recording) {
+    init(_ folder: RecordingFolder, _ settings: ServerConfig.Recording, limits: LimitHits = LimitHits()) {
         self.folder = folder
+        self.limits = limits
         self.quota = Atomic(Int64(settings.quotaBytes))
         self.floor = Atomic(Int64(settings.minFreeBytes))
     }
@@ -46,8 +48,13 @@ package final class RecordingBudget: Sendable {
     /// The reason why no recording may begin; nil when one may. Asks the file system.
     var refusalToBegin: RecordingEnd? {
         if !OpenDescriptors.mayOpen(2) { return .noDescriptors }
-        if self.isQuotaUsed { return .quotaExceeded }
-        return self.isOverDisk(Self.headroomBytes) ? .diskFull : nil
+        if self.isQuotaUsed { return self.counted(.quotaExceeded) }
+        return self.isOverDisk(Self.headroomBytes) ? self.counted(.diskFull) : nil
+    }
+
+    private func counted(_ end: RecordingEnd) -> RecordingEnd {
+        self.limits.hit(end == .quotaExceeded ? .recordingQuota : .recordingMinFree)
+        return end
     }
 
     /// Whether quota or disk prevent a new recording. Asks the file system.
@@ -67,9 +74,9 @@ package final class RecordingBudget: Sendable {
     func refusal(for bytes: Int64) -> RecordingEnd? {
         if self.isOverQuota(bytes) {
             self.isFull.store(true, ordering: .relaxed)
-            return .quotaExceeded
+            return self.counted(.quotaExceeded)
         }
-        return self.isOverDisk(bytes) ? .diskFull : nil
+        return self.isOverDisk(bytes) ? self.counted(.diskFull) : nil
     }
 
     /// Explains a refusal, for the log.

@@ -47,6 +47,9 @@ final class RecordingFinisher: Sendable {
     /// Whether this recording is queued or being finished.
     func isBusy(with id: String) -> Bool { self.busy.withLock { $0.contains(id) } }
 
+    /// Whether no recording waits.
+    var isIdle: Bool { self.busy.withLock { $0.isEmpty } }
+
     /// Ends ``run()`` and leaves the file in progress as it is.
     func stop() {
         self.isStopping.store(true, ordering: .relaxed)

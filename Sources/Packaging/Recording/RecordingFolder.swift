@@ -13,7 +13,7 @@ package struct RecordingFolder: Sendable {
         package let operation: String
         package let path: String
         package let code: Int32
-        package var description: String { "\(self.operation) \(self.path): \(String(cString: strerror(self.code)))" }
+        package var description: String { "\(self.operation) \(self.path): \(errorText(self.code))" }
     }
 
     /// Bytes of a peer's name that a file name keeps.

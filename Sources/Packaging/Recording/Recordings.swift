@@ -20,6 +20,7 @@ package final class Recordings: Sendable {
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
+    let limits: LimitHits
     let log: Logger
     private let talk: any RoomTalk
     let state: Mutex<State>
@@ -48,14 +49,16 @@ package final class Recordings: Sendable {
     }
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, talk: any RoomTalk, log: Logger
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
+        talk: any RoomTalk, log: Logger
     ) {
         self.config = config
         self.streams = streams
         self.ledger = ledger
+        self.limits = limits
         self.talk = talk
         self.folder = RecordingFolder(config.current)
-        self.budget = RecordingBudget(self.folder, config.recording)
+        self.budget = RecordingBudget(self.folder, config.recording, limits: limits)
         self.rooms = rooms
         self.log = log
         let finisher = RecordingFinisher(folder: self.folder, budget: self.budget, rooms: rooms, log: log)
@@ -257,6 +260,9 @@ package final class Recordings: Sendable {
             last = newest.row
         }
     }
+
+    /// Whether nothing is recorded and all recordings are seekable.
+    package var haveFinished: Bool { self.finisher.isIdle && self.state.withLock { $0.running.isEmpty } }
 
     /// Ends all recordings. Those still unfinished are finished at the next start.
     func stopAll() async {

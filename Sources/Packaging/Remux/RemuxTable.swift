@@ -14,6 +14,7 @@ package final class RemuxTable: Sendable {
     let rooms: RoomRegistry
     let streams: LiveStreams
     let ledger: MemoryLedger
+    let limits: LimitHits
     /// Bytes of HLS windows only; ``ledger`` includes them.
     let windows = MemoryLedger(limit: .max)
     let log: Logger
@@ -24,13 +25,14 @@ package final class RemuxTable: Sendable {
     private let rows = Mutex<[String: StreamRemuxer]>([:])
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, log: Logger,
-        isPlayed: @escaping @Sendable (String) -> Bool
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
+        log: Logger, isPlayed: @escaping @Sendable (String) -> Bool
     ) {
         self.config = config
         self.rooms = rooms
         self.streams = streams
         self.ledger = ledger
+        self.limits = limits
         self.log = log
         self.isPlayed = isPlayed
     }

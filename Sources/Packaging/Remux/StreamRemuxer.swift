@@ -182,6 +182,7 @@ package actor StreamRemuxer {
         self.reportedProblems = self.maker.problems.count
         if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
             self.hasToldDropped = true
+            self.table.limits.hit(.frameQueue)
             self.table.log.warning(
                 "Remuxing does not keep up: frames are dropped up to the next keyframe",
                 metadata: ["stream": "\(self.path)", "limit": "\(FrameMailbox.words(self.table.config.limits.frameQueueBytes))"])
@@ -329,8 +330,8 @@ package actor StreamRemuxer {
     }
 
     package enum PlaylistReply: Sendable {
-        /// `last`: the Media Sequence Number of the last whole segment in it.
-        case playlist(PlaylistText, CacheAdvice, last: Int)
+        /// `last`: the Media Sequence Number of the last whole segment in it. `isFinal`: it has EXT-X-ENDLIST.
+        case playlist(PlaylistText, CacheAdvice, last: Int, isFinal: Bool)
         case badRequest(String)
         case notYet
     }
@@ -355,7 +356,8 @@ package actor StreamRemuxer {
         guard let text = self.taker.mediaPlaylist(PlaylistKind(isLowLatency: isLowLatency, skips: request.skips)) else {
             return .notYet
         }
-        return .playlist(text, self.taker.window.cacheAdvice(for: request), last: self.taker.window.lastEnded)
+        let window = self.taker.window
+        return .playlist(text, window.cacheAdvice(for: request), last: window.lastEnded, isFinal: window.hasEnded)
     }
 
     /// Nil: there is nothing to play yet.

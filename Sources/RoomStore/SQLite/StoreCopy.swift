@@ -61,6 +61,6 @@ struct FileFailure: Error, CustomStringConvertible {
 
     /// Reads `errno`: call right after the failure.
     init(_ operation: String, _ path: String) {
-        self.description = "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+        self.description = "cannot \(operation) \(path): \(errorText(errno))"
     }
 }

@@ -15,7 +15,7 @@ enum ChildProgram {
     /// Blocks. Ends the program after `seconds`.
     static func run(_ path: String, _ arguments: [String], within seconds: Int) -> Outcome {
         var ends: [CInt] = [0, 0]
-        guard pipe(&ends) == 0 else { return Outcome(status: nil, words: "could not be tried: \(String(cString: strerror(errno)))") }
+        guard pipe(&ends) == 0 else { return Outcome(status: nil, words: "could not be tried: \(errorText(errno))") }
         defer { close(ends[0]) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
@@ -29,7 +29,7 @@ enum ChildProgram {
         var process: pid_t = 0
         let failure = posix_spawn(&process, path, &actions, nil, words, environ)
         close(ends[1])
-        guard failure == 0 else { return Outcome(status: nil, words: "cannot be started: \(String(cString: strerror(failure)))") }
+        guard failure == 0 else { return Outcome(status: nil, words: "cannot be started: \(errorText(failure))") }
         let (output, isInTime) = self.read(ends[0], within: seconds)
         if !isInTime { kill(process, SIGKILL) }
         var ended: CInt = 0

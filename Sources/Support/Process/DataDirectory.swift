@@ -11,7 +11,7 @@ package enum DataDirectory {
             if mkdir(made, 0o700) != 0, errno != EEXIST {
                 throw DataDirectoryError(
                     description:
-                        "cannot make the data directory \(path): \(made): \(String(cString: strerror(errno))) (setting data.directory)")
+                        "cannot make the data directory \(path): \(made): \(errorText(errno)) (setting data.directory)")
             }
             made += "/"
         }

@@ -71,12 +71,12 @@ enum Dialer {
             System.setBlocking(descriptor, false)
             control.add(descriptor)
             if let code = Self.begin(descriptor, address, port: url.port) {
-                guard code == EINPROGRESS else { throw .connect(origin: url.origin, why: System.words(code)) }
+                guard code == EINPROGRESS else { throw .connect(origin: url.origin, why: errorText(code)) }
                 while try !control.wait(for: descriptor, Int32(POLLOUT), until: endMs) {
                     guard System.nowMs() < endMs else { throw .connect(origin: url.origin, why: "it took too long") }
                 }
                 let error = Self.pendingError(descriptor)
-                guard error == 0 else { throw .connect(origin: url.origin, why: System.words(error)) }
+                guard error == 0 else { throw .connect(origin: url.origin, why: errorText(error)) }
             }
         } catch {
             control.close(descriptor)

@@ -3,9 +3,7 @@ import LibC
 /// System calls used by links, with the platforms' differences hidden. All retry after a signal.
 enum System {
     /// The text of the last failed call's errno.
-    static var lastError: String { Self.words(errno) }
-
-    static func words(_ code: Int32) -> String { String(cString: strerror(code)) }
+    static var lastError: String { errorText(errno) }
 
     /// Milliseconds on the monotonic clock.
     static func nowMs() -> Int64 {

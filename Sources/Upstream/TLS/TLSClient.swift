@@ -125,7 +125,7 @@ final class TLSClient: @unchecked Sendable {
         case SSL_ERROR_WANT_READ: return .needsReadable
         case SSL_ERROR_WANT_WRITE: return .needsWritable
         case SSL_ERROR_ZERO_RETURN: return .ended
-        case SSL_ERROR_SYSCALL: return code == 0 ? .ended : .failed(System.words(code))
+        case SSL_ERROR_SYSCALL: return code == 0 ? .ended : .failed(errorText(code))
         default: return .failed(Self.errors())
         }
     }

@@ -51,7 +51,7 @@ enum Console {
 
     /// The error's text as the system's tools print it: "connection refused".
     static func explain(_ error: CInt) -> String {
-        let text = String(cString: strerror(error))
+        let text = errorText(error)
         return text.prefix(1).lowercased() + text.dropFirst()
     }
 

@@ -1,9 +1,12 @@
 import Delivery
 import EarshotServer
 import Foundation
+import Media
 import NIOCore
 import Relay
 import ServerConfiguration
+import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -45,6 +48,35 @@ import Testing
             let after = try await Self.scrape(url, room.server.token)
             let name = "earshot_sent_bytes_total{protocol=\"rtmp\"}"
             #expect(after[name] ?? 0 >= before[name] ?? 1)
+        }
+    }
+
+    /// Players as FLV and MP4, and WebSockets, are counted as all other requests, accepted and refused.
+    @Test(.timeLimit(.minutes(3))) func takenConnectionsAreRequests() async throws {
+        try await TestServer.run { server in
+            let publisher = try await TagClient.publish(to: server, "live/cam1")
+            try await publisher.send([FLVTag(kind: .video, timestamp: 0, payload: SyntheticTag.videoHeader)])
+            let player = try await SocketClient.open(server.addresses.http.port)
+            try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            try await eventually("the player's answer") { player.received.starts(with: Array("HTTP/1.1 200 ".utf8)) }
+            for path in ["live/..%2Fx.mp4", "events", "channel", "board/\(String(repeating: "0", count: 32))"] {
+                let socket = try await SocketClient.open(server.addresses.http.port)
+                try await socket.send("GET /\(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n")
+                _ = try await socket.answer()
+            }
+            let mesh = try await WebSocketClient.open(server.addresses.http.port, "/mesh")
+            let scraped = try await Self.scrape("\(server.http)/metrics", server.token)
+            for (route, status) in [
+                ("/{app}/{stream}.flv", 200), ("/{app}/{stream}.mp4", 400), ("/events", 426), ("/channel", 426), ("/board/{board}", 426),
+                ("/mesh", 101),
+            ] {
+                let name = "earshot_http_requests_total{route=\"\(route)\",method=\"GET\",status=\"\(status)\"}"
+                #expect(scraped[name] == 1, "\(name): \(scraped.keys.filter { $0.hasPrefix("earshot_http_requests") })")
+                #expect(scraped["earshot_http_request_seconds_count{route=\"\(route)\"}"] == 1)
+            }
+            await mesh.socket.close()
+            await player.close()
+            await publisher.close()
         }
     }
 

@@ -209,6 +209,7 @@ import Testing
             let player = try await SocketClient.open(server.addresses.http.port)
             try await player.send("GET /live/cam1.flv HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 60\r\n\r\n")
             #expect(try await player.answer().head.hasPrefix("HTTP/1.1 408 "))
+            #expect(server.hits(.httpBody) == 3 && server.hits(.httpHead) == 0)
         }
     }
 

@@ -18,6 +18,15 @@ import Testing
                 try await eventually("the recording") {
                     try await server.call("GET", "recordings").json()["data"]["list"].list.count == 1
                 }
+                // Ends by itself only at the playlist's end.
+                let watching = try ClientProcess([
+                    "ffmpeg", "-nostdin", "-v", "error", "-i", "\(server.earshot.http)/live/cam1.m3u8", "-map", "0:v", "-f", "framemd5",
+                    "-",
+                ])
+                defer { watching.send(SIGKILL) }
+                try await eventually("the HLS player") {
+                    try await server.call("GET", "sessions").json()["data"]["list"].list.contains { $0["transport"].string == "hls" }
+                }
                 let waiting = try ClientProcess(try ["env"] + cli.line(["drain", "--within", "5m", "--wait"]))
                 try await eventually("the drain") { server.earshot.process.errorsSoFar.contains("Draining: nobody new") }
                 #expect(try await HTTPAnswer.get("\(server.earshot.http)/readyz").status == 503)
@@ -33,10 +42,21 @@ import Testing
                 let told = try await waiting.outcome()
                 #expect(told.status == 0 && told.text.contains("1 push may go on for"), "\(told.text)")
                 #expect(told.errors.contains("the server has ended"), "\(told.errors)")
+                // It got the last picture that was pushed, and the end.
+                let (watched, last) = (
+                    try await watching.outcome(),
+                    try await ClientProcess.run([
+                        "ffmpeg", "-nostdin", "-v", "error", "-i", source, "-map", "0:v", "-f", "framemd5", "-",
+                    ])
+                )
+                #expect(watched.status == 0 && Self.lastHash(watched.text) == Self.lastHash(last.text), "\(watched.errors)")
             }
             let folder = directory.appendingPathComponent("data/recordings/live/cam1")
             let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".mp4") }
             #expect(files.count == 1)
+            // Seekable: an index in front of the pictures, instead of fragments.
+            let boxes = try await ClientProcess.run(["ffprobe", "-v", "trace"] + files.map { folder.appendingPathComponent($0).path })
+            #expect(!boxes.errors.contains("type:'moof'") && boxes.errors.contains("type:'moov'"))
             let recorded = try await ClientProcess.run(
                 [
                     "ffprobe", "-v", "error", "-count_packets", "-select_streams", "v", "-show_entries", "stream=nb_read_packets", "-of",
@@ -47,6 +67,8 @@ import Testing
             #expect(Int(recorded.text.trimmingCharacters(in: .whitespacesAndNewlines)) == expected, "\(recorded.text) \(recorded.errors)")
         }
     }
+
+    private static func lastHash(_ frames: String) -> Substring? { frames.split(separator: "\n").last?.split(separator: " ").last }
 
     /// The time passes: what is left is told and ended.
     @Test func theTimePasses() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import ServerTestSupport
 import Synchronization
+import Support
 import TestSupport
 import Testing
 
@@ -43,6 +44,7 @@ import Testing
             let events = try await server.eventKinds("cam1").filter { $0.hasPrefix("record.") }
             #expect(events == ["record.started", "record.failed", "record.ended"])
             #expect(await server.lines.comes("Recording failed", "reason=quota_exceeded"))
+            #expect(server.hits(.recordingQuota) >= 1)
 
             // A call to record gets the reason, and deleting a recording makes room.
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in

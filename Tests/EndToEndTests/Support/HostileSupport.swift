@@ -18,6 +18,9 @@ extension TestServer {
 
     func closed(_ reason: CloseReason) -> UInt64 { self.server.parts.connections.counters.current.closed[reason] ?? 0 }
 
+    /// How often the limit was hit, as `/metrics` has it.
+    func hits(_ limit: CountedLimit) -> UInt64 { self.server.parts.connections.counters.limits.current[limit] ?? 0 }
+
     /// Waits until the server has closed this connection, and expects one log line with the reason.
     func expectClosed(
         _ client: RawClient, _ reason: CloseReason, within seconds: Double = 60, sourceLocation: SourceLocation = #_sourceLocation

@@ -126,6 +126,8 @@ import Testing
             try await fourth.createStreamAndTryToPlay("r1/mix")
             try await fourth.waitUntilClosed()
             #expect(fourth.statuses.last?.description.contains("[too_many_viewers]") == true, "\(fourth.statuses)")
+            #expect(room.server.hits(.talkers) == 22 && room.server.hits(.listeners) == 1)
+            #expect(room.server.hits(.publishersTotal) == 0 && room.server.hits(.viewersPerStream) == 0)
             for client in clients + ears { await client.close() }
             try await eventually("all to be gone") { try await room.talk()["members"].count == 0 }
         }

@@ -1,9 +1,7 @@
-import ControlAPI
-import Delivery
-import Listening
-import Logging
-import ServerConfiguration
-import Support
+package import Listening
+package import Logging
+package import ServerConfiguration
+package import Support
 import Synchronization
 
 /// The drain: the time between SIGTERM, or a call to drain, and the end. Any thread.
@@ -15,7 +13,7 @@ import Synchronization
 /// ```
 /// A server that starts again accepts nobody from the moment on at which clients are asked to connect again: they and all who come wait for the
 /// next program. So unless they are to go elsewhere, they are asked at the end.
-final class ServerDrain: Sendable {
+package final class ServerDrain: Sendable {
     private struct State {
         var begunAt: ContinuousClock.Instant?
         var end = ContinuousClock.now
@@ -27,10 +25,16 @@ final class ServerDrain: Sendable {
         var restarts = false
     }
 
-    private let parts: ServerParts
+    private let config: Live<ServerConfig>
+    private let streams: LiveStreams
+    private let publishers: ConnectionAdmission
     private let sockets: ListeningSockets
+    private let log: Logger
     private let state = Mutex(State())
     private let followers = Mutex(Followers())
+
+    /// Whether all players that ask for segments have been sent the ends of their streams, and recordings are finished.
+    private let haveFinished: @Sendable () -> Bool
 
     private struct Followers {
         var begun: @Sendable (_ ms: Int64, _ restarts: Bool) -> Void = { _, _ in }
@@ -38,53 +42,66 @@ final class ServerDrain: Sendable {
     }
 
     private static let look = Duration.milliseconds(200)
+    /// How long that may take once the last push has ended: a clean stop's grace, and time for two segments.
+    private static let finishing = Duration.seconds(10)
     private static let told = Duration.seconds(10)
     /// Delay in which a call that ends the server at once still gets its answer.
     private static let answering = Duration.milliseconds(300)
 
-    init(_ parts: ServerParts, _ sockets: ListeningSockets) {
-        self.parts = parts
+    /// `publishers`: who is waited for, talkers included. `haveFinished`: whether players that ask for segments have been sent the ends of their
+    /// streams, and recordings are finished.
+    package init(
+        _ config: Live<ServerConfig>, _ streams: LiveStreams, publishers: ConnectionAdmission, _ sockets: ListeningSockets, log: Logger,
+        haveFinished: @escaping @Sendable () -> Bool
+    ) {
+        self.config = config
+        self.streams = streams
+        self.publishers = publishers
         self.sockets = sockets
+        self.log = log
+        self.haveFinished = haveFinished
     }
+
+    private var pushes: Int { self.publishers.current.publishers }
 
     /// Sets the callbacks: `begun` when a call has begun a drain, with its time limit in milliseconds and whether the server starts again, and
     /// `over` at the end. Call before the ports open.
-    func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
+    package func follow(begun: @escaping @Sendable (_ ms: Int64, _ restarts: Bool) -> Void, over: @escaping @Sendable () async -> Void) {
         self.followers.withLock { $0 = Followers(begun: begun, over: over) }
         // A call ended the server before the callbacks were set.
         if self.state.withLock({ $0.isOver }) { Task { await over() } }
     }
 
     /// Nil before the drain begins.
-    var current: DrainState? {
+    package var current: DrainState? {
         let state = self.state.withLock { $0 }
         guard state.begunAt != nil else { return nil }
         return DrainState(
-            leftMs: max(0, Int64((state.end - .now) / .milliseconds(1))), pushes: self.parts.pushes.count,
-            viewers: self.parts.streams.viewers,
+            leftMs: max(0, Int64((state.end - .now) / .milliseconds(1))), pushes: self.pushes,
+            viewers: self.streams.viewers,
             asked: state.asked ?? 0, restarts: state.restarts)
     }
 
     /// The first signal begins the drain, or joins a drain that a call has begun; the next one ends it.
-    func signalled() async {
+    package func signalled() async {
         let (isUnderWay, signals, wasToRestart) = self.state.withLock { state in
             state.signals += 1
             defer { state.restarts = false }
             return (state.begunAt != nil, state.signals, state.restarts)
         }
-        if wasToRestart { self.parts.log.info("A signal asks for the end: the server does not start again") }
+        if wasToRestart { self.log.info("A signal asks for the end: the server does not start again") }
         guard isUnderWay else {
             _ = await self.begin(DrainRequest(), by: "signal", isByCall: false)
             return
         }
         guard signals == 1 else { return }
-        self.parts.log.info(
+        self.log.info(
             "Draining already; a second signal ends it", metadata: ["secondsLeft": "\((self.current?.leftMs ?? 0) / 1_000)"])
     }
 
     /// Returns once all clients that support it were asked to reconnect; at once if there is no push to wait for.
-    func begin(_ request: DrainRequest, by who: String, isByCall: Bool) async -> DrainStart {
-        let settings = self.parts.live.drain
+    package func begin(_ request: DrainRequest, by who: String, isByCall: Bool) async -> DrainStart {
+        let settings = self.config.drain
         let limitMs = request.timeoutMs ?? settings.timeoutMs
         let limit = Duration.milliseconds(limitMs)
         let isFirst = self.state.withLock { state in
@@ -95,11 +112,11 @@ final class ServerDrain: Sendable {
             return true
         }
         if let current, !isFirst { return .alreadyUnderWay(current) }
-        let waits = limitMs > 0 && self.parts.pushes.count > 0
+        let waits = limitMs > 0 && self.pushes > 0
         // Who comes now waits for the next program; only then the doors close to those who are in.
         if request.restarts, !waits { await self.sockets.close() }
         // Readiness must change first.
-        self.parts.streams.closeDoors()
+        self.streams.closeDoors()
         if isByCall { self.followers.withLock { $0 }.begun(limitMs, request.restarts) }
         let elsewhere = request.reconnectTo ?? settings.reconnectTo
         let asksAtEnd = waits && request.restarts && elsewhere == nil
@@ -108,15 +125,15 @@ final class ServerDrain: Sendable {
         Task { await self.run(waits, isByCall, asksAtEnd: asksAtEnd) }
         if waits {
             await asking?.value
-            self.parts.log.info(
+            self.log.info(
                 "Draining: nobody new is let in, running pushes may go on",
                 metadata: [
-                    "pushes": "\(self.parts.pushes.count)", "asked": "\(self.current?.asked ?? 0)",
+                    "pushes": "\(self.pushes)", "asked": "\(self.current?.asked ?? 0)",
                     "seconds": "\(limit.components.seconds)", "by": "\(who)", "then": request.restarts ? "start again" : "end",
                 ])
         } else {
             await self.requestsSent(within: Self.answering / 3)
-            self.parts.log.info(
+            self.log.info(
                 request.restarts ? "Ending, to start again: no push has to be waited for" : "Ending: no push has to be waited for",
                 metadata: ["asked": "\(self.current?.asked ?? 0)", "by": "\(who)"])
         }
@@ -124,7 +141,7 @@ final class ServerDrain: Sendable {
     }
 
     private func ask(_ elsewhere: String?) async {
-        let asked = await self.parts.streams.beginDrain(reconnectTo: elsewhere)
+        let asked = await self.streams.beginDrain(reconnectTo: elsewhere)
         self.state.withLock { $0.asked = asked }
     }
 
@@ -135,12 +152,13 @@ final class ServerDrain: Sendable {
             await self.requestsSent(within: Self.answering)
         }
         let why = await self.wait()
+        if waited { await self.finish() }
         if self.state.withLock({ $0.restarts }) { await self.sockets.close() }
         if asksAtEnd {
             Task { await self.ask(nil) }
             await self.requestsSent(within: Self.answering)
         }
-        if waited { self.parts.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.parts.pushes.count)"]) }
+        if waited { self.log.info("Drained", metadata: ["why": "\(why)", "pushes": "\(self.pushes)"]) }
         self.state.withLock { $0.isOver = true }
         await self.followers.withLock { $0 }.over()
     }
@@ -154,18 +172,29 @@ final class ServerDrain: Sendable {
     private func wait() async -> String {
         let clock = ContinuousClock()
         var next = clock.now + Self.told
-        while self.parts.pushes.count > 0 {
+        while self.pushes > 0 {
             let (end, signals) = self.state.withLock { ($0.end, $0.signals) }
             guard clock.now < end else { return "the time has passed" }
             guard signals < 2 else { return "a second signal" }
             if clock.now >= next {
                 next += Self.told
-                self.parts.log.info(
+                self.log.info(
                     "Draining",
-                    metadata: ["pushes": "\(self.parts.pushes.count)", "secondsLeft": "\((end - clock.now).components.seconds)"])
+                    metadata: ["pushes": "\(self.pushes)", "secondsLeft": "\((end - clock.now).components.seconds)"])
             }
             do { try await Task.sleep(for: Self.look) } catch { return "cancelled" }
         }
         return "all pushes have ended"
+    }
+
+    /// Lets HLS players fetch the last segments and the playlist that says so, and recordings become seekable. A restart does neither: it goes on
+    /// with the streams.
+    private func finish() async {
+        let last = ContinuousClock.now + Self.finishing
+        while !self.haveFinished() {
+            let (end, signals, restarts) = self.state.withLock { ($0.end, $0.signals, $0.restarts) }
+            guard !restarts, signals < 2, .now < min(end, last) else { return }
+            do { try await Task.sleep(for: Self.look) } catch { return }
+        }
     }
 }

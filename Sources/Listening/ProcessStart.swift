@@ -1,5 +1,4 @@
 import LibC
-import Listening
 import Support
 import Synchronization
 
@@ -16,7 +15,7 @@ package enum ProcessStart {
     }
 
     /// The sockets that this process was given, once.
-    static func takeSockets() -> InheritedSockets {
+    package static func takeSockets() -> InheritedSockets {
         self.sockets.withLock { sockets in
             defer { sockets = .none }
             return sockets
