@@ -275,7 +275,7 @@ class Checker:
     # Routes
 
     def read_routes(self):
-        """What follows /api/v1 in the calls that the server has, parts of which a name in braces stands for any."""
+        """The paths below /api/v1 of the server's calls; a name in braces stands for any part."""
         routes = set()
         for path in tracked(f"{ROUTES}/*Routes.swift"):
             source = pathlib.Path(path).read_text(encoding="utf-8")

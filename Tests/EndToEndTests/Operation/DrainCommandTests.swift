@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// The time passes: what is left is told and ended.
+    /// The time passes: remaining pushes and plays get the reason and are ended.
     @Test func theTimePasses() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
         try await Fixture.withDirectory { directory in
