@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of the toolchain and the system: in no manifest. CoreFoundation is where the compiler finds `stat` once it has read Foundation.
+# Modules of the toolchain and the system: in no manifest. CoreFoundation is where the compiler finds `stat` once it has read Foundation.
 SYSTEM = {
     "Android", "Bionic", "CRT", "CoreFoundation", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Musl", "ObjectiveC",
     "PackageDescription", "Synchronization", "Testing", "XCTest",

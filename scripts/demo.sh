@@ -55,7 +55,7 @@ wait_for() {
     done
 }
 
-# --- The server, on ports that the system chooses; its banner tells which.
+# --- The server, on ports that the system chooses; its banner names them.
 EARSHOT_APPS_DEMO=true "$bin/earshot" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/data" >"$work/banner" 2>"$work/server.log" &
 server=$!
 healthy() {

@@ -35,7 +35,7 @@ debian_version() {
     printf '%s' "$text"
 }
 
-# made FILE…: tells what was made, and how large it is.
+# made FILE…: prints the file's name and size.
 made() {
     local file
     for file; do

@@ -16,7 +16,7 @@ import urllib.parse
 PATH_STARTS = ("Sources/", "Tests/", "docs/", "scripts/", "deploy/", "Benchmarks/")
 MANIFEST = "Makefile"
 ROUTES = "Sources/ControlAPI"
-# What a shell puts before a command, and what follows it.
+# Words that a shell puts before a command, and the command after them.
 SEPARATORS = {"|", "||", "&&", ";", "&"}
 RUNNERS = {"sudo", "exec", "time"}
 
@@ -208,7 +208,7 @@ class Checker:
             return
         for word in command[1:]:
             if re.match(r"[A-Z_]+=", word):
-                # What follows may be of a value in quotes.
+                # The rest may belong to a value in quotes.
                 break
             if word.startswith("-") or not re.fullmatch(r"[a-z][\w-]*", word):
                 continue
@@ -275,7 +275,7 @@ class Checker:
     # Routes
 
     def read_routes(self):
-        """What follows /api/v1 in the calls that the server has, parts of which a name in braces stands for any."""
+        """The paths below /api/v1 of the server's calls; a name in braces stands for any part."""
         routes = set()
         for path in tracked(f"{ROUTES}/*Routes.swift"):
             source = pathlib.Path(path).read_text(encoding="utf-8")

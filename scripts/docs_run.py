@@ -103,7 +103,7 @@ class Server:
         end = time.monotonic() + PATIENCE
         while True:
             done = self.run(command)
-            # curl without --fail ends well whatever it is told.
+            # curl without --fail succeeds with any HTTP status.
             if done.returncode == expected and not REFUSED.match(done.stdout):
                 return done.stdout
             if time.monotonic() > end:

@@ -110,7 +110,7 @@ def children(command):
 
 
 def split(lines):
-    """What comes before the first heading, and the rest."""
+    """The text before the first heading, and the rest."""
     cut = next((index for index, line in enumerate(lines) if line.startswith(".SH ")), len(lines))
     return lines[:cut], lines[cut:]
 

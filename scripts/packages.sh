@@ -11,7 +11,7 @@ build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/z
     libqrencode-dev:/usr/include/qrencode.h librtmp-dev:/usr/include/librtmp/rtmp.h libssl-dev:/usr/include/openssl/ssl.h
     libavformat-dev: libavcodec-dev: libavutil-dev: libswresample-dev: libswscale-dev: ca-certificates:/etc/ssl/certs)
 demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
-# What plays and pushes in the players suite. Xvfb is their screen; setpriv runs VLC as another user than root.
+# Programs that play and push in the players suite. Xvfb is their screen; setpriv runs VLC as another user than root.
 players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-base: vlc-plugin-video-output: mpv:mpv obs-studio:obs xvfb:Xvfb libx11-6:
     util-linux:setpriv chromium: rtmpdump:rtmpdump nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)

@@ -11,7 +11,7 @@ scripts/packages.sh test
 . scripts/build-env.sh
 
 rows=$(sed -n '/^## What was flaky/,/^## Faults/s/^| \([^|]*\) |.*/\1/p' Tests/README.md)
-# What stands in backticks in the rows that grep keeps with these options.
+# Prints the text in backticks of the rows that grep keeps with these options.
 # shellcheck disable=SC2016
 names() { grep "$@" <<<"$rows" | grep -o '`[A-Za-z0-9./-]*`' | tr -d '`' | sort -u; }
 others='^console\|^torture\|^player\|^histories\|^budgets'

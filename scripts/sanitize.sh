@@ -39,10 +39,10 @@ if (($#)); then tests=("$@"); fi
 
 # Each step takes several times as long here.
 export EARSHOT_CHURN_VIEWERS=${EARSHOT_CHURN_VIEWERS:-3000}
-# Two handlers of the same signals: the runtime's own tells less.
+# Two handlers of the same signals: the runtime's own reports less.
 export SWIFT_BACKTRACE=enable=no
-# The rest of the tests runs on after a race, so that one run shows all of them; the exit code tells.
-# Reports go to files and are told last: behind them come hundreds of lines of tests that passed.
+# The rest of the tests runs on after a race, so that one run shows all of them; the exit code reports them.
+# Reports go to files and are printed last: behind them come hundreds of lines of tests that passed.
 notes=$(mktemp -d)
 tell() { cat "$notes"/report.* 2>/dev/null || true; rm -rf "$notes"; }
 trap tell EXIT

@@ -12,7 +12,7 @@ step() {
     ((${#FAILED[@]} == 0)) || finish
 }
 
-# attempt NAME COMMAND…: the next ones run all the same, so that one run shows everything that fails. `finish` tells.
+# attempt NAME COMMAND…: the next ones run all the same, so that one run shows everything that fails. `finish` reports.
 attempt() {
     local name=$1 start=$SECONDS known
     shift
@@ -23,7 +23,7 @@ attempt() {
     else
         say "$name: failed after $((SECONDS - start)) s"
         FAILED+=("$name")
-        # run_tests tells its failures itself. Of others these are the lines that say what failed; without such, the last ones.
+        # run_tests reports its own failures. For other steps, prints the lines that say what failed, or else the last ones.
         if (($(wc -l <"$RESULTS/failures") == known)); then
             { echo "$name:"; { failures "$RESULTS/step" | grep . || tail -n 20 "$RESULTS/step"; } | cut -c 1-1000; } >>"$RESULTS/failures"
         fi

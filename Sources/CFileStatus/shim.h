@@ -3,7 +3,7 @@
 
 // Swift attributes the members of `struct stat` to whichever module it met them in first; these give them as plain numbers.
 
-/// What a descriptor is open on; -1 with errno when that cannot be told.
+/// Describes the file behind a descriptor; -1 with errno if that is impossible.
 static inline int earshot_status_of_file(int descriptor, int *is_regular, unsigned *permissions, long long *bytes,
                                          unsigned long long *inode) {
   struct stat status;

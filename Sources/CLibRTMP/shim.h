@@ -33,7 +33,7 @@ static inline AVal earshot_aval(char *text) {
   return value;
 }
 
-/// What debuggers and `top` call the calling thread; 15 bytes count.
+/// Sets the calling thread's name, as debuggers and `top` show it; at most 15 bytes.
 static inline void earshot_name_thread(const char *name) {
 #ifdef __linux__
   prctl(PR_SET_NAME, name, 0, 0, 0);

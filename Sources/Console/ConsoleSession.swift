@@ -18,7 +18,7 @@ package struct ConsoleSession: Sendable, Equatable {
 
     /// Twelve hours: a working day.
     package static let lifetimeMs: Int64 = 12 * 3_600_000
-    /// A page that stays open prolongs its login for so long: a copied cookie must not be good for ever.
+    /// An open page can renew its login for up to a week, so that a stolen cookie expires.
     package static let longestMs: Int64 = 7 * 24 * 3_600_000
     /// Bytes; a longer cookie is ignored.
     private static let longest = 256

@@ -180,7 +180,7 @@ package final class Server: Sendable {
         let first: [any Service] = [
             CloseLogService(closes: parts.connections.closes, auditor: self.auditor), parts.outbound,
             RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
-            // Behind all whose end rooms are told of, and before the store.
+            // Ends after every service whose end causes room events, and before the store.
             self.webhooks, RecordingService(parts.recordings),
             SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),

@@ -96,7 +96,7 @@ final class HTTPPlaces: Sendable {
     /// find no place any more.
     func end(within limit: TimeAmount) async {
         let channels = self.state.withLock { state in
-            // Of two ports the first one to end asks for both.
+            // HTTP and HTTPS share these places. The first listener to end asks all connections.
             defer { state.isEnding = true }
             return state.isEnding ? [] : Array(state.channels.values)
         }

@@ -40,7 +40,7 @@ package final class HTTPService: Service, Sendable {
         self.shared = shared
         self.sockets = sockets
         self.group = group
-        // What Hummingbird says of single requests is useful to developers only.
+        // Hummingbird's log lines about single requests help only developers.
         var quiet = log
         if log.logLevel > .debug { quiet.logLevel = .warning }
         self.log = quiet

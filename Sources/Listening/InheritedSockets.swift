@@ -2,7 +2,7 @@ import LibC
 import NIOCore
 import Support
 
-/// The listening sockets that this process was given: by systemd (sd_listen_fds(3)), or by the program that it has replaced. A plain value.
+/// The listening sockets that this process inherited from systemd (sd_listen_fds(3)) or from the program that it replaced. A plain value.
 package struct InheritedSockets: Sendable {
     struct Socket: Sendable, Equatable {
         let descriptor: CInt
@@ -15,7 +15,7 @@ package struct InheritedSockets: Sendable {
     private var notListening: [String] = []
     private var closed: [CInt] = []
 
-    /// What was given and is no listening TCP socket.
+    /// Inherited descriptors that cannot be used: closed ones, and those that are not listening TCP sockets.
     var problems: [String] {
         let numbers = self.closed.map(String.init).joined(separator: ", ")
         return self.notListening + (self.closed.isEmpty ? [] : ["not open: \(numbers)"])
@@ -34,7 +34,7 @@ package struct InheritedSockets: Sendable {
         [Self.keptVariable: "\(processID):" + sockets.map { "\($0.scheme)=\($0.descriptor)" }.joined(separator: ",")]
     }
 
-    /// Takes them out of the environment, for this process's children have nothing to do with them. Call once, at the start.
+    /// Reads the inherited sockets and removes their variables from the environment, so that child processes do not see them. Call once, at the start.
     package static func ofThisProcess() -> InheritedSockets {
         let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", Self.keptVariable]
         let values = names.map { getenv($0).map { String(cString: $0) } }
@@ -45,7 +45,7 @@ package struct InheritedSockets: Sendable {
     private init() {}
 
     init(environment: (String) -> String?, processID: Int32 = getpid()) {
-        // The variables may be a parent's, which has left them to this process by mistake.
+        // A parent process may have left the variables in the environment; LISTEN_PID says which process they are for.
         if let count = environment("LISTEN_FDS").flatMap({ CInt($0) }), environment("LISTEN_PID") == "\(processID)" {
             for descriptor in Self.firstDescriptor..<(Self.firstDescriptor + max(0, min(count, CInt(Self.mostSockets)))) {
                 self.add(descriptor, scheme: nil)
@@ -98,7 +98,8 @@ package struct InheritedSockets: Sendable {
         }
     }
 
-    /// Takes out the one that listens where the setting says. Port 0 takes the one that was opened for the same scheme. Blocks to resolve a name.
+    /// Removes and returns the socket that listens at the setting's address; for port 0, the one that was opened for the same scheme. Blocks to
+    /// resolve a name.
     mutating func take(_ scheme: String, _ setting: HostPort) -> Socket? {
         guard !self.sockets.isEmpty, let wanted = try? SocketAddress.makeAddressResolvingHost(setting.host, port: setting.port) else {
             return nil
@@ -110,14 +111,14 @@ package struct InheritedSockets: Sendable {
         return index.map { self.sockets.remove(at: $0) }
     }
 
-    /// Takes out those that keep a new socket of this port from being opened.
+    /// Removes and returns the sockets that would prevent a new one from binding this port.
     mutating func takeOthers(of port: Int) -> [Socket] {
         let others = self.sockets.filter { port != 0 && $0.address.port == port }
         self.sockets.removeAll { others.contains($0) }
         return others
     }
 
-    /// systemd opens all addresses of IPv6, and with that of IPv4, for a port without an address.
+    /// For a `ListenStream=` without an address systemd binds `[::]`, which accepts IPv4 too; so that socket also serves a setting of 0.0.0.0.
     private static func serves(_ socket: Socket, _ wanted: SocketAddress) -> Bool {
         let (given, asked) = (socket.address.ipAddress, wanted.ipAddress)
         return given == asked || (socket.scheme == nil && given == "::" && asked == "0.0.0.0")

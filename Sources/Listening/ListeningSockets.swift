@@ -5,8 +5,8 @@ package import NIOPosix
 package import Support
 import Synchronization
 
-/// The server's listeners. Takes over those that this process was given, and keeps them open for the program that replaces this one:
-/// connections made meanwhile wait in the kernel instead of being refused. Any thread.
+/// The server's listeners. Takes over inherited sockets, and keeps the listeners open for the program that replaces this one: connections made
+/// meanwhile wait in the kernel instead of being refused. Any thread.
 package final class ListeningSockets: Sendable {
     private struct State {
         var inherited: InheritedSockets
@@ -22,7 +22,7 @@ package final class ListeningSockets: Sendable {
         for problem in inherited.problems { log.warning("A socket that was passed on is not used", metadata: ["problem": "\(problem)"]) }
     }
 
-    /// Listens with the socket that was given for this address, or with a new one. Throws ``ListenError``.
+    /// Listens with the inherited socket of this address, or with a new one. Throws ``ListenError``.
     package func listen(_ scheme: String, on address: HostPort, _ bootstrap: ServerBootstrap) async throws -> any Channel {
         let bootstrap = bootstrap.serverChannelOption(.backlog, value: Self.backlog)
         let (given, others) = self.state.withLock { state in
@@ -34,7 +34,7 @@ package final class ListeningSockets: Sendable {
         do {
             if let given {
                 channel = try await bootstrap.withBoundSocket(given.descriptor).get()
-                // NIO has shortened it to 128.
+                // NIO shortens the backlog to 128.
                 _ = LibC.listen(given.descriptor, Self.backlog)
             } else {
                 channel = try await bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -47,7 +47,7 @@ package final class ListeningSockets: Sendable {
         return channel
     }
 
-    /// Closes what was given and no setting asked for: its clients would wait for ever. Call when all listeners are open.
+    /// Closes inherited sockets that no setting names, because their clients would never be accepted. Call when all listeners are open.
     package func closeOthers() {
         let others = self.state.withLock { state in
             defer { state.inherited = .none }
@@ -88,7 +88,7 @@ package final class ListeningSockets: Sendable {
         return kept
     }
 
-    /// Accepts nobody any more. Who comes waits, if the descriptors are ``kept()``, and is refused otherwise.
+    /// Stops accepting. New connections wait in the kernel's backlog if ``kept()`` holds copies of the descriptors; otherwise they are refused.
     package func close() async { for (_, channel) in self.state.withLock({ $0.listeners }) { try? await channel.close() } }
 
     /// Connections that may wait to be accepted.

@@ -2,19 +2,19 @@ import LibC
 import Support
 import Synchronization
 
-/// What the server's own process does before anything else.
+/// The first steps of a process that runs one server.
 package enum ProcessStart {
     private static let sockets = Mutex<InheritedSockets>(.none)
 
-    /// Takes the sockets that it was given, before other files get their numbers; remembers its program's path; and ignores the signals that it
-    /// will trap, for by default they end a process.
+    /// Claims inherited sockets before other files can reuse their descriptors, remembers the program's path, and ignores SIGHUP and SIGUSR2 until
+    /// they are trapped, because their default action ends the process.
     package static func prepare() {
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         self.sockets.withLock { $0 = .ofThisProcess() }
         NextProgram.rememberPath()
     }
 
-    /// The sockets that this process was given, once.
+    /// Returns the inherited sockets on the first call, none afterwards.
     package static func takeSockets() -> InheritedSockets {
         self.sockets.withLock { sockets in
             defer { sockets = .none }

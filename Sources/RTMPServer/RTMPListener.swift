@@ -40,7 +40,7 @@ package final class RTMPListener: Service, Sendable {
     /// Runs until the group shuts down gracefully.
     package func run() async throws {
         try? await gracefulShutdown()
-        // Closed already by a server that is about to start again.
+        // A restart may already have closed the listener.
         try? await self.channel.withLock({ $0 })?.close()
     }
 

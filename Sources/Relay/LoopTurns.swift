@@ -64,7 +64,7 @@ package final class LoopTurns: TurnTaking, @unchecked Sendable {
 
     package func next(_ task: @escaping () -> Void) {
         self.waiting.append(task)
-        // Later tasks run together with the first.
+        // The first task wakes the loop; tasks added until then run with it.
         guard self.waiting.count == 1 else { return }
         var byte: UInt8 = 0
         if self.writeEnd >= 0, write(self.writeEnd, &byte, 1) == 1 { return }

@@ -66,7 +66,7 @@ import Testing
         #expect(door.rules.mustAsk(action, pass))
         #expect(await door.rules.ask(request, pass: pass).refusal == .hookUnavailable)
         #expect(door.rules.check(request, nowSeconds: Doorkeeper.now).refusal == .credentialMissing)
-        // Whom the address admits needs no hook.
+        // A client that is admitted by its address needs no hook.
         door.settings.update { ($0.access.publishFrom, $0.access.playFrom) = (CIDR.any, CIDR.any) }
         let open = try door.rules.check(request, nowSeconds: Doorkeeper.now).get()
         #expect(!door.rules.mustAsk(action, open))
@@ -325,7 +325,7 @@ import Testing
             for _ in 0..<20 { door.rules.notifyEnded(try Doorkeeper.request(""), pass: Self.pass, reason: .serverShutdown) }
             await door.rules.finishNotices(within: .seconds(600))
             #expect(server.requests.count == 20)
-            // But it does not wait for ever.
+            // But it does not wait forever.
             door.rules.notifyEnded(try Doorkeeper.request("", action: .play), pass: Self.pass, reason: .serverShutdown)
             let start = StallMeter.pool.start()
             await door.rules.finishNotices(within: .milliseconds(100))

@@ -97,7 +97,7 @@ def whiteboard(server):
         line(assistant, (0.9, 0.9), (0.9, 0.9))
         until(student, 0.9, 0.9, RED, "a dot")
 
-        # A student's pointer leaves nothing, also when the page is told to send all the same.
+        # A student's pointer leaves nothing, also when the page is made to send all the same.
         line(student, (0.2, 0.75), (0.8, 0.75))
         assert student.run(ink(0.5, 0.75))[3] == 0
 

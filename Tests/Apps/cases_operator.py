@@ -118,7 +118,7 @@ def cloud_wire(server):
     target = f"/?{signed.v1_query(host, shop)}"
     assert code([("Host", host)], b"", "GET", target) == ""
     assert code([("Host", host)], b"{}", "GET", target) == "InvalidParameter"
-    # A change that the key's role may not is refused, and stands in the audit with who wanted it.
+    # A change that the key's role may not is refused, and stands in the audit with its caller.
     assert signed.call(host, reader, action="DropLiveStream") == "UnauthorizedOperation"
     line = wait_for("the line", lambda: next((line for line in server.api("audit?limit=20")["list"] if line["token"] == "reader"), None))
     assert (line["operation"], line["result"], line["via"]) == ("DropLiveStream", "UnauthorizedOperation", "tencent"), line

@@ -147,7 +147,7 @@ def failures(options, key, reader):
         assert refusal(client(options.http, wrong, sign=sign), "DescribeLiveStreamState", **stream) == "AuthFailure.SignatureFailure", sign
     unknown = {**key, "secretId": "AKIDnobody"}
     assert refusal(client(options.http, unknown), "DescribeLiveStreamState", **stream) == "AuthFailure.SecretIdNotFound"
-    # Many of these slow their address down, and whoever comes from there without having signed rightly before; not who has.
+    # Many of these throttle their address, with all its keys except those that have signed rightly before.
     for _ in range(60):
         if refusal(client(options.http, unknown), "DescribeLiveStreamState", **stream) == "RequestLimitExceeded":
             break

@@ -95,7 +95,7 @@ async def main(http):
     tasks = []
     for peer in peers:
         tasks.append(asyncio.ensure_future(peer.run()))
-        # One after another, so that who comes later offers.
+        # One after another, so that the newcomer offers.
         while peer.me is None:
             await asyncio.sleep(0.05)
             assert not tasks[-1].done(), tasks[-1]

@@ -4,7 +4,7 @@ import Testing
 @testable import Rooms
 @testable import Support
 
-/// Random lives of classes: whatever comes, what must always hold does.
+/// Random lives of classes: after any input the invariants hold.
 @Suite struct ClassroomLivesTests {
     /// The last step's result, in one value.
     private struct Step {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    /// Everybody who is told was there; a change that is told is stored; and back ends can follow by events alone.
+    /// Receivers of messages were members; a change that members are notified of is stored; and back ends can follow by events alone.
     private func checkEvents(_ step: Step) {
         let (before, room) = (step.before, step.room)
         let there = Set(before.gathering.all + room.gathering.all)

@@ -145,7 +145,7 @@ import Testing
         self.expect("30", lab, [.speechApprove(by: "a", ticket: "k1"), .upgradeReject(by: "v", ticket: "k2")])
         _ = lab.act(.deviceReject(by: "s", ticket: "k3"))
         self.expect("30", lab, [.deviceApprove(by: "s", ticket: "k3")])
-        // An invitation that waits for who is the assistant now is no application.
+        // An invitation that is pending for the present assistant is no application.
         _ = lab.act(.upgradeInvite(by: "a", userID: "s", role: .teacher, newID: "k4"))
         _ = lab.act(.transfer(by: "a", userID: "s"))
         self.expect("30", lab, [.speechReject(by: "s", ticket: "k4")])

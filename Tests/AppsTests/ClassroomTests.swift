@@ -140,7 +140,7 @@ import Testing
                 Lab.role("s", "audience"), Lab.role("t", "audience"), Lab.displayed(""), Lab.display("a", "") + " >1,2,3,4",
                 Lab.roles("a", ("s", 4), ("t", 4)) + " >1,2,3,4",
             ])
-        // Other roles, and who is audience already, do not count.
+        // Other roles, and members that are audience already, do not count.
         #expect(lab.act(.downgrade(by: "a", users: [.init(userID: "s", role: .student), .init(userID: "t", role: .audience)])) == [])
     }
 

@@ -69,7 +69,7 @@ import Testing
                 "ticket approved k6 invite a s", Lab.role("v", "student"), Lab.role("s", "teacher"),
                 self.invitation(3, "k6", 2, by: "s", to: 1), Lab.roles("s", ("v", 3), ("s", 2)) + " >1,2,3,4",
             ])
-        // One who has become what he was asked to be has nothing to answer.
+        // A member that has the offered role by now has nothing to answer.
         _ = lab.act(.upgradeInvite(by: "a", userID: "v", role: .teacher, newID: "k7"))
         _ = lab.act(.changeRole(by: "a", userID: "v", role: .teacher))
         #expect(lab.act(.upgradeApprove(by: "v", ticket: "k7")).first != "ticket approved k7 invite a v")

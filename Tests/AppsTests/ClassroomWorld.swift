@@ -2,7 +2,7 @@
 @testable import Rooms
 @testable import Support
 
-/// A class that lives by chance, and the inputs that come to it. Most come from members who may do what they ask for.
+/// A class with a random life, and its inputs. Most come from members with the right to make them.
 struct ClassroomWorld {
     static let limits: ClassroomLimits = {
         var limits = ClassroomLimits()

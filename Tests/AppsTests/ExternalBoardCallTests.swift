@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Only what this server keeps has a page here, whatever the other server's address looks like.
+    /// Only boards that this server keeps have a page here, however the other server's address looks.
     @Test func keys() throws {
         var room = Classroom(createdAtMs: 0)
         _ = try room.apply(.join(id: "a", name: "Ann", isAudience: false, disableCamera: false), nowMs: 1)

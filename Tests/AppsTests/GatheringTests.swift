@@ -73,7 +73,7 @@ import Testing
             self.act(&room, .connect(id: "c", name: "C", role: "", ConnectionID(3))) == [
                 "joined c", "arrived c>1,2", #"hello c ["a", "b"] [] []>3"#,
             ])
-        // Another login of the same person takes the place of the first, and nobody is told.
+        // Another login of the same person replaces the first, without a notice to anybody.
         #expect(
             self.act(&room, .connect(id: "b", name: "B", role: "", ConnectionID(9))) == [
                 "close 2 replaced", #"hello b ["a", "c"] [] []>9"#,
@@ -108,7 +108,7 @@ import Testing
         #expect(self.act(&room, .direct(from: "b", to: "a", name: "offer", data: [])) == ["offer b>1"])
         #expect(self.act(&room, .say(from: "x", to: nil, object: "chat", content: "hi")) == ["not_member"])
         #expect(self.act(&room, .say(from: "a", to: "x", object: "chat", content: "hi")) == ["no_such_member"])
-        // Nothing is kept for who is away.
+        // Nothing is kept for members that are away.
         _ = self.act(&room, .disconnect(ConnectionID(3)))
         #expect(self.act(&room, .say(from: "a", to: "c", object: "chat", content: "hi")) == [#"notified a chat "hi">"#])
     }
@@ -166,7 +166,7 @@ import Testing
         #expect(self.act(&room, .leave(id: "a")).contains("ticket expired n0"))
     }
 
-    /// After a restart everybody is away, and what was told is still there.
+    /// After a restart everybody is away, and everything that members were notified of is still there.
     @Test func aRestart() throws {
         var room = try self.room("h", "a")
         _ = self.act(&room, .offer(from: "a", value: "1"))
@@ -183,7 +183,7 @@ import Testing
         var room = try self.room("h", "a", "b")
         _ = self.act(&room, .offer(from: "a", value: "1"))
         _ = self.act(&room, .disconnect(ConnectionID(2)), at: 500)
-        // Somebody else's change stores who is away meanwhile.
+        // Another member's change stores which members are away.
         _ = self.act(&room, .offer(from: "b", value: "2"), at: 600)
         let stored = room.state.text
         #expect(self.act(&room, .connect(id: "a", name: "A", role: "", ConnectionID(7)), at: 700).first == "back a>1,3")

@@ -3,7 +3,7 @@
 @testable import Support
 import Testing
 
-/// Random lives of machines. Whatever comes, the first of the queue plays, and each game goes its way once.
+/// Random lives of machines. After any input, the first of the queue plays, and each game passes its phases once.
 @Suite struct MachineLifeTests {
     private static let limits: MachineLimits = {
         var limits = MachineLimits(members: 6)
@@ -52,7 +52,7 @@ import Testing
             let phases: [Stage: Machine.Turn.Phase] = [.offered: .offered, .started: .playing, .dropped: .settling]
             #expect(games.count == (after.turn == nil ? 0 : 1), note)
             if let turn = after.turn { #expect(games[turn.uuid].flatMap { phases[$0] } == turn.phase, note) }
-            // Stored before it is told.
+            // A change of the turn is stored before members are notified.
             let isChanged = before.turn?.uuid != after.turn?.uuid || before.turn?.phase != after.turn?.phase
             if isChanged { #expect(Gathering.isKept(effects), note) }
             Self.checkState(after, note)
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// The lives above are worth something: all that can happen to a game happens in them.
+    /// The lives above cover everything that can happen to a game.
     @Test func livesReachEverything() throws {
         var seen: Set<String> = []
         for seed in 1...40 as ClosedRange<UInt64> {

@@ -3,7 +3,7 @@
 @testable import Support
 import Testing
 
-/// The turns of a claw machine: each phase, each way out of it, with all that is told and to whom.
+/// The turns of a claw machine: each phase, each way out of it, with all messages and their receivers.
 @Suite struct MachineTests {
     @Test func aWonGame() {
         var stage = MachineStage()
@@ -113,7 +113,7 @@ import Testing
             ])
     }
 
-    /// It went to a connection that is gone, or came while there was none.
+    /// The invitation went to a connection that is gone, or was sent while there was none.
     @Test func aPlayerWhoComesBackIsInvitedAgain() {
         var stage = MachineStage()
         stage.queue()

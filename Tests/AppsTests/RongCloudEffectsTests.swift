@@ -100,7 +100,7 @@ import Testing
         #expect(stage.shown == ["a > c +0 SC:SRMsg", "a > all +1 SC:RCMsg"])
         try stage.perform(.deviceControl(by: "a", userID: "b", device: .camera, isOn: true, newID: "d"))
         #expect(stage.shown == ["a > b +0 SC:CDNMsg"])
-        // Both hear that it is too late, the one who was asked as its sender.
+        // Both get the message that it is too late; its sender is the member that was asked.
         try stage.core(.tick, nowMs: 40_000)
         #expect(stage.shown == ["b > a +0 SC:TEMsg", "b > b +1 SC:TEMsg"])
         try stage.core(.say(from: "a", to: nil, object: "RC:TxtMsg", content: "x"))
@@ -111,7 +111,7 @@ import Testing
         #expect(stage.shown.isEmpty)
     }
 
-    /// With two here, "all but the sender" and "one" are the same receivers. A third one that is away must not get what is for one.
+    /// With two here, "all but the sender" and "one" are the same receivers. A third one that is away must not get a message for one.
     @Test func whoIsAway() throws {
         var stage = try self.stage("a", "b", "c")
         try stage.core(.disconnect(.remote(3)))

@@ -46,7 +46,7 @@ def calls(server, jobs, threads=8, rate=None):
                 finally:
                     mine.set()
                 done[0] += 1
-        except Exception as error:  # noqa: BLE001: told by the caller's thread.
+        except Exception as error:  # noqa: BLE001: reported by the caller's thread.
             failures.append(error)
 
     workers = [threading.Thread(target=work) for _ in range(threads)]

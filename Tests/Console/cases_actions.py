@@ -58,7 +58,7 @@ def floorAndPeople(server, browser, keep):
             def holders():
                 return [each["userId"] for each in server.api("rooms/den/talk")["members"] if each["hasFloor"]]
 
-            # Publishing asks for the floor: who comes first has it, for thirty seconds.
+            # Publishing asks for the floor: the first has it, for thirty seconds.
             talkers.enter_context(Device(server, "talk/den/ben", audio="sine=frequency=1000"))
             wait_for("the floor of the first", lambda: holders() == ["ben"])
             talkers.enter_context(Device(server, "talk/den/ann", audio="sine=frequency=440"))

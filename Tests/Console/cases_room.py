@@ -47,7 +47,7 @@ def everyAction(server, browser, keep):
         ask(page, "Drop the push")
         wait_for("the end of the push", lambda: not server.is_live("porch"))
         page.wait("document.body.innerText.includes('Push ended its push was ended on request')", "why, and nothing of why the room went live")
-        # Times are times, sizes are sizes, and who stopped the recording was not the publisher.
+        # Times are times, sizes are sizes, and the recording was not stopped by the publisher.
         line = "[...document.querySelectorAll('.timeline li')].find((each) => each.innerText.includes('record.finished')).innerText"
         words = page.run(line)
         assert "Recording finished stopped on request" in words and "size " in words and words.count("ended") == 1, words
@@ -88,7 +88,7 @@ def previewOutlivesItsAddress(server, browser, keep):
 
 @case()
 def eventBeforeTheFeed(server, browser, keep):
-    """What happens after the events were loaded, and before the feed begins, is shown."""
+    """Events between the page's load and the feed's start are shown."""
     page = opened(server, browser)
     server.api("rooms", {"roomId": "yard"})
     page.run("const go = new Promise((done) => { window.go = done; }), real = fetch; window.fetch = async (...all) => { if (String(all[0]).includes('/events/ticket')) await go; return real(...all); }; 0")

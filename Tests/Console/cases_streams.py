@@ -101,7 +101,7 @@ def waiting(server, browser, keep):
 
 @case()
 def note(server, browser, keep):
-    """What there is to say of a good stream stands on its tile, as dim as the facts, and in Chinese."""
+    """The notes on a good stream stand on its tile, as dim as the facts, and in Chinese."""
     with Device(server, "live/late", video=["-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "25", "-pix_fmt", "yuv420p"], source=NOISE):
         page = opened(server, browser)
         page.wait(f"{tile('late')}?.querySelector('.why').innerText.includes('B-frames') && {tile('late')}.innerText.includes('good')", "the note beside the good verdict")
@@ -146,7 +146,7 @@ def behind(server, browser, keep):
             page.wait("document.querySelector('dialog[open] pre')?.innerText.includes('/live/cam.flv, 200')", "its trace")
             keep(page)
             page.click("Close", within="document.querySelector('dialog')")
-            # Of an audience that is longer than the list, the list has the worst: not those that came first.
+            # If the audience is longer than the list, the list has its worst viewers, not the first ones.
             page.run("""(() => { const real = window.real = fetch; window.fetch = (address, ...more) => real(String(address).replace(/(sessions.*limit=)100/, '$11'), ...more); })()""")
             page.wait(f"{row} && !{other} && /and [0-9]+ more/.test({row}.closest('section').innerText)", "the slow viewer alone on a list of one")
             page.wait("document.querySelector('main').innerText.includes('Slow viewers: 1, see below.')", "the count of it")

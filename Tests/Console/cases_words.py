@@ -1,4 +1,4 @@
-"""What the console says to somebody who has not read anything about it."""
+"""The console's texts for somebody who has read nothing about it."""
 from looks import case, opened, visit
 
 

@@ -29,7 +29,7 @@ def run(name, description, cases, act, keeps=False, arguments=None):
         with tempfile.TemporaryDirectory(prefix=f"earshot-{name}-") as folder:
             try:
                 act(case, options, folder)
-            except Exception as error:  # noqa: BLE001: whatever ended it is told.
+            except Exception as error:  # noqa: BLE001: any error is reported.
                 failed.append(title)
                 print(f"FAILED {title}: {type(error).__name__}: {error}", flush=True)
                 continue

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Every code that the server can tell has words, and every word its Chinese.
+    /// Every code of the server has a text, and every text its Chinese.
     @Test func everyCodeHasWords() throws {
         let codes = try Self.text("codes.js")
         for operation in APIRoute.all where operation.isAudited { #expect(codes.contains(" \(operation.name): '"), "\(operation.name)") }

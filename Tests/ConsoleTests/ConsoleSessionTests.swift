@@ -42,7 +42,7 @@ import Testing
         #expect(renewed.csrf == made.csrf && renewed.cookie != made.cookie)
         #expect(ConsoleSession(cookie: renewed.cookie, nowMs: renewed.expiresAt - 1, key: self.key) == renewed)
         #expect(ConsoleSession(for: 7, nowMs: 1_000, key: self.key).csrf != made.csrf, "another login's proof is another")
-        // Not for ever.
+        // A login cannot be renewed forever.
         var session = made
         while let next = session.renewed(nowMs: session.expiresAt - 1, key: self.key) { session = next }
         #expect(session.expiresAt == 1_000 + ConsoleSession.longestMs)

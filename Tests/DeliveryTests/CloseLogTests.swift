@@ -22,7 +22,7 @@ import Testing
         closes.report(nowMs: 2_000)
         closes.report(nowMs: 2_000)
         #expect(told.all.withLock { $0 } == ["server_shutdown 33"])
-        // The next second has lines again, and what it holds back is told as well.
+        // The next second has lines again, and its suppressed ones are reported, too.
         #expect((0..<21).count { _ in closes.pass(.serverShutdown, from: "a", nowMs: 2_000) } == 20)
         closes.report(nowMs: 3_000)
         #expect(told.all.withLock { $0.last } == "server_shutdown 1")

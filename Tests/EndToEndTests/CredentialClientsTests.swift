@@ -185,7 +185,7 @@ import Testing
                 try await eventually("on_stop") { hook.requests.contains { $0.json["action"].string == "on_stop" } }
                 #expect(!good.current.isClosed)
             }
-            // The server stopped during this push, and told the hook before its end.
+            // The server stopped during this push, and notified the hook before its end.
             let told = hook.requests.filter { $0.json["action"].string == "on_unpublish" }
             #expect(told.count == 1)
             #expect(told.first?.json["stream"].string == "good" && told.first?.json["reason"].string == "server_shutdown")

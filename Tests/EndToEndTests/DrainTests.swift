@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// Without a time for pushes, too, those who can connect again elsewhere hear of it before the end.
+    /// Clients that can connect again elsewhere are asked to before the end, also without a time for pushes.
     @Test func withoutATime() async throws {
         try await TestServer.run({ $0.drain.reconnectTo = "rtmp://other.example/live" }) { server in
             let publisher = try await TagClient.publish(to: server, "live/cam1", extra: [AMF0Property(name: "capsEx", value: 1)])
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// Without anybody who pushes there is nothing to wait for.
+    /// Without a push there is nothing to wait for.
     @Test func nobodyPushes() async throws {
         try await Fixture.withDirectory { directory in
             let file = directory.appendingPathComponent("drain.yaml").path

@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// A few waiting viewers are told the reason. The others are closed after two seconds, and later ones admitted again.
+    /// A few waiting viewers get the reason. The others are closed after two seconds, and later ones admitted again.
     @Test func theBacklogEmpties() async throws {
         try await LateServer.run { late in
             late.late(by: 900)

@@ -32,7 +32,7 @@ import Testing
         #expect(list.map(\.message) == ["again", "from elsewhere", "another reason", "a player"])
         #expect(list.map(\.count) == [2, 1, 1, 1])
         #expect(list[0].firstAt == 1 && list[0].lastAt == 5 && list[0].path.name == "cam1")
-        // Not for ever.
+        // Refusals are forgotten after a while.
         #expect(refusals.list(nowMs: RecentRefusals.keptMs + 3).map(\.message) == ["again", "from elsewhere"])
         // An admitted push removes the refusals of its host for that stream.
         refusals.admitted(try StreamAddress(app: "live", name: "cam1?txSecret=right"), from: one)

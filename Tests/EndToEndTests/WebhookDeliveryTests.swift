@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    /// What the server's own end does to rooms is delivered before the process ends. A target that does not answer delays the end by no more
-    /// than a second.
+    /// Events of rooms that the server's shutdown causes are delivered before the process ends. A target that does not answer delays the end by no
+    /// more than a second.
     @Test func theServerEnds() async throws {
         let (good, silent) = (try await WebhookReceiver.start(), try await WebhookReceiver.start())
         silent.answer { _, _ in .never }

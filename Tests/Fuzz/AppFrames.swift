@@ -64,7 +64,7 @@ extension FuzzTarget {
         }
     }
 
-    /// Requests of the cloud's API by who has no key: none is let in, and its parameters are within their limits or refused.
+    /// Requests of the cloud's API by clients without a key: none is let in, and its parameters are within their limits or refused.
     static let tencent = FuzzTarget("tencent", maxLength: 2_048) { input in
         var input = input
         let kind = input.byte()

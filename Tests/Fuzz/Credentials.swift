@@ -40,7 +40,7 @@ extension FuzzTarget {
         signedURL(parameters, stream: beside)
     }
 
-    /// A token's text, or the header and claims of one that is signed by whoever has the key. What is accepted holds now, and opens only what
+    /// A token's text, or the header and claims of one that the key's holder has signed. What is accepted holds now, and opens only what
     /// its claims name.
     static let token = FuzzTarget("token", maxLength: 2_048) { input in
         var input = input

@@ -7,7 +7,7 @@ import Support
 
 extension FuzzTarget {
     /// A client of the HTTPS port that chose HTTP/2: its bytes, or frames made of them. Each answer belongs to a request and is whole; no
-    /// more is open or answered than the limits allow; whoever breaks the protocol is let go; all ends in time.
+    /// more is open or answered than the limits allow; a client that breaks the protocol is disconnected; all ends in time.
     static let http2 = FuzzTarget("http2", maxLength: 4_096, timeoutSeconds: 60) { input in
         _ = isChecked
         var input = input

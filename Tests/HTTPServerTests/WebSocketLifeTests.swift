@@ -26,7 +26,7 @@ import Testing
         var life = WebSocketLife(nowMs: 0)
         let silent = self.due(&life, 14_999, 15_000, 15_001, 30_000, 44_999, 45_000)
         #expect(silent == [.nothing, .ping, .nothing, .ping, .nothing, .dead])
-        // One that reads again has until the next ping is answered.
+        // A peer that reads again has time until the next ping is answered.
         life.extend(nowMs: 45_000)
         let late = self.due(&life, 45_000, 74_999, 75_000)
         #expect(late == [.ping, .ping, .dead])

@@ -21,7 +21,7 @@ import Testing
         #expect(stream.health.verdict == verdict, "\(stream.health)")
         let reason = try #require(stream.health.reasons.first { $0.code == code })
         #expect(reason.message.count > 40 && !reason.message.contains("?"), "\(reason.message)")
-        // And back to what it was.
+        // Then the stream becomes healthy again.
         var over = stream
         over.become(healthy)
         over.run(75)

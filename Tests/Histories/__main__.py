@@ -113,7 +113,7 @@ def own_tests():
 
 def main():
     options = arguments()
-    # So that everything that was started is ended.
+    # Exits normally, so that everything that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.check:
         try:

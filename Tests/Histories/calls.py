@@ -302,7 +302,7 @@ def _gone(op, room, events, kind):
         until = later(change.now, op.asked["ms"])
         kicks = dict(room.kicks)
         before = kicks.get(user)
-        # One that lasts longer stays.
+        # A kick that lasts longer stays.
         kicks[user] = until if before is None else (max(before[0], until[0]), max(before[1], until[1]))
         change.set(kicks=tuple(sorted(kicks.items())))
     return change.room

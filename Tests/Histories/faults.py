@@ -174,7 +174,7 @@ class StaleRead(Fault):
         answer = ask()
         if answer.status == 200:
             with self.lock:
-                # One that is known to be old stays.
+                # An answer that is known to be old stays.
                 if room not in self.changed:
                     self.old[room] = answer
         return answer

@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    /// A higher limit lets in who waits, without anybody leaving.
+    /// A higher limit lets waiting connections in, without anybody leaving.
     @Test func aHigherLimitIsUsedAtOnce() async throws {
         try await Listener.with(limit: 10, reserve: Self.reserve(patience: .minutes(10))) { listener in
             var clients: [SocketClient] = []

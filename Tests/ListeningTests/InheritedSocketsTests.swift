@@ -6,7 +6,7 @@ import Testing
 
 /// Listening sockets from outside, with real descriptors.
 @Suite struct InheritedSocketsTests {
-    /// A socket bound to a free port of this address; it listens unless told otherwise.
+    /// A socket bound to a free port of this address; it listens unless `listens` is false.
     private static func open(_ host: String = "127.0.0.1", listens: Bool = true) throws -> (descriptor: CInt, port: Int) {
         let descriptor = socket(AF_INET, streamSocket, 0)
         var address = sockaddr_in()
@@ -59,7 +59,7 @@ import Testing
         #expect(inherited.sockets.isEmpty)
     }
 
-    /// What is no listening socket is named, and closed.
+    /// Descriptors that are no listening sockets are named, and closed.
     @Test func whatIsNone() throws {
         let bound = try Self.open(listens: false)
         let file = LibC.open("/dev/null", O_RDONLY)

@@ -63,7 +63,7 @@ def main():
     if not options.earshot or not os.access(options.earshot, os.X_OK):
         say(f"players: --earshot must name the built binary, not {options.earshot!r}")
         return 2
-    # So that everything that was started is ended.
+    # Exits normally, so that everything that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = options.folder or tempfile.mkdtemp(prefix="earshot-players-")
     os.makedirs(folder, exist_ok=True)

@@ -144,7 +144,7 @@ def ci_plan():
     ]
 
 
-# Told at the end of a full run, so that nobody looks for them.
+# Listed at the end of a full run, so that nobody looks for them.
 NOT_APPLICABLE = (
     ("OBS as a player", "it only pushes here; what it pushes is played by five players"),
     ("chromium, page × RTMP, FLV", "browsers speak neither; flv.js and its like need MediaSource, which the page stands for"),

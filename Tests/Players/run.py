@@ -46,7 +46,7 @@ class Suite:
     SETTLE_HLS = 9.0
     # Until a case with an event in its push (sound, size, wrap) is judged, after the event.
     AFTER_EVENT = 7.0
-    # So long after a push began its verdict is asked for: a few of OBS's groups of pictures, and a keyframe's interval is known.
+    # Seconds from a push's start to the query of its verdict: a few of OBS's groups of pictures, so that the keyframe interval is known.
     JUDGED_AFTER = 30.0
 
     def __init__(self, binary, folder, tools, keep=False):
@@ -166,7 +166,7 @@ class Suite:
         if not shape.video:
             self._judge_sound(player, shape, limits, outcome)
             return
-        # Longer than allowed, so that the figure can be told. The other server waits for a keyframe.
+        # Longer than allowed, so that the figure can be reported. The other server waits for a keyframe.
         patience = limits.first + 12 + (shape.gop_seconds if case.server != "earshot" else 0)
         with contextlib.suppress(TimeoutError):
             wait_for("the first picture", patience, lambda: player.pictures or not player.is_running)
@@ -267,7 +267,7 @@ class Suite:
         self._expect(outcome, outcome.age <= limits.age, f"{outcome.age:.1f} s behind, not {limits.age:g} s")
         # No clock runs ahead: such a picture was read wrongly.
         self._expect(outcome, outcome.age > -0.1, f"a picture of the future ({outcome.age:.1f} s)")
-        # Of a variable rate 12 are sent.
+        # A push with a variable rate sends 12.
         least = 8 if shape.is_variable else shape.rate * player.least_rate
         self._expect(outcome, outcome.rate >= least, f"{outcome.rate:.0f} pictures a second, not {least:.0f}")
         picture = player.picture()

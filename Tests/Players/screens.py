@@ -65,7 +65,7 @@ class Screen:
             return None
         bottom = next(y for y in range(self.height - 1, -1, -1) if is_lit(y))
         middle = lines[(top + bottom) // 2]
-        # Of all colours: red has little green.
+        # The brightest of the three colours counts: red has little green.
         lit = [x for x in range(self.width) if max(middle[4 * x : 4 * x + 3]) > 60]
         return (lit[0], top, lit[-1] + 1, bottom + 1) if lit else None
 

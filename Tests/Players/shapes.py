@@ -115,7 +115,7 @@ def encoder_arguments(shape, size):
         arguments += ["-f", "lavfi", "-i", tone]
     if shape.video:
         arguments += ["-map", "0:v", *_VIDEO[shape.video], *_COLOUR, *shape.video_arguments]
-        # By the clock, whatever the rate.
+        # Keyframes go by the clock, at any rate.
         arguments += ["-g", "1000", "-force_key_frames", f"expr:gte(t,n_forced*{shape.gop_seconds})"]
         arguments += ["-fps_mode", "vfr"] if shape.is_variable else []
     if shape.audio:

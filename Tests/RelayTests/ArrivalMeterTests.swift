@@ -161,7 +161,7 @@ import Testing
         #expect(meter.announced.videoBitsPerSecond == nil && meter.announced.framesPerSecond == nil)
     }
 
-    /// On a loop: the verdict is in the snapshot, told once, and gone with the publisher.
+    /// On a loop: the verdict is in the snapshot, reported once, and gone with the publisher.
     @Test func theLoopJudges() async throws {
         try await RelayHarness.run { relay in
             let stream = try await relay.acquire()
@@ -193,7 +193,7 @@ import Testing
     }
 }
 
-/// Records what it is told of its stream's verdict.
+/// Records the notices of its stream's verdict.
 private final class JudgedPublisher: PublisherDelegate {
     private let lines = LockedList<String>()
     var told: [String] { self.lines.all }

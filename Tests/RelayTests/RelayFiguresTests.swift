@@ -10,7 +10,7 @@ import Testing
         try await relay.on(loop) { $0.figures.values }
     }
 
-    /// One that came while there were pictures; not one that came before.
+    /// Viewers that join while there are pictures are timed; earlier ones are not.
     @Test func joinsAreTimed() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Each viewer once a second, whatever it is sent.
+    /// Each viewer is sampled once a second, independent of its traffic.
     @Test func viewersAreSampledOnceASecond() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

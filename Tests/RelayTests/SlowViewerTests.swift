@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// One that skips is near live afterwards, and yet slow for a minute.
+    /// A viewer that skips is near live afterwards, and yet counts as slow for a minute.
     @Test func staysSlowForAMinute() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()

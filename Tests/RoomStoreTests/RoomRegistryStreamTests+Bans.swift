@@ -4,7 +4,7 @@ import Testing
 @testable import Rooms
 @testable import Support
 
-/// Bans, lists of pushes, and what rooms are told of streams that end.
+/// Bans, lists of pushes, and rooms' notices of streams that end.
 extension RoomRegistryStreamTests {
     @Test func aForbiddenStreamIsCutAndRefusedUntilItsTime() async throws {
         let test = try TestRegistry()

@@ -60,7 +60,7 @@ import Testing
         try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
         try await test.eventually { !test.registry.storeStatus.isFailing && test.registry.storeStatus.waitingFacts == 0 }
         await test.settle()
-        // The push's end was the oldest fact but no audit trail: it was not dropped. Of the trail the newest entries are kept.
+        // The push's end was the oldest fact but no audit trail: it was not dropped. The trail keeps its newest entries.
         let last = try await test.registry.events(after: 0, room: "cam1", limit: 10_000).last { $0.kind == .floorGranted }
         #expect(last?.data.contains("u2999") == true, "\(String(describing: last))")
     }

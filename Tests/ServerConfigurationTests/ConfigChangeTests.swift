@@ -25,7 +25,7 @@ import Testing
         return nil
     }
 
-    /// Each setting that applies at a reload is taken over and told; each other one keeps its value and is told, at every reload.
+    /// Each setting that applies at a reload is applied and reported; each other one keeps its value and is reported at every reload.
     @Test(arguments: ConfigSetting.all.map(\.path)) func everySettingIsToldOf(_ path: String) throws {
         let setting = try #require(ConfigSetting.byPath[path])
         let new = try #require(Self.changed(setting), "no other value of \(path) is known here")

@@ -18,7 +18,7 @@ OPENED, WRITTEN, TRUNCATED, SYNC_BEGAN, SYNC_ENDED, RENAMED, UNLINKED, LINKED, F
 class Record:
     """One change. A value."""
 
-    # Of the start that it belongs to: handles and numbers begin anew with each.
+    # The server's start that it belongs to: handles and numbers begin anew with each.
     start: int
     number: int
     kind: int

@@ -205,5 +205,5 @@ def check_store(earshot, data, under=()):
     problems = report["problems"]
     if outcome.returncode != (1 if problems else 0):
         problems = problems + [f"ended with {outcome.returncode} and {len(problems)} problems"]
-    # A change that nobody was answered, cut off by a kill or a full disk: told, and as it should be.
+    # A change without an answer, cut off by a kill or a full disk: reported, and as expected.
     return [text for text in problems if "is normal after a kill or a power cut" not in text]

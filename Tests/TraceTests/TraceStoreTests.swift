@@ -66,7 +66,7 @@ import Testing
         #expect(store.refused == 0)
     }
 
-    /// Strangers, whom anybody can send by the thousand, do not push out those who had published or played.
+    /// Strangers, of which anybody can send thousands, do not push out sessions that had published or played.
     @Test func strangersHavePlacesOfTheirOwn() {
         let store = TraceStore()
         for id in 0..<10 { store.keep(self.ended(UInt64(id))) }

@@ -437,7 +437,7 @@ async function start() {
   }
   if (room !== here || me().role === AUDIENCE) return;
   if (problem) say(word(problem), true);
-  // Corrects the class's list to what is really on. Here first: otherwise applyDevices would ask the browser again.
+  // Corrects the class's list to what is really on. Change the local list first: otherwise applyDevices would ask the browser again.
   const mine = person(room.id);
   const lacking = [['camera', 'video', 'cameraOn'], ['microphone', 'audio', 'microphoneOn']].filter(([device, kind]) => mine[device] && !trackOf(kind));
   for (const [device] of lacking) mine[device] = false;

@@ -221,7 +221,7 @@
       if (!isBack) return;
       // The game has ended in the meantime, for instance by a restart of the server. Clients leave their game only after a result.
       if (wasPlaying && !this.isPlaying) this.command({ from: this.host?.id ?? 'host', content: { command: 4, data: 'false' } });
-      // The changes in the meantime are unknown: first those who are gone, then everybody who is there.
+      // The changes in the meantime are unknown: report the members that are gone, then all that are present.
       const gone = former.filter((entry) => !this.queue.some(({ key }) => key === entry.key));
       this.show([...gone.map((entry) => this.change('POLL', entry)), ...this.queue.map((entry) => this.change('OFFER', entry))]);
     }

@@ -75,7 +75,7 @@ package final class Gatherings: Sendable {
             whenChanged: { [weak self] changed in self?.follower.withLock { $0.body }?(changed) },
             whenOver: { [weak self] over in
                 over.stop()
-                // First, because whoever finds the gathering gone waits for this.
+                // First, because callers that find the gathering gone wait for this.
                 self?.release(over)
                 self?.running.withLock { running in if running[over.id] === over { running[over.id] = nil } }
             })

@@ -208,7 +208,7 @@ export class LivePlayer {
 
   open(type) {
     const source = new LivePlayer.Source();
-    // Without another address for AirPlay a managed source opens only like this.
+    // ManagedMediaSource opens only so, or with a second source for AirPlay.
     if (!window.MediaSource) this.video.disableRemotePlayback = true;
     const address = URL.createObjectURL(source);
     this.source = source;

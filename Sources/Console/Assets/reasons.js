@@ -6,7 +6,7 @@ const number = (value, digits) => (typeof value === 'number' ? String(Number(val
 const seconds = (ms) => `${number(Math.abs(ms) / 1000, 1)} 秒`;
 const interval = '请把编码器的关键帧间隔设为 2 秒（OBS：关键帧间隔；ffmpeg：-g 为帧率的两倍）。';
 
-// 与 Sources/Health/ReasonText.swift 对应。`codec`: the stream's codec of that track.
+// Keep as Sources/Health/ReasonText.swift. `codec`: the stream's codec of that track.
 const chinese = {
   media_behind_clock: ({ value }) => `每秒只到达 ${number(value, 2)} 秒的媒体：上行网络或编码器太慢，观众会卡顿并越来越落后。请降低码率、改善网络，或检查编码器的负载。`,
   uplink_stalls: ({ value }) => value > 10000 ? `已有 ${seconds(value)}没有数据到达：观众看到画面停住。请检查推流端的网络，尤其是无线网络。` : `最近十秒内有 ${seconds(value)}没有数据到达，而媒体仍在继续：观众看到画面停住。请检查推流端的网络，尤其是无线网络；若持续出现请降低码率。`,

@@ -207,7 +207,7 @@ export function timeline(path) {
       draw();
     },
     handle(message) {
-      // What happened between loading and the feed's beginning comes by neither.
+      // Events between loading and the feed's start are in neither: load again.
       if (message.type === 'hello' && message.lastEventId > (events.at(-1)?.id ?? 0)) { isLoaded = false; self.update().catch(() => {}); }
       if (message.type !== 'event' || events.some((event) => event.id === message.id)) return;
       events.push(message);

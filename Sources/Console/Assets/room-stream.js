@@ -20,7 +20,7 @@ export function preview(roomNow, slotNow, path, figures) {
   const status = h('p', { role: 'status' });
   const delay = h('span', { class: 'dim', id: 'delay' });
   const box = h('div', { class: 'player' }, video, status);
-  // Changes nothing and shows its result, so it neither asks before nor tells after.
+  // Changes nothing and shows its result: no question, no notice.
   const shot = button(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'), { class: 'small' });
   const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && shot));
   let player = null;

@@ -12,7 +12,7 @@ const nearMs = 500;
 const rememberedMs = 60_000;
 // How many viewers are listed.
 const most = 100;
-// How many that left are listed, of how many.
+// Viewers that left: how many are listed, and requested.
 const mostLeft = 5;
 const mostSought = 50;
 const leftWithinMs = 24 * 3600_000;
@@ -84,7 +84,7 @@ export function viewers(slotNow, figures) {
     }).sort((one, other) => other.play.isSlow - one.play.isSlow || (other.play.behindMs ?? 0) - (one.play.behindMs ?? 0));
     const isWhole = data.total === data.list.length;
     const missing = [...watches].filter(([id]) => !next.has(id));
-    // One that is not on the list of a larger audience may be on the next: what was seen of it within the last minute is kept.
+    // If the audience exceeds the list, a missing viewer may be in the next one: keep its last minute's observations.
     if (!isWhole) for (const [id, watch] of missing) if (watch.isFresh) next.set(id, watch);
     const hasLeft = isWhole && missing.length > 0;
     watches = next;

@@ -162,7 +162,7 @@ export function wallPage(query) {
   const oneOf = (values, name) => (values.includes(query.get(name)) ? query.get(name) : values[0]);
   const filter = { state: query.get('state') ?? usual, q: query.get('q') ?? '', sort: oneOf(orders, 'sort'), pageSize: oneOf(pageSizes, 'pageSize') };
   const address = (filter) => `#/rooms?${new URLSearchParams(filter)}`;
-  // Where each page begins: a cursor, and for rooms that are merged into it the viewers of the page before.
+  // Each page's start: a cursor and, for rooms merged in by viewers, the previous page's lowest count.
   const pages = [{ after: '', below: Infinity }];
   let arrival;
   const pictures = new Pictures(() => { clearTimeout(arrival); arrival = setTimeout(() => loadFigures().catch(() => {}), 200); });
@@ -280,7 +280,7 @@ export function wallPage(query) {
   async function roomsOf(ids) {
     const now = performance.now();
     for (const [id, { due }] of known) if (due < now) known.delete(id);
-    // Of its own: an event may remove a room from the known ones meanwhile.
+    // A copy, because an event may remove a room from `known` meanwhile.
     const rooms = new Map([...known].map(([id, { room }]) => [id, room]));
     const keep = (id, room) => { rooms.set(id, room); known.set(id, { room, due: now + roomSeconds * 1000 }); };
     const missing = () => ids.filter((id) => !rooms.has(id));
@@ -311,7 +311,7 @@ export function wallPage(query) {
 
   async function loadFigures() {
     if (!may(rights.listStreams) || byFigures.includes(filter.sort)) return;
-    // Of hundreds of tiles few are in view.
+    // Few of hundreds of tiles are in view.
     const live = [...tiles.rows.values()].filter((tile) => tile.isLive && pictures.tiles.has(tile));
     const found = [...(await figuresOfAll(activeSlots(live.map((tile) => tile.room)))).values()];
     const worst = worstByRoom(found);

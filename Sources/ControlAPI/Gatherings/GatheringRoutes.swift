@@ -77,7 +77,7 @@ extension APIRoute {
         },
         APIRoute(
             .post, "/gatherings/{gatheringId}/end", "endGathering", .gatherings, .ops,
-            "End a gathering: its connections are closed, its queue and tickets are gone. The next who comes to a channel, mesh room or class begins a new one; a machine is gone.",
+            "End a gathering: its connections are closed, its queue and tickets are gone. The next member of a channel, mesh room or class begins a new one; a machine is gone.",
             in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict]
         ) { call in
             let found = try await call.gathering()

@@ -21,8 +21,8 @@ package enum APIReference {
             "Every call, made by `earshot api reference` from the table that the server serves from; `earshot api document` prints the same as",
             "OpenAPI 3.1, which a server has at `/api/v1/openapi.json`. [api.md](api.md) explains tokens, errors, paging, versions and repeated calls.",
             "",
-            "Paths are below `/api/v1`. An answer with status 200 or 201 has the fields `code`, `message`, `requestId` and `data`; what is told here is",
-            "its `data`, unless another content type is named. Inputs in **bold** are required. Every call may also be answered by 401, 403 and 429,",
+            "Paths are below `/api/v1`. An answer with status 200 or 201 has the fields `code`, `message`, `requestId` and `data`; the tables below list",
+            "the fields of `data`, unless another content type is named. Inputs in **bold** are required. Every call may also be answered by 401, 403 and 429,",
             "every POST by 409, and every call with a body by 408, 413 and 415.",
         ]
         for tag in document["tags"]?.elements ?? [] {

@@ -17,7 +17,7 @@ extension RecentRefusals.Entry {
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
             .field("reason", .choice(), "Why it was refused.", \.reason),
-            .field("message", .text, "What the client was told, in a sentence.", \.message),
+            .field("message", .text, "The message that the client got, a sentence.", \.message),
             .field("clientAddress", .text, "The client's address.", \.address),
             .field("count", .count, "How often.", \.count),
             .field("firstAt", .instant, "The first time.", \.firstAt),

@@ -11,8 +11,8 @@ import Synchronization
 /// ```
 /// running --signal or call--> draining --last push ended, time passed, second signal--> over
 /// ```
-/// A server that starts again accepts nobody from the moment on at which clients are asked to connect again: they and all who come wait for the
-/// next program. So unless they are to go elsewhere, they are asked at the end.
+/// Before a restart, the listeners stop accepting when clients are asked to reconnect, so that reconnecting and new clients wait in the backlog for
+/// the next program. Unless `drain.reconnectTo` sends them elsewhere, they are therefore asked at the end of the drain.
 package final class ServerDrain: Sendable {
     private struct State {
         var begunAt: ContinuousClock.Instant?
@@ -113,7 +113,7 @@ package final class ServerDrain: Sendable {
         }
         if let current, !isFirst { return .alreadyUnderWay(current) }
         let waits = limitMs > 0 && self.pushes > 0
-        // Who comes now waits for the next program; only then the doors close to those who are in.
+        // Stop accepting first: new connections wait in the kernel for the next program. Then refuse new pushes and plays on open connections.
         if request.restarts, !waits { await self.sockets.close() }
         // Readiness must change first.
         self.streams.closeDoors()
@@ -163,7 +163,7 @@ package final class ServerDrain: Sendable {
         await self.followers.withLock { $0 }.over()
     }
 
-    /// Returns when all clients have been asked to connect again: their connections may close at once.
+    /// Waits until all clients have been asked to reconnect, because their connections may close at once afterwards.
     private func requestsSent(within limit: Duration) async {
         let end = ContinuousClock.now + limit
         while self.state.withLock({ $0.asked == nil }), .now < end { try? await Task.sleep(for: .milliseconds(5)) }

@@ -33,7 +33,7 @@ package struct Reloading: Sendable {
     }
 }
 
-/// Reload and drain of a whole server. Any thread.
+/// Reload, drain and restart of a whole server. Any thread.
 package final class Operations: ServerOperations {
     private struct State {
         var isReloading = false
@@ -77,7 +77,7 @@ package final class Operations: ServerOperations {
         guard request.restarts, self.drain.current == nil else { return await self.drain.begin(request, by: who, isByCall: true) }
         let restart: ServerRestart
         do {
-            // A program that cannot start would leave nobody to serve.
+            // If the next program could not start, nothing would serve the clients.
             guard self.reloading != nil else { throw ValueProblem("this process is not the server's own") }
             let program = try NextProgram()
             try await DiskWork.run { Result { try program.check(within: Self.checkSeconds) } }.get()
@@ -95,7 +95,7 @@ package final class Operations: ServerOperations {
         }
         let start = await self.drain.begin(request, by: who, isByCall: true)
         if case .begun = start { return start }
-        // Of the one that is kept a signal may have taken possession meanwhile.
+        // Another drain came first. Take the kept restart out under the lock, because a signal may already have cancelled it.
         if isFirst { self.cancelRestart() } else { restart.cancel() }
         return start
     }
@@ -128,7 +128,8 @@ package final class Operations: ServerOperations {
     }
 
     func signalled() async {
-        // It asks for the end: who comes must not wait for a program that will not start.
+        // This signal ends the server instead of restarting it. Close the kept listeners, or new clients would wait for a program that never
+        // starts.
         self.cancelRestart()
         await self.drain.signalled()
     }

@@ -37,7 +37,7 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Delay after the store could not be read or written.
     private static let storePause = Duration.seconds(1)
-    /// Of the five seconds that the server's end may take.
+    /// Time for last deliveries at shutdown. The whole shutdown may take five seconds.
     private static let lastDeliveries = TimeAmount.seconds(1)
     /// Longest sleep, since resending a notice on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000

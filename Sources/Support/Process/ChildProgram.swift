@@ -1,11 +1,11 @@
 import LibC
 
-/// Runs a program to its end (posix_spawn(3)), with nothing to read.
+/// Runs a program to its end (posix_spawn(3)), with empty input.
 enum ChildProgram {
     struct Outcome {
         /// The exit status; nil if a signal ended it, if it was ended after its time, or if it could not begin.
         let status: CInt?
-        /// What is wrong, in words: what it wrote, or how it ended.
+        /// The program's output, or how it ended, for error messages.
         let words: String
     }
 

@@ -1,16 +1,16 @@
 import LibC
 
-/// The program that takes this process over: the one that has the path of this one's program when it is started, such as a newer version.
-/// Process id, arguments, environment, folder and standard streams stay (execve(2)). A plain value.
+/// The program that replaces this one in the same process (execve(2)): the file at this program's path at that time, such as a newer version.
+/// Process id, arguments, environment, working directory and standard streams stay. A plain value.
 package struct NextProgram: Sendable, Equatable {
     /// An absolute path.
     package let path: String
     private let arguments: [String]
 
-    /// Throws what is wrong when no program has that path.
+    /// Throws if there is no executable file at that path.
     ///
     /// - Parameters:
-    ///   - arguments: As this process was started.
+    ///   - arguments: Those that this process was started with.
     ///   - file: The running program's file; by default as ``rememberPath()`` found it.
     package init(arguments: [String] = CommandLine.arguments, file: String? = NextProgram.pathAtStart) throws(ValueProblem) {
         self.arguments = arguments
@@ -26,7 +26,7 @@ package struct NextProgram: Sendable, Equatable {
     /// Remembers where this process's program was found, before links lead elsewhere. Call at the start.
     package static func rememberPath() { _ = (self.folder, self.pathAtStart) }
 
-    /// As it was called, so that a link leads to the newer version.
+    /// The path by which the program was called, not resolved: after an upgrade a symbolic link leads to the newer version.
     private static func path(of name: String, file: String?) -> String? {
         if name.hasPrefix("/") { return name }
         if name.contains("/"), let folder = Self.folder { return "\(folder)/\(name)" }
@@ -61,7 +61,7 @@ package struct NextProgram: Sendable, Equatable {
     private static func isProgram(_ path: String) -> Bool {
         guard access(path, X_OK) == 0 else { return false }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        // A program may be one that nobody may read.
+        // An executable file may lack read permission.
         guard descriptor >= 0 else { return errno == EACCES }
         defer { close(descriptor) }
         return FileStatus(descriptor: descriptor)?.isRegular == true
@@ -69,8 +69,8 @@ package struct NextProgram: Sendable, Equatable {
 
     // MARK: Its start
 
-    /// Runs the program's own check of its settings, `config check` with this process's options, as a child: a program that cannot start at all
-    /// fails, too. Throws what it says. Blocks, for `seconds` at most.
+    /// Runs the program's own check of its settings, `config check` with this process's options, as a child. Throws its output if it
+    /// fails, or if it cannot start at all. Blocks, for `seconds` at most.
     package func check(within seconds: Int) throws(ValueProblem) {
         var options = self.arguments.dropFirst()
         if options.first == "serve" { options = options.dropFirst() }
@@ -79,12 +79,13 @@ package struct NextProgram: Sendable, Equatable {
         throw ValueProblem("\(self.path) \(outcome.words)")
     }
 
-    /// Replaces this program. Of its descriptors the standard streams and `descriptors` stay open. Returns only when that is impossible, with errno.
+    /// Replaces this program. Only the standard streams and `descriptors` stay open. Returns only if that fails, with errno.
     package func start(passing descriptors: [CInt], environment: [String: String]) -> CInt {
         for (name, value) in environment { setenv(name, value, 1) }
         for descriptor in descriptors { _ = fcntl(descriptor, F_SETFD, 0) }
         Self.closeAtStart(but: Set(descriptors))
-        // The next program traps these, too, and until then two would end it; the others have to.
+        // SIGHUP and SIGUSR2 would end the next program before it traps them, so it starts with them ignored. SIGTERM and SIGINT must be able to
+        // end it, so they get their default action.
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
         var none = sigset_t()
@@ -102,7 +103,7 @@ package struct NextProgram: Sendable, Equatable {
             if descriptor > STDERR_FILENO, !kept.contains(descriptor) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         }
         guard let folder = opendir("/proc/self/fd") else {
-            // No descriptor is left to look with.
+            // No descriptor is free to open the folder.
             for descriptor in 0..<CInt(clamping: OpenDescriptors.limit ?? 1 << 16) { mark(descriptor) }
             return
         }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Limits lines of the log of several kinds: twenty a second of each kind, and where an address matters twenty of each address in ten seconds. The
-/// rest are counted, by address where it matters, so that one client that tries again and again hides no other. Any thread.
+/// Limits log lines by kind: at most 20 a second for each kind and, if a line has an address, 20 in ten seconds for each kind and address.
+/// Suppressed lines are counted, by address if there is one, so that a client that keeps retrying cannot hide others. Any thread.
 package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
     package struct Held: Sendable {
         package let kind: Kind
-        /// Nil where it does not matter, and for those of many addresses.
+        /// Nil for lines without an address, and for the sum of addresses that are not named.
         package let address: String?
         package let count: Int
     }
@@ -18,7 +18,7 @@ package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
     private struct Window {
         let startMs: Int64
         var lines = 0
-        /// Those without a line of their own.
+        /// Suppressed lines.
         var held = 0
 
         mutating func pass() -> Bool {
@@ -35,7 +35,7 @@ package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
         var byAddress: [Key: Window] = [:]
         /// The present second.
         var all: [Kind: Window] = [:]
-        /// Those that a second that is over held back, and those of addresses that a report does not name.
+        /// Lines suppressed by the limit per second in windows that have ended, and lines of addresses that a report does not name.
         var others: [Kind: Int] = [:]
     }
 
@@ -43,14 +43,14 @@ package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
 
     package static var mostLines: Int { 20 }
     package static var addressMs: Int64 { 10_000 }
-    /// Further addresses are only limited as all are.
+    /// Pairs of kind and address. Beyond them, new ones are subject to the limit per kind only.
     private static var mostAddresses: Int { 1_000 }
     /// Addresses that a report names.
     private static var mostNamed: Int { 20 }
 
     package init() {}
 
-    /// Whether this one has a line of its own. `address`: nil where it does not matter.
+    /// Whether this line is written. Counts it otherwise. `address`: nil if it does not matter.
     package func pass(_ kind: Kind, from address: String?, nowMs: Int64) -> Bool {
         self.state.withLock { state in
             if let key = address.map({ Key(kind: kind, address: $0) }),
@@ -66,7 +66,8 @@ package final class CountedLines<Kind: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// What had no line, of windows that are over, or of all at the server's end (nil). The addresses with the most come by name.
+    /// Removes and returns the counts of suppressed lines: from windows that have ended, or from all windows if `nowMs` is nil (at shutdown). Only
+    /// the addresses with the highest counts are named.
     package func takeHeld(nowMs: Int64?) -> [Held] {
         self.state.withLock { state in
             let isOver = { (window: Window, ms: Int64) in nowMs.map { $0 - window.startMs >= ms } ?? true }

@@ -58,7 +58,7 @@ import Testing
                 let csrf = try login.json()["data"]["csrf"].string.orThrow()
                 let page = ["Cookie": cookie, "X-Csrf-Token": csrf, "Sec-Fetch-Site": "same-origin"]
                 #expect(try await server.call("POST", "rooms", #"{"roomId":"page"}"#, token: "", headers: page).status == 201)
-                // Another site's request with the browser's cookie is refused, and told as what it is.
+                // Another site's request with the browser's cookie is refused, and recorded as such.
                 _ = try await server.call("POST", "rooms/page/close", token: "", headers: ["Cookie": cookie])
                 try await api.refused(401, "POST", "rooms/page/close", token: "")
                 try await eventually("all lines") { try await self.lines(api).count == 6 }
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    /// Links, recordings and gatherings are no rooms, and their lines tell what changed all the same; a credential is in none.
+    /// Links, recordings and gatherings are no rooms, and their lines say what changed all the same; a credential is in none.
     @Test func otherThingsToo() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await TestServer.run({ $0.outbound.allowPrivate = CIDR.loopback }) { server in

@@ -61,7 +61,7 @@ import Testing
         let folder = try await Self.package.folder()
         try await Fixture.withDirectory { directory in
             try Data(OpenAPIDocument.bytes).write(to: directory.appendingPathComponent("openapi.json"))
-            // Formatting is not what is tested; bodies other than text and JSON are bytes to the generator only where it is told so.
+            // Formatting is not tested; the generator takes bodies other than text and JSON for bytes only if its settings say so.
             let settings =
                 "post_hooks: []\ncontent_type_overrides:\n" + Self.binaries.map { "  \($0): application/octet-stream\n" }.joined()
             try Data(settings.utf8).write(to: directory.appendingPathComponent("config.yaml"))

@@ -187,7 +187,7 @@ import Testing
                 403, "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"zulu","url":"rtmp://192.0.2.1/a/b"}"#, token: token)
             try await api.ok("POST", "rooms", #"{"roomId":"zulu","deviceUid":"cam"}"#, status: 201)
             try await api.refused(404, "POST", "events/ticket", #"{"roomId":"zulu"}"#, token: token)
-            // The other room's name is not told.
+            // The answer does not name the other room.
             let taken = try await api("POST", "rooms", #"{"roomId":"acme-1","deviceUid":"cam"}"#, token: token)
             #expect(taken.status == 409 && !taken.text.contains("zulu"), "\(taken.text)")
             // Nor is the device's former room revived.

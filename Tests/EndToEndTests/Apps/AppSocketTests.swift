@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A connection of an app leaves nothing behind, whatever its session keeps of it.
+/// A connection of an app leaves nothing behind, even if its session keeps it.
 @Suite struct AppSocketTests {
     /// Keeps its peer, as sessions do.
     private final class Session: AppSession {

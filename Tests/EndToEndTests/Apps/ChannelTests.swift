@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    /// A change that the store refuses has not happened, and nobody hears of it: state and events are one transaction.
+    /// A change that the store refuses has not happened, and nobody is notified: state and events are one transaction.
     @Test(arguments: ["gatherings", "events"]) func whatIsNotStored(_ table: String) async throws {
         try await TestServer.run { server in
             try await Self.room(server)
@@ -157,7 +157,7 @@ import Testing
             #expect(try await ann.answer(1)["code"].string == "unavailable")
             try await ann.say(#"{"type":"ticket.open","ref":2,"to":"bob","kind":"k"}"#)
             #expect(try await ann.answer(2)["code"].string == "unavailable")
-            // Words are not kept for ever, and go on.
+            // Messages need no store, and go on.
             try await ann.say(#"{"type":"send","ref":3,"object":"chat","content":"still here"}"#)
             #expect(try await bob.socket.message("message")["content"].string == "still here")
             #expect(try bob.all("queue").isEmpty && bob.all("ticket").isEmpty)
@@ -236,7 +236,7 @@ import Testing
             #expect(try await second.hello()["members"].list.isEmpty)
             try await eventually("the first one's end") { try first.socket.closeCode == 4001 }
             #expect(try await server.api("rooms/r/members")["total"].int == 1)
-            // Kicked, it is gone, and so is the gathering; the next who comes begins another.
+            // A kick removes the last member, and so the gathering; the next member begins another.
             #expect(try await server.call("POST", "gatherings/plain-r/kick", #"{"userId":"ann"}"#).status == 200)
             try await eventually("the second one's end") { try second.socket.closeCode == 4002 }
             let gatherings = server.server.parts.apps.gatherings
@@ -295,7 +295,7 @@ import Testing
         }
     }
 
-    /// Places that were told survive the server; who does not come back leaves.
+    /// Places that were announced survive the server; members that do not come back leave.
     @Test func aRestart() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    /// A class survives a restart: roles, tickets and the board are as they were, and who comes back is the same.
+    /// A class survives a restart: roles, tickets and the board are as they were, and returning members are the same.
     @Test func aRestart() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }

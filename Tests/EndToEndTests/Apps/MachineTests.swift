@@ -89,7 +89,7 @@ import Testing
             try await first.say(#"{"type":"queue.offer","ref":1,"value":"{\"nick\":\"A\"}"}"#)
             try await second.say(#"{"type":"queue.offer","ref":1,"value":"{\"nick\":\"B\"}"}"#)
             let uuid = try await first.hears(11).string.orThrow()
-            // Not yet: and not by who is not asked.
+            // Refused: the acceptance of a player that was not invited, and a move before the game.
             try await second.command(12, "\"\(uuid)\"")
             #expect(try await second.hears(5)["command"].int == 12)
             try await first.command(1, "\"left\"")

@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Frames for others never leave the room, and who has not joined says nothing.
+    /// Frames for others never leave the room, and a peer that has not joined can send none.
     @Test func roomsAreApart() async throws {
         try await TestServer.run { server in
             let (a, first) = try await Peer.joined(server, "one")
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    /// A peer that does not read is cut, and its room is told.
+    /// A peer that does not read is cut, and its room is notified.
     @Test func aSlowReader() async throws {
         try await TestServer.run({ $0.apps.backlogBytes = 64 << 10 }) { server in
             let (a, _) = try await Peer.joined(server)
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    /// A kick holds for whom a token names, and the room's end closes what came by its tokens.
+    /// A kick keeps the token's user out, and the room's end closes connections made with its tokens.
     @Test func kicksAndEnds() async throws {
         try await TestServer.run { server in
             _ = try await server.call("POST", "rooms", #"{"roomId":"r","policy":{"neverStarted":3600}}"#)
@@ -265,7 +265,7 @@ import Testing
             try await second.say("__join", "{}")
             _ = try await first.frame("_new_peer")
             let (free, _) = try await Peer.joined(server, "r")
-            // Lists say who is who; a kick by the user's id.
+            // Lists name the users; a kick takes the user's id.
             #expect(try await server.api("gatherings/mesh-r")["people"].list.contains { $0["name"].string == "ANN" })
             #expect(try await server.call("POST", "gatherings/mesh-r/kick", #"{"userId":"bob"}"#).status == 200)
             try await eventually("bob's end") { try second.socket.closeCode == 4002 }
@@ -352,7 +352,7 @@ import Testing
         }
     }
 
-    /// A page of somewhere else may not use that this machine needs no token.
+    /// A page of another site cannot profit from this machine's needing no token.
     @Test func foreignPages() async throws {
         try await TestServer.run { server in
             for (headers, isIn) in [

@@ -60,7 +60,7 @@ import Testing
             try await eventually("the push to end") { publisher.current.isClosed || publisher.current.sawEOF }
             try await server.wait("streams/published") { $0["list"][0]["stopReason"].string == "clientStopped" }
             await publisher.close()
-            // A ban tells the broadcaster to stop, and why.
+            // The answer after a ban says that the broadcaster must stop, and why.
             _ = try await server.call("POST", "streams/live/cam1/forbid", #"{"reason":"face"}"#)
             let forbidden = try await self.paced(server, "cam1", query)
             #expect(forbidden["stop"].bool == true && forbidden["reason"].string == "face", "\(forbidden)")

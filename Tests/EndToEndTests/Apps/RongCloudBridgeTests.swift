@@ -64,7 +64,7 @@ import Testing
         .init(id: id, kind: kind, former: room, effects: effects, receipt: receipt)
     }
 
-    /// A thousand messages of a class may wait; what changes its group always finds room.
+    /// A thousand messages of a class may wait; calls that change its group always find room.
     @Test func theBound() async throws {
         let (bridge, (room, message)) = (try self.bridge(), try self.world())
         bridge.performed(self.change(room, [message]))

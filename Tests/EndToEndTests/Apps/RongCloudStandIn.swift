@@ -14,7 +14,7 @@ final class RongCloudStandIn: Sendable {
         /// Without `.json`.
         let path: String
         let fields: [(name: String, value: String)]
-        /// Empty for a call that RongCloud would take.
+        /// Empty for a call that RongCloud would accept.
         let problem: String
 
         subscript(_ name: String) -> String { self.fields.first { $0.name == name }?.value ?? "" }

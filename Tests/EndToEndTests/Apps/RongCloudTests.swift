@@ -175,7 +175,7 @@ import Testing
             let (ann, bob) = (try await ClassMember.join(server, "Ann"), try await ClassMember.join(server, "Bob"))
             #expect(try await Self.away(server) == ["Ann": false, "Bob": false], "here from the join on")
             func status(_ member: ClassMember, _ status: String) -> String { "[{\"userId\":\"\(member.id)\",\"status\":\"\(status)\"}]" }
-            // Others could send everybody out.
+            // Unsigned webhooks could remove all members.
             for (signature, ago) in [("", 0), ("00", 0), (String(repeating: "0", count: 40), 0), (nil, 400)] {
                 let answer = try await RongCloudStandIn.webhook(server, status(bob, "1"), secondsAgo: ago, signature: signature)
                 #expect(try answer.status == 403 && answer.json()["errCode"].int == 2)
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    /// RongCloud's connections outlive the server: who was here still is.
+    /// RongCloud's connections outlive the server: present members still are.
     @Test func aRestart() async throws {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -32,7 +32,7 @@ import Testing
         };
         const follow = async () => {
           const first = await (await fetch(base + '/live/cam1.m3u8?' + q.get('sign'))).text();
-          // Of one address the browser would ask one after the other.
+          // The browser would send requests for one address one after the other.
           const media = first.split('\\n').find((line) => line.includes('media.m3u8'));
           for (;;) {
             const answers = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((n) => fetch(base + '/live/' + media + '&n=' + n)));

@@ -70,7 +70,7 @@ import Testing
 
     private static func lastHash(_ frames: String) -> Substring? { frames.split(separator: "\n").last?.split(separator: " ").last }
 
-    /// The time passes: what is left is told and ended.
+    /// The time passes: remaining pushes and plays get the reason and are ended.
     @Test func theTimePasses() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
         try await Fixture.withDirectory { directory in

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// Who asks a server that is about to start again to end means it.
+    /// A signal that asks for the end cancels the restart that is under way.
     @Test func aSignalEndsIt() async throws {
         try await Self.run { server, cli in
             let process = server.earshot.process
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// A program that cannot start is found before anything ends; one that breaks in the last moment is told.
+    /// A program that cannot start is found before anything ends; one that breaks in the last moment is reported.
     @Test func aProgramThatCannotStart() async throws {
         try await Fixture.withDirectory { directory in
             let program = directory.appendingPathComponent("earshot").path

@@ -13,7 +13,7 @@ import Testing
 @Suite struct CameraTests {
     /// Three seconds of sound, four of both, four of sound, two of both.
     @Test func comesAndGoes() async throws {
-        // One keyframe in each run: an HTTP body ends with its run, and who asks again gets the next one from its keyframe, however late.
+        // One keyframe in each run: an HTTP body ends with its run, and the next request gets the next run from its keyframe, however late.
         let file = try await Fixture.flv(video: Fixture.baseline + ["-g", "100"], audio: Fixture.aac, seconds: 4)
         let clip = try FLVTag.media(of: file)
         let (headers, coded) = (clip.filter(\.isSequenceHeader), clip.filter { !$0.isSequenceHeader })
@@ -46,7 +46,7 @@ import Testing
                 async let messages = Captured.messages(server, "cam1", in: directory)
                 try await server.wait("sessions?role=player") { $0["total"].int == 2 }
                 try await publisher.send(tags.filter { (joinMs..<heardMs).contains($0.timestamp) })
-                // Not only known, but with sound: who joins later begins with a later picture.
+                // Players must have sound, not only be known: one that joins later begins with a later picture.
                 try await server.wait("sessions?role=player") { sessions in
                     (0..<2).allSatisfy { sessions["list"][$0]["bytesOut"].int ?? 0 > 1_000 }
                 }

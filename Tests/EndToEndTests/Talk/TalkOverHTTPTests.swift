@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// No room, and what ends listeners who are there.
+    /// No room, and the ends of present listeners.
     @Test(.timeLimit(.minutes(5))) func aRoomThatIsNone() async throws {
         try await TalkRoom.run { room in
             let answer = try await HTTPAnswer.get("\(room.server.http)/talk/nowhere/mix.mp4")

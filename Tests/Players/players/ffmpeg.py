@@ -38,7 +38,7 @@ class DebianFFmpeg(PipePlayer):
 
     def tracks(self):
         text = self.process.text()
-        # Of the input only.
+        # The tracks of the input only.
         text = text[text.find("Input #0") :].split("Output #0")[0].split("Stream mapping:")[0]
         found = re.findall(r"Stream #0:\d+.*?: (\w+): (\w+)", text)
         return sorted(f"{kind.lower()} {codec}" for kind, codec in found) if found else None

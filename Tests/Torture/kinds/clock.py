@@ -32,7 +32,7 @@ LEAPS = (2, 20, 59, 61, 5 * MINUTE, HOUR + 1, 2 * HOUR + 1, 11 * HOUR, DAY, 7 * 
 FOLLOWED = tuple(seconds for seconds in LEAPS if seconds < 12 * HOUR)
 # Steps up to a minute are no leaps, and followed at once; twice, there and back between two looks. Seconds.
 UNSEEN = 2 * MINUTE
-# Of one start of the server.
+# Leaps with one start of the server.
 LIFETIME = 100
 
 
@@ -96,7 +96,7 @@ class _Life:
         seconds = context.random.choice((0, *(FOLLOWED if self.follows else LEAPS))) + context.random.choice((0, 0, context.random.randrange(MINUTE)))
         hold = context.random.choice((0.3, 2)) if self.follows else context.random.uniform(0.1, 0.6)
         if self.leaps == 1:
-            # One that is surely seen.
+            # A leap that is surely seen.
             seconds, hold = HOUR + 1, 2.5
         self._set(seconds)
         self.offsets.add(seconds)

@@ -121,7 +121,7 @@ def _judge(context, target, accepted, events, by_id):
     last = collections.defaultdict(int)
     for event in accepted:
         if event["id"] not in by_id:
-            # Of a change that was not answered, and told all the same.
+            # The event of a change that was not answered, delivered all the same.
             context.find(f"target {target.way} was told of event {event['id']}, which is not in the store")
             continue
         wrong = {name for name in ("kind", "roomId", "number", "at", "data") if event[name] != by_id[event["id"]][name]}
@@ -129,6 +129,6 @@ def _judge(context, target, accepted, events, by_id):
         room = event["roomId"]
         if room is None:
             continue
-        # Told again is told again; but never a later one before an earlier one.
+        # Events may be delivered again, but never a later one before an earlier one.
         context.expect(event["number"] <= last[room] + 1, f"target {target.way}: room {room} got number {event['number']} after {last[room]}")
         last[room] = max(last[room], event["number"])

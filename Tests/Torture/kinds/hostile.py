@@ -22,7 +22,7 @@ SETTINGS = {
     "limits.httpPerAddress": "20000",
     "limits.httpConnections": "4000",
     "limits.viewersPerStream": "5000",
-    # Of the media of streams and what connections have sent: as by default in such a group.
+    # For streams' media and the bytes that connections have sent: the default in such a control group.
     "limits.memory": "307MiB",
 }
 # Milliseconds that an honest viewer may be behind while the machine is busy with the attack itself.

@@ -15,7 +15,7 @@ from tools import eventually
 from processes import Process
 
 SETTINGS = {"recording.apps": "live", "recording.fragment": "500ms", "recording.minFree": "0B", "rooms.policy.neverStarted": "12h"}
-# So many kills of one data directory.
+# Kills of one data directory.
 LIFETIME = 100
 # Seconds of a fragment, and what a busy machine may add before its media reaches the server.
 FRAGMENT, PATIENCE = 0.5, 4.0
