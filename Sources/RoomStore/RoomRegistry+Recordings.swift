@@ -33,7 +33,7 @@ extension RoomRegistry {
 
     /// Adds the row of a file about to be written. Calls `done` with true once the row is on disk, with false if it never will be.
     package nonisolated func recordingBegan(_ recording: Recording, done: @escaping @Sendable (_ isStored: Bool) -> Void) {
-        self.submit(told: done) { try $0.store.insert(recording) }
+        self.submit(done: done) { try $0.store.insert(recording) }
     }
 
     /// The first frames of a task are in the file with this id.

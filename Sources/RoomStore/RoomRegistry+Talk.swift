@@ -48,11 +48,11 @@ extension RoomRegistry {
         }
     }
 
-    /// Calls `told` with a room's talk settings, in the order of all changes to them. The closure runs on the registry's queue and must not block.
+    /// Calls `deliver` with a room's talk settings, in the order of all changes to them. The closure runs on the registry's queue and must not block.
     package nonisolated func notifyTalk(
-        of id: RoomID, to told: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
+        of id: RoomID, to deliver: @escaping @Sendable (TalkSettings?, [TalkMemberSetting]) -> Void
     ) async throws(RegistryError) {
-        _ = try await self.perform(isChange: false, stored: { told($0.0, $0.1) }) { work in
+        _ = try await self.perform(isChange: false, stored: { deliver($0.0, $0.1) }) { work in
             (try work.store.talkSettings(id), try work.store.talkMembers(id))
         }
     }

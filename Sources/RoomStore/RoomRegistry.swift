@@ -252,23 +252,23 @@ package actor RoomRegistry {
 
     /// Queues a fact. Calls `done` when it is on disk, or never will be.
     nonisolated func submit(done: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
-        self.submit(told: { _ in done() }, body)
+        self.submit(done: { _ in done() }, body)
     }
 
     /// Queues a fact of an audit trail. `bytes` is its approximate memory use.
     nonisolated func submit(trail bytes: Int, _ body: @escaping @Sendable (RoomTransaction) throws -> Void) {
-        self.submit(.trail, bytes: bytes, told: { _ in }, body)
+        self.submit(.trail, bytes: bytes, done: { _ in }, body)
     }
 
-    /// Queues a fact. Calls `told` with true when it is on disk, with false if it never will be.
+    /// Queues a fact. Calls `done` with true when it is on disk, with false if it never will be.
     nonisolated func submit(
-        told: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomTransaction) throws -> Void
+        done: @escaping @Sendable (_ isStored: Bool) -> Void, _ body: @escaping @Sendable (RoomTransaction) throws -> Void
     ) {
-        self.submit(.fact, bytes: 512, told: told, body)
+        self.submit(.fact, bytes: 512, done: done, body)
     }
 
     private nonisolated func submit(
-        _ kind: Operation.Kind, bytes: Int, told: @escaping @Sendable (_ isStored: Bool) -> Void,
+        _ kind: Operation.Kind, bytes: Int, done: @escaping @Sendable (_ isStored: Bool) -> Void,
         _ body: @escaping @Sendable (RoomTransaction) throws -> Void
     ) {
         let answer = self.intake.submit(kind, clock: self.clock) { now in
@@ -276,9 +276,9 @@ package actor RoomRegistry {
                 kind: kind, bytes: bytes, now: now,
                 run: { work in
                     try body(work)
-                    return { told(true) }
+                    return { done(true) }
                 },
-                fail: { _ in told(false) })
+                fail: { _ in done(false) })
         }
         if case .accepted(schedule: true) = answer { self.scheduleDrain() }
     }

@@ -52,7 +52,7 @@ package final class RoomClock: Sendable {
         var offsetMs: Int64
         /// Steady clock.
         let sinceMs: Int64
-        var isTold = false
+        var isReported = false
     }
 
     private struct State {
@@ -133,8 +133,8 @@ package final class RoomClock: Sendable {
         return self.state.withLock { state in
             let steady = self.look(&state)
             guard let leap = state.leap else { return nil }
-            if !leap.isTold {
-                state.leap?.isTold = true
+            if !leap.isReported {
+                state.leap?.isReported = true
                 // Room time is not slewed during a leap.
                 return .leapt(byMs: leap.offsetMs - state.offsetMs, adoptsAt: leap.sinceMs + self.holdMs + state.offsetMs)
             }

@@ -338,13 +338,13 @@ package final class TalkChannel: Sendable {
         }
         for stream in unused { stream.end() }
         let report = self.engine.run(plan, nowUs: nowUs)
-        var told: String?
+        var members: String?
         self.change { state in
             state.mixes = report.mixes
             state.totals = report.totals
             // Some may have left since the tick began.
             state.reports = report.voices.filter { state.talkers[$0.key] != nil }
-            told = self.membersReport(&state, nowMs)
+            members = self.membersReport(&state, nowMs)
             var events: [FloorEvent] = []
             let unheard = state.talkers.values.filter { $0.wasLeftOut() }.map(\.id)
             let heard = report.heard.filter { state.talkers[$0] != nil }
@@ -354,7 +354,7 @@ package final class TalkChannel: Sendable {
             }
             return events
         }
-        if let told { self.talkback.events.notify(told, of: self.roomID) }
+        if let members { self.talkback.events.notify(members, of: self.roomID) }
     }
 
     /// Stops ticking if nobody has been here for a while; returns whether it did.

@@ -198,7 +198,7 @@ import Testing
     // MARK: - JSON
 
     @Test func jsonIsPrintedInOrder() throws {
-        let value = try JSONValue(
+        let value = try ResponseJSON(
             parsing: #"{"b":[1,2.5,{}],"a":{"z":null,"y":true},"c":"é\u001b\u009b\"\\","d":[],"e":9007199254740993}"#.utf8)
         #expect(
             value.text() == #"""
@@ -219,21 +219,21 @@ import Testing
                 """#)
         #expect(
             value.text(pretty: false) == #"{"a":{"y":true,"z":null},"b":[1,2.5,{}],"c":"é\u001b\u009b\"\\","d":[],"e":9007199254740993}"#)
-        #expect(try JSONValue(parsing: value.text().utf8) == value)
+        #expect(try ResponseJSON(parsing: value.text().utf8) == value)
     }
 
     @Test func jsonIsReadLeniently() throws {
-        let value = try JSONValue(parsing: #"{"n":1,"d":1.5,"s":"x","l":[1],"t":true}"#.utf8)
+        let value = try ResponseJSON(parsing: #"{"n":1,"d":1.5,"s":"x","l":[1],"t":true}"#.utf8)
         #expect(value["n"].integer == 1 && value["n"].number == 1 && value["n"].string == nil && value["n"].bool == nil)
         #expect(value["d"].integer == 2 && value["d"].plain == "1.5")
         #expect(value["t"].plain == "yes" && value["t"].integer == nil)
         #expect(value["nothing"]["at"]["all"].isNull && value["s"]["x"].isNull && value["s"].list.isEmpty)
-        for wrong in ["", "{", "nope", "{\"a\":}", "[1,,2]"] { #expect(throws: (any Error).self) { try JSONValue(parsing: wrong.utf8) } }
+        for wrong in ["", "{", "nope", "{\"a\":}", "[1,,2]"] { #expect(throws: (any Error).self) { try ResponseJSON(parsing: wrong.utf8) } }
     }
 
     /// The peer chooses the nesting depth.
     @Test func deepJSONIsAnError() {
         let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
-        #expect(throws: (any Error).self) { try JSONValue(parsing: deep.utf8) }
+        #expect(throws: (any Error).self) { try ResponseJSON(parsing: deep.utf8) }
     }
 }

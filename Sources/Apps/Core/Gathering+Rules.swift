@@ -205,8 +205,8 @@ extension Gathering {
     /// Closes a ticket. Notifies both members if it expired, otherwise only the member that asked.
     mutating func close(_ ticket: Ticket, _ change: TicketChange) -> [Effect] {
         self.tickets.removeAll { $0.id == ticket.id }
-        let told = change == .expired ? self.connections(of: ticket.from, ticket.to) : self.connections(of: ticket.from)
-        return [.ticketChanged(change, ticket), .send(.ticket(change, ticket), to: told)]
+        let receivers = change == .expired ? self.connections(of: ticket.from, ticket.to) : self.connections(of: ticket.from)
+        return [.ticketChanged(change, ticket), .send(.ticket(change, ticket), to: receivers)]
     }
 
     // MARK: - Time and end

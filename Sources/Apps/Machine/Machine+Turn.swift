@@ -20,7 +20,7 @@ extension Machine {
         return [
             self.event(.turnOffered, turn),
             .send(.commanded(from: self.info.device, content: content), to: self.gathering.connections(of: player)),
-        ] + self.told()
+        ] + self.phaseMessages()
     }
 
     mutating func accept(_ nowMs: Int64) -> [Gathering.Effect] {
@@ -29,7 +29,7 @@ extension Machine {
         turn.promisedMs = nowMs + self.limits.playingMs
         turn.deadlineMs = turn.promisedMs + self.limits.slackMs
         self.turn = turn
-        return [self.event(.turnAccepted, turn), self.event(.gameStarted, turn)] + self.told()
+        return [self.event(.turnAccepted, turn), self.event(.gameStarted, turn)] + self.phaseMessages()
     }
 
     /// Withdraws the invitation and removes its player from the queue.
@@ -37,7 +37,7 @@ extension Machine {
         guard let turn = self.turn else { return [] }
         let polled = self.poll(turn)
         self.turn = nil
-        return polled + [self.event(kind, turn)] + self.told()
+        return polled + [self.event(kind, turn)] + self.phaseMessages()
     }
 
     /// Drops the claw. `content`: the player's command; nil for the server's.
@@ -51,7 +51,7 @@ extension Machine {
         return [
             self.event(.gameDropped, turn, .init(name: "byClock", value: .bool(byClock))),
             .send(command, to: self.gathering.connections(of: self.info.device)),
-        ] + self.told()
+        ] + self.phaseMessages()
     }
 
     /// The player leaves the game, which still ends regularly: the claw drops, and the device reports the result.
@@ -86,7 +86,7 @@ extension Machine {
         }
         self.turn = nil
         effects.append(self.event(.gameEnded, turn, .init(name: "endReason", value: .string(ending.rawValue))))
-        return effects + self.told()
+        return effects + self.phaseMessages()
     }
 
     private mutating func poll(_ turn: Turn) -> [Gathering.Effect] {
@@ -106,7 +106,7 @@ extension Machine {
     }
 
     /// Sends the phase to all members. Only the player and the device get the turn's id, because it permits an answer.
-    private func told() -> [Gathering.Effect] {
+    private func phaseMessages() -> [Gathering.Effect] {
         guard let turn = self.turn else {
             let everybody = self.gathering.all
             return everybody.isEmpty ? [] : [.send(.turn(phase: Self.idle, player: nil, uuid: nil, deadlineMs: nil), to: everybody)]

@@ -44,7 +44,7 @@ package final class ServerDrain: Sendable {
     private static let look = Duration.milliseconds(200)
     /// How long that may take once the last push has ended: a clean stop's grace, and time for two segments.
     private static let finishing = Duration.seconds(10)
-    private static let told = Duration.seconds(10)
+    private static let reporting = Duration.seconds(10)
     /// Delay in which a call that ends the server at once still gets its answer.
     private static let answering = Duration.milliseconds(300)
 
@@ -171,13 +171,13 @@ package final class ServerDrain: Sendable {
 
     private func wait() async -> String {
         let clock = ContinuousClock()
-        var next = clock.now + Self.told
+        var next = clock.now + Self.reporting
         while self.pushes > 0 {
             let (end, signals) = self.state.withLock { ($0.end, $0.signals) }
             guard clock.now < end else { return "the time has passed" }
             guard signals < 2 else { return "a second signal" }
             if clock.now >= next {
-                next += Self.told
+                next += Self.reporting
                 self.log.info(
                     "Draining",
                     metadata: ["pushes": "\(self.pushes)", "secondsLeft": "\((end - clock.now).components.seconds)"])

@@ -19,7 +19,7 @@ package final class WebhookLog: Sendable {
         package var problem: String?
         /// Nil before the first notice that it accepted.
         package var deliveredAt: Int64?
-        fileprivate var isTold = false
+        fileprivate var isReported = false
         fileprivate var lines = Intervals()
         fileprivate var giveUps = Intervals()
     }
@@ -63,7 +63,7 @@ package final class WebhookLog: Sendable {
             standings[target.id]?.since = now
             return was
         }
-        guard let was, was.isTold else { return }
+        guard let was, was.isReported else { return }
         self.log.info(
             "A webhook target works again",
             metadata: Self.metadata(target).merging([
@@ -76,7 +76,7 @@ package final class WebhookLog: Sendable {
             var standing = standings[entry.target.id] ?? Standing()
             if !standing.isFailing {
                 standing.isFailing = true
-                standing.isTold = false
+                standing.isReported = false
                 standing.since = now
                 standing.failed = 0
                 standing.givenUp = 0
@@ -85,7 +85,7 @@ package final class WebhookLog: Sendable {
             standing.problem = problem
             if verdict == .givenUp { standing.givenUp += 1 }
             let isDue = standing.lines.pass(now)
-            if isDue { standing.isTold = true }
+            if isDue { standing.isReported = true }
             let logsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
             standings[entry.target.id] = standing
             return (standing, isDue, logsGivenUp)

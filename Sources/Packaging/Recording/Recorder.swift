@@ -34,7 +34,7 @@ package actor Recorder {
     /// All files are closed.
     private var isDone = false
     /// The index has stored the end too.
-    private var isTold = false
+    private var isReported = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private let hasEnded = Atomic<Bool>(false)
     private let written = Mutex<(id: String, bytes: Int64)?>(nil)
@@ -142,15 +142,15 @@ package actor Recorder {
         let executor = self.executor
         // Queued behind the updates about its files.
         self.recordings.rooms.recordingTaskEnded(self.task, ending, wasStarted: self.writer.hasStarted) {
-            executor.queue.async { self.assumeIsolated { $0.told() } }
+            executor.queue.async { self.assumeIsolated { $0.reported() } }
         }
         self.recordings.ended(self, ending, of: self.stream)
         // A stopping server does not wait for a store that accepts no writes.
-        if ending == .serverShutdown { self.told() }
+        if ending == .serverShutdown { self.reported() }
     }
 
-    private func told() {
-        self.isTold = true
+    private func reported() {
+        self.isReported = true
         for waiter in self.waiters { waiter.resume() }
         self.waiters = []
     }
@@ -178,7 +178,7 @@ package actor Recorder {
         self.drain()
         self.finish(end)
         self.look()
-        guard !self.isTold else { return }
+        guard !self.isReported else { return }
         await withCheckedContinuation { self.waiters.append($0) }
     }
 

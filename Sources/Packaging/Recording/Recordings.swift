@@ -183,7 +183,7 @@ package final class Recordings: Sendable {
     }
 
     /// Stops a recording by call, even one that waits for its stream since a restart. Nil: there was none.
-    func stop(_ path: StreamPath) async -> RecordingOrder? { await self.stop(path, isTold: false) }
+    func stop(_ path: StreamPath) async -> RecordingOrder? { await self.stop(path, isDropped: false) }
 
     /// The same, but stores `keeping` with the order's end before the recording itself ends.
     package func stop(
@@ -197,11 +197,11 @@ package final class Recordings: Sendable {
             return await self.stop(path)
         }
         try await self.rooms.endOrder(order, isRunning: running != nil, keeping: keeping)
-        return await self.stop(path, isTold: true) ?? order
+        return await self.stop(path, isDropped: true) ?? order
     }
 
-    /// `isTold`: the store already knows the end of an order without a recorder.
-    private func stop(_ path: StreamPath, isTold: Bool) async -> RecordingOrder? {
+    /// `isDropped`: the store already knows the end of an order without a recorder.
+    private func stop(_ path: StreamPath, isDropped: Bool) async -> RecordingOrder? {
         let (recorder, order) = self.state.withLock { state -> (Recorder?, RecordingOrder?) in
             // A pending retry counts too.
             let wasWaiting = state.retries.stopped(path.description)
@@ -211,7 +211,7 @@ package final class Recordings: Sendable {
             }
             return (recorder, state.orders.removeValue(forKey: path.description))
         }
-        if let order, !isTold { await self.drop(order, .stopped) }
+        if let order, !isDropped { await self.drop(order, .stopped) }
         guard let recorder else { return order }
         await recorder.stop(.stopped)
         return RecordingOrder(task: recorder.task, startedAt: recorder.startedAt)

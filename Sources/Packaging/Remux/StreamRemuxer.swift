@@ -41,7 +41,7 @@ package actor StreamRemuxer {
     private var playlistWaiters = 0
     private var reportedProblems = 0
     private var reportedRefusal: String?
-    private var hasToldDropped = false
+    private var hasReportedDrops = false
     private var seenVersion = -1
     private var phase = Phase.running
     /// The last use, in milliseconds of the steady clock.
@@ -180,8 +180,8 @@ package actor StreamRemuxer {
             self.table.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }
         self.reportedProblems = self.maker.problems.count
-        if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasToldDropped {
-            self.hasToldDropped = true
+        if let dropped = self.mailbox?.dropped, dropped > 0, !self.hasReportedDrops {
+            self.hasReportedDrops = true
             self.table.limits.hit(.frameQueue)
             self.table.log.warning(
                 "Remuxing does not keep up: frames are dropped up to the next keyframe",

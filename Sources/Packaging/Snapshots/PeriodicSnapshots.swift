@@ -34,7 +34,7 @@ actor PeriodicSnapshots {
         weak var stream: Relay.Stream?
         var timestamp: Int64?
         /// The log already reports that its keyframes cannot be decoded to a picture.
-        var isTold = false
+        var isReported = false
     }
 
     private static let forgetMs: Int64 = 20_000
@@ -94,12 +94,12 @@ actor PeriodicSnapshots {
         do {
             let jpeg = try await self.maker.jpeg(of: path, source, width: width, nowMs: LoopSweeper.nowMs)
             try await self.file(jpeg, of: grant)
-            progress.isTold = false
+            progress.isReported = false
         } catch {
-            if !progress.isTold {
+            if !progress.isReported {
                 self.log.warning("No snapshot was taken", metadata: ["stream": "\(grant.path)", "error": "\(error)"])
             }
-            progress.isTold = true
+            progress.isReported = true
         }
         self.progress[path] = progress
     }

@@ -14,31 +14,31 @@ struct APIClient: Sendable {
     /// Longest answer, in bytes.
     static let longestAnswer = 16 << 20
 
-    func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> JSONValue {
+    func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> ResponseJSON {
         try await self.call(.GET, path, query, nil)
     }
 
-    func post(_ path: [String], _ body: [String: JSONValue] = [:]) async throws -> JSONValue {
+    func post(_ path: [String], _ body: [String: ResponseJSON] = [:]) async throws -> ResponseJSON {
         try await self.call(.POST, path, [], .object(body))
     }
 
-    func patch(_ path: [String], _ body: [String: JSONValue]) async throws -> JSONValue {
+    func patch(_ path: [String], _ body: [String: ResponseJSON]) async throws -> ResponseJSON {
         try await self.call(.PATCH, path, [], .object(body))
     }
 
-    func delete(_ path: [String]) async throws -> JSONValue {
+    func delete(_ path: [String]) async throws -> ResponseJSON {
         try await self.call(.DELETE, path, [], nil)
     }
 
     /// A one-time code for the console, which is not part of `/api/v1`.
-    func consoleCode() async throws -> JSONValue { try await self.call(.POST, ["console", "code"], [], .object([:]), below: []) }
+    func consoleCode() async throws -> ResponseJSON { try await self.call(.POST, ["console", "code"], [], .object([:]), below: []) }
 
     /// Returns the answer's `data`.
     ///
     /// - Throws: ``CommandFailure``.
     private func call(
-        _ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?, below: [String] = ["api", "v1"]
-    ) async throws -> JSONValue {
+        _ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: ResponseJSON?, below: [String] = ["api", "v1"]
+    ) async throws -> ResponseJSON {
         let target = self.server.target(below + path, query)
         var request = HTTPClientRequest(url: "\(self.server.isTLS ? "https" : "http")://\(self.server.authority)\(target)")
         request.method = method
@@ -56,7 +56,7 @@ struct APIClient: Sendable {
         } catch {
             throw self.unreachable(error)
         }
-        guard let answer = try? JSONValue(parsing: bytes.readableBytesView), case .object = answer else {
+        guard let answer = try? ResponseJSON(parsing: bytes.readableBytesView), case .object = answer else {
             throw CommandFailure(.failed, "\(self.server) answered \(status.code), but not as an Earshot server does; check --server")
         }
         guard (200..<300).contains(status.code) else {

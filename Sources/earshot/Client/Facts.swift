@@ -8,7 +8,7 @@ struct Facts {
     }
 
     /// "2026-11-21T10:00:00Z (3m12s ago)"; omitted when there is no time.
-    mutating func add(_ name: String, time: JSONValue) {
+    mutating func add(_ name: String, time: ResponseJSON) {
         self.add(name, time.string.map { text in "\(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")" })
     }
 
@@ -30,7 +30,7 @@ enum TimeText {
     }
 
     /// The age of a time; nil for an invalid one, "0s" for a future one.
-    static func age(_ time: JSONValue) -> String? {
+    static func age(_ time: ResponseJSON) -> String? {
         self.milliseconds(since: time).map { Span.short(milliseconds: $0) }
     }
 
@@ -41,21 +41,21 @@ enum TimeText {
         }
     }
 
-    private static func milliseconds(since time: JSONValue) -> Int64? {
+    private static func milliseconds(since time: ResponseJSON) -> Int64? {
         time.string.flatMap(Instant.init(argument:)).map { Instant.now.milliseconds - $0.milliseconds }
     }
 
     /// Seconds in the style of list ages: "30s", "1h30m".
-    static func duration(seconds: JSONValue) -> String? {
+    static func duration(seconds: ResponseJSON) -> String? {
         self.span(seconds).map { Span.short(milliseconds: $0.milliseconds) }
     }
 
     /// Seconds in the style of the command line: "90s", "12h".
-    static func exactDuration(seconds: JSONValue) -> String? {
+    static func exactDuration(seconds: ResponseJSON) -> String? {
         self.span(seconds)?.description
     }
 
-    private static func span(_ seconds: JSONValue) -> Span? {
+    private static func span(_ seconds: ResponseJSON) -> Span? {
         seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span(milliseconds: Int64($0 * 1_000)) : nil }
     }
 }

@@ -21,8 +21,8 @@ struct Listing {
     /// The plural name of its items.
     let things: String
     let columns: [Table.Column]
-    let id: (JSONValue) -> String?
-    let row: (JSONValue) -> [Table.Cell]
+    let id: (ResponseJSON) -> String?
+    let row: (ResponseJSON) -> [Table.Cell]
     /// The parameter for a page's size, and the largest size; nil for lists without pages.
     var size: (name: String, largest: Int)?
     /// The parameter for the `next` of a page.
@@ -73,13 +73,13 @@ struct Listing {
         }
     }
 
-    private func page(_ api: APIClient, _ wanted: Int, after next: String?) async throws -> JSONValue {
+    private func page(_ api: APIClient, _ wanted: Int, after next: String?) async throws -> ResponseJSON {
         let size = self.size.map { ($0.name, Optional("\(min($0.largest, wanted))")) }
         return try await api.get(self.path, self.query + [size].compactMap { $0 } + (next == nil ? [] : [(self.cursor, next)]))
     }
 
     /// Most lists return the cursor as `next`. Events return the `last` id and whether that was all.
-    private func cursor(of data: JSONValue) -> String? {
+    private func cursor(of data: ResponseJSON) -> String? {
         data["isComplete"].bool == false ? data["last"].plain : data["next"].plain
     }
 }

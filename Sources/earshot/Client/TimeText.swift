@@ -36,7 +36,7 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
     var seconds: Double { Double(self.milliseconds) / 1_000 }
 
     /// Seconds for the API; an integer where possible.
-    var json: JSONValue { self.milliseconds % 1_000 == 0 ? .integer(self.milliseconds / 1_000) : .number(self.seconds) }
+    var json: ResponseJSON { self.milliseconds % 1_000 == 0 ? .integer(self.milliseconds / 1_000) : .number(self.seconds) }
 
     var description: String {
         guard let unit = Self.units.first(where: { self.milliseconds % $0.factor == 0 }), self.milliseconds != 0 else { return "0s" }

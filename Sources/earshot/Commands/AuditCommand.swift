@@ -43,7 +43,7 @@ struct AuditCommand: ServerCommand {
         try await listing.show(api, self.options, count: self.page.count)
     }
 
-    private static func row(_ line: JSONValue) -> [Table.Cell] {
+    private static func row(_ line: ResponseJSON) -> [Table.Cell] {
         let things = ["roomId", "stream", "object"].compactMap { line[$0].plain }
         let isOK = line["result"].string == "ok"
         return [
@@ -56,7 +56,7 @@ struct AuditCommand: ServerCommand {
     }
 
     /// "state live > closed".
-    private static func change(_ line: JSONValue) -> String {
+    private static func change(_ line: ResponseJSON) -> String {
         let (before, after) = (line["before"], line["after"])
         let names = Set((before.fields + after.fields).map(\.key)).sorted()
         return names.map { "\($0) \(before[$0].plain ?? "-") > \(after[$0].plain ?? "-")" }.joined(separator: ", ")

@@ -40,7 +40,7 @@ struct CallbacksCommand: AsyncParsableCommand {
             try await listing.show(api, self.options, count: self.page.count)
         }
 
-        private static func row(_ notice: JSONValue) -> [Table.Cell] {
+        private static func row(_ notice: ResponseJSON) -> [Table.Cell] {
             let event = notice["event"]
             let colour: Table.Colour? =
                 switch notice["state"].string {

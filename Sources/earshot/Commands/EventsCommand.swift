@@ -76,7 +76,7 @@ struct EventsCommand: AsyncParsableCommand {
 
 /// Events as text.
 enum EventText {
-    static func row(_ event: JSONValue) -> [Table.Cell] {
+    static func row(_ event: ResponseJSON) -> [Table.Cell] {
         [
             .init(event["id"].plain), .init(event["at"].string), .init(self.kind(event), self.colour(event)), .init(event["roomId"].plain),
             .init(self.data(event["data"])),
@@ -84,7 +84,7 @@ enum EventText {
     }
 
     /// "2026-11-21T10:00:00.000Z #17 room.live r1 reason=media"
-    static func line(_ event: JSONValue) -> String {
+    static func line(_ event: ResponseJSON) -> String {
         let cells = self.row(event)
         func pad(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
         let kind = pad(cells[2].text, 17)
@@ -94,9 +94,9 @@ enum EventText {
     }
 
     /// The event's kind, such as "room.live"; a feed message's `type` is always "event".
-    private static func kind(_ event: JSONValue) -> String? { event["kind"].string }
+    private static func kind(_ event: ResponseJSON) -> String? { event["kind"].string }
 
-    private static func colour(_ event: JSONValue) -> Table.Colour? {
+    private static func colour(_ event: ResponseJSON) -> Table.Colour? {
         switch self.kind(event) {
         case "room.live", "room.resumed": .green
         case "room.interrupted", "stream.health": .yellow
@@ -107,7 +107,7 @@ enum EventText {
     }
 
     /// `reason=media stream=live/r1 by=publisher`: the useful data not shown elsewhere in the line. JSON has everything.
-    private static func data(_ data: JSONValue) -> String {
+    private static func data(_ data: ResponseJSON) -> String {
         var parts: [(String, String?)] = [("reason", data["reason"].plain), ("stream", StreamText.path(data))]
         if let duration = data["durationMs"].number {
             parts.append(("lasted", TimeText.duration(seconds: .number(duration / 1_000))))

@@ -42,7 +42,7 @@ struct KeysCommand: AsyncParsableCommand {
                         "a key \(DisplayText.escaped(self.name)) exists already (\(namesake.id)); revoke it, or choose another name")
                 }
                 let (key, secret) = try store.createKey(name: self.name, role: self.role)
-                let value: JSONValue = [
+                let value: ResponseJSON = [
                     "name": .string(key.name), "role": .string(key.role.rawValue), "secretId": .string(key.id),
                     "secretKey": .string(secret),
                 ]
@@ -83,8 +83,8 @@ struct KeysCommand: AsyncParsableCommand {
 
         private static func time(_ ms: Int64) -> String { TimeText.short("\(Instant(milliseconds: ms))") }
 
-        private static func json(_ keys: [AccessKey]) -> JSONValue {
-            let list = keys.map { key -> JSONValue in
+        private static func json(_ keys: [AccessKey]) -> ResponseJSON {
+            let list = keys.map { key -> ResponseJSON in
                 [
                     "secretId": .string(key.id), "name": .string(key.name), "role": .string(key.role.rawValue),
                     "createdAt": .string("\(Instant(milliseconds: key.createdAt))"),

@@ -26,7 +26,7 @@ struct ReloadCommand: ServerCommand {
         if report["certificate"].bool == true { try Console.print("the certificate was read again; new connections get it") }
     }
 
-    private static func line(_ change: JSONValue) -> String {
+    private static func line(_ change: ResponseJSON) -> String {
         let (from, to) = (change["from"].string, change["to"].string)
         let values = from == nil && to == nil ? "" : "  \(self.shown(from)) → \(self.shown(to))"
         return DisplayText.escaped((change["setting"].string ?? "-") + values)
@@ -67,7 +67,7 @@ struct DrainCommand: ServerCommand {
     @OptionGroup var options: ServerOptions
 
     func run(_ api: APIClient) async throws {
-        var body: [String: JSONValue] = [:]
+        var body: [String: ResponseJSON] = [:]
         if let within { body["timeout"] = .number(Double(within.milliseconds) / 1_000) }
         if let reconnectTo { body["tcUrl"] = .string(reconnectTo) }
         if self.restart { body["restart"] = .bool(true) }
@@ -82,7 +82,7 @@ struct DrainCommand: ServerCommand {
         try await self.follow(api)
     }
 
-    private static func left(_ state: JSONValue) -> String {
+    private static func left(_ state: ResponseJSON) -> String {
         let pushes = state["pushes"].integer ?? 0
         return
             "\(pushes) \(pushes == 1 ? "push" : "pushes") may go on for \(TimeText.duration(seconds: state["secondsLeft"]) ?? "0s") at most"
@@ -94,7 +94,7 @@ struct DrainCommand: ServerCommand {
         while true {
             try await Task.sleep(for: .seconds(1))
             seconds += 1
-            let status: JSONValue
+            let status: ResponseJSON
             do {
                 status = try await api.get(["server"])
                 silent = 0

@@ -92,7 +92,7 @@ struct RecordedSlot: ParsableArguments {
 
     /// `outcome` is the new state as text.
     func order(_ action: String, _ outcome: String, _ api: APIClient, _ options: ServerOptions) async throws {
-        let body: [String: JSONValue] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
+        let body: [String: ResponseJSON] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
         try options.report(try await api.post(["rooms", self.room, "record"], body)) {
             "\(RecordingText.stream($0) ?? "the stream") \(outcome)"
         }
@@ -101,12 +101,12 @@ struct RecordedSlot: ParsableArguments {
 
 /// Formats recordings as text.
 enum RecordingText {
-    static func stream(_ recording: JSONValue) -> String? {
+    static func stream(_ recording: ResponseJSON) -> String? {
         guard let app = recording["app"].string, let name = recording["name"].string else { return nil }
         return DisplayText.escaped("\(app)/\(name)")
     }
 
-    static func row(_ recording: JSONValue) -> [Table.Cell] {
+    static func row(_ recording: ResponseJSON) -> [Table.Cell] {
         let isRunning = recording["state"].string == "recording"
         return [
             .init(recording["recordingId"].string), .init(recording["state"].string), .init(recording["reason"].string),
@@ -116,7 +116,7 @@ enum RecordingText {
         ]
     }
 
-    static func print(_ recording: JSONValue) throws {
+    static func print(_ recording: ResponseJSON) throws {
         var facts = Facts()
         facts.add("recording", recording["recordingId"].string)
         facts.add("state", recording["state"].string)

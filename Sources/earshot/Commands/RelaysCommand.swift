@@ -67,7 +67,7 @@ struct RelaysCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let url = self.url == "-" ? readLine() ?? "" : self.url
-            let body: [String: JSONValue] = [
+            let body: [String: ResponseJSON] = [
                 "direction": .string(self.direction.rawValue), "app": .string(self.stream.app), "name": .string(self.stream.name),
                 "url": .string(url), "onDemand": .bool(self.onDemand),
             ]
@@ -93,7 +93,7 @@ struct RelaysCommand: AsyncParsableCommand {
 
 /// Formats links as text.
 enum RelayText {
-    static func row(_ task: JSONValue) -> [Table.Cell] {
+    static func row(_ task: ResponseJSON) -> [Table.Cell] {
         [
             .init(task["taskId"].plain), .init(task["direction"].string), self.state(task), .init(TimeText.age(task["since"])),
             .init(HumanUnits.bytes(task["bytesIn"].integer)), .init(HumanUnits.bytes(task["bytesOut"].integer)), .init(self.stream(task)),
@@ -102,7 +102,7 @@ enum RelayText {
     }
 
     /// The state in traffic light colours.
-    private static func state(_ task: JSONValue) -> Table.Cell {
+    private static func state(_ task: ResponseJSON) -> Table.Cell {
         let colour: Table.Colour? =
             switch task["state"].string {
             case "running": .green
@@ -113,17 +113,17 @@ enum RelayText {
         return .init(task["state"].plain, colour)
     }
 
-    private static func stream(_ task: JSONValue) -> String {
+    private static func stream(_ task: ResponseJSON) -> String {
         "\(task["app"].plain ?? "-")/\(task["name"].plain ?? "-")"
     }
 
     /// "live/cam1 goes to rtmps://cdn.example.com/live/KE***".
-    static func sentence(_ task: JSONValue) -> String {
+    static func sentence(_ task: ResponseJSON) -> String {
         let verb = task["direction"].string == "pull" ? "comes from" : "goes to"
         return "\(self.stream(task)) \(verb) \(task["target"].plain ?? "-")"
     }
 
-    static func print(_ task: JSONValue) throws {
+    static func print(_ task: ResponseJSON) throws {
         var facts = Facts()
         facts.add("link", task["taskId"].plain)
         let demand = task["onDemand"].bool == true ? ", only while somebody plays" : ""

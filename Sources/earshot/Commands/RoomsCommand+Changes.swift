@@ -42,22 +42,22 @@ extension RoomsCommand {
 
         func validate() throws { _ = try self.customObject() }
 
-        private func customObject() throws -> JSONValue? {
+        private func customObject() throws -> ResponseJSON? {
             guard let custom else { return nil }
-            guard let value = try? JSONValue(parsing: custom.utf8), case .object = value else {
+            guard let value = try? ResponseJSON(parsing: custom.utf8), case .object = value else {
                 throw ValidationError("--custom is not a JSON object; expected something like '{\"colour\":\"red\"}'.")
             }
             return value
         }
 
         func run(_ api: APIClient) async throws {
-            var body: [String: JSONValue] = [:]
-            body["roomId"] = self.id.map(JSONValue.string)
-            body["title"] = self.title.map(JSONValue.string)
-            body["owner"] = self.owner.map(JSONValue.string)
-            body["deviceUid"] = self.device.map(JSONValue.string)
+            var body: [String: ResponseJSON] = [:]
+            body["roomId"] = self.id.map(ResponseJSON.string)
+            body["title"] = self.title.map(ResponseJSON.string)
+            body["owner"] = self.owner.map(ResponseJSON.string)
+            body["deviceUid"] = self.device.map(ResponseJSON.string)
             body["slots"] = self.slots.map { .integer(Int64($0)) }
-            body["app"] = self.app.map(JSONValue.string)
+            body["app"] = self.app.map(ResponseJSON.string)
             if self.isPrivate { body["isPublic"] = false }
             body["custom"] = try self.customObject()
             if !self.policy.isEmpty {
@@ -134,7 +134,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            var body: [String: JSONValue] = [:]
+            var body: [String: ResponseJSON] = [:]
             body["seconds"] = self.by?.json
             try self.options.report(try await api.post(["rooms", self.room, "renew"], body)) { room in
                 RoomText.sentence(room) + Self.deadline(room)
@@ -142,8 +142,8 @@ extension RoomsCommand {
         }
 
         /// The renewed deadline, and an earlier one if there is any.
-        static func deadline(_ room: JSONValue) -> String {
-            func when(_ time: JSONValue) -> String? {
+        static func deadline(_ room: ResponseJSON) -> String {
+            func when(_ time: ResponseJSON) -> String? {
                 time.string.map { "\(TimeText.short($0))\(TimeText.relative($0).map { " (\($0))" } ?? "")" }
             }
             let renewed = when(room["renewedUntil"]).map { "; renewed until \($0)" } ?? ""
@@ -176,7 +176,7 @@ extension RoomsCommand {
 
 extension RoomText {
     /// "room r1 is forbidden until 2026-11-28T10:00:00Z".
-    static func sentence(_ room: JSONValue) -> String {
+    static func sentence(_ room: ResponseJSON) -> String {
         let until = room["state"].string == "forbidden" ? room["forbiddenUntil"].string.map { " until \(TimeText.short($0))" } : nil
         return "room \(room["roomId"].plain ?? "-") is \(room["state"].plain ?? "-")\(until ?? "")"
     }
@@ -185,7 +185,7 @@ extension RoomText {
 /// One setting of a room's policy: `grace=60s`, `heartbeatMisses=5`, `record=always`.
 struct PolicyOption: ExpressibleByArgument {
     let name: String
-    let value: JSONValue
+    let value: ResponseJSON
 
     init?(argument: String) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -219,18 +219,18 @@ struct BanOptions: ParsableArguments {
         guard self.duration == nil || self.until == nil else { throw ValidationError("--for and --forbidden-until exclude each other.") }
     }
 
-    var body: [String: JSONValue] {
-        var body: [String: JSONValue] = [:]
+    var body: [String: ResponseJSON] {
+        var body: [String: ResponseJSON] = [:]
         body["seconds"] = self.duration?.json
-        body["forbiddenUntil"] = (self.until?.description).map(JSONValue.string)
-        body["reason"] = self.reason.map(JSONValue.string)
+        body["forbiddenUntil"] = (self.until?.description).map(ResponseJSON.string)
+        body["reason"] = self.reason.map(ResponseJSON.string)
         return body
     }
 }
 
 extension ServerOptions {
     /// Prints a change's result: the sentence, the answer's data with --json, nothing with --quiet.
-    func report(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
+    func report(_ data: ResponseJSON, _ sentence: (ResponseJSON) -> String) throws {
         if self.json {
             try Console.print(data.text())
         } else if !self.quiet {

@@ -22,12 +22,12 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            var body: [String: JSONValue] = [:]
+            var body: [String: ResponseJSON] = [:]
             body["slot"] = self.slot.map { .integer(Int64($0)) }
             if self.byDevice { body["by"] = "device" }
             body["lifetime"] = self.signing.lifetime?.json
-            body["scheme"] = self.signing.scheme.map(JSONValue.string)
-            body["userId"] = self.signing.user.map(JSONValue.string)
+            body["scheme"] = self.signing.scheme.map(ResponseJSON.string)
+            body["userId"] = self.signing.user.map(ResponseJSON.string)
             try URLText.print(try await api.post(["rooms", self.room, "push-url"], body), self.options)
         }
     }
@@ -61,7 +61,7 @@ struct SigningOptions: ParsableArguments {
 
 /// Formats URLs as text. Never cut, since they are meant to be copied.
 enum URLText {
-    static func print(_ data: JSONValue, _ options: ServerOptions) throws {
+    static func print(_ data: ResponseJSON, _ options: ServerOptions) throws {
         if options.json { return try Console.print(data.text()) }
         // The answer holds one stream, or a list of streams and perhaps the mix of their room's talk.
         var parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]

@@ -102,7 +102,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
 /// Formats rooms as text.
 enum RoomText {
-    static func row(_ room: JSONValue) -> [Table.Cell] {
+    static func row(_ room: ResponseJSON) -> [Table.Cell] {
         let streams = room["streams"].list
         let active = streams.count { $0["isActive"].bool == true }
         return [
@@ -113,7 +113,7 @@ enum RoomText {
     }
 
     /// The state in traffic light colours.
-    static func state(_ state: JSONValue) -> Table.Cell {
+    static func state(_ state: ResponseJSON) -> Table.Cell {
         let colour: Table.Colour? =
             switch state.string {
             case "live": .green
@@ -126,12 +126,12 @@ enum RoomText {
     }
 
     /// The reason for the state; nil when it is the same word.
-    private static func reason(_ room: JSONValue) -> String? {
+    private static func reason(_ room: ResponseJSON) -> String? {
         room["stateReason"] == room["state"] ? nil : room["stateReason"].plain
     }
 
     /// The start of the current state. The API's `since` keeps counting from when the room became live.
-    private static func since(_ room: JSONValue) -> JSONValue {
+    private static func since(_ room: ResponseJSON) -> ResponseJSON {
         switch room["state"].string {
         case "interrupted": room["interruptedAt"]
         case "expired", "closed": room["endedAt"]
@@ -141,11 +141,11 @@ enum RoomText {
         }
     }
 
-    static func printID(_ room: JSONValue) throws {
+    static func printID(_ room: ResponseJSON) throws {
         if let id = room["roomId"].string { try Console.print(DisplayText.escaped(id)) }
     }
 
-    static func print(_ room: JSONValue) throws {
+    static func print(_ room: ResponseJSON) throws {
         var facts = Facts()
         func text(_ key: String) -> String { room[key].plain ?? "-" }
         facts.add("room", text("roomId") + (room["instance"].integer.map { $0 > 1 ? ", instance \($0) of this id" : "" } ?? ""))
@@ -189,7 +189,7 @@ enum RoomText {
         "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "ban ends", "retention": "forgotten",
     ]
 
-    private static func policy(_ policy: JSONValue) -> String {
+    private static func policy(_ policy: ResponseJSON) -> String {
         policy.fields.map { name, value in
             let isCount = name == "heartbeatMisses"
             return "\(name)=\((isCount ? nil : TimeText.exactDuration(seconds: value)) ?? value.plain ?? "-")"

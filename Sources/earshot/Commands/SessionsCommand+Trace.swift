@@ -24,7 +24,7 @@ extension SessionsCommand {
             if let reason = trace["reason"].string { Console.complain("the session has ended: \(DisplayText.escaped(reason))") }
         }
 
-        private static func row(_ entry: JSONValue) -> [Table.Cell] {
+        private static func row(_ entry: ResponseJSON) -> [Table.Cell] {
             let transaction = entry["transactionId"].integer.flatMap { $0 > 0 ? " #\($0)" : nil } ?? ""
             return [
                 .init(entry["agoMs"].integer.map(Self.ago)), .init(Self.sign(entry["direction"].string)), .init(entry["kind"].plain),
@@ -32,7 +32,7 @@ extension SessionsCommand {
             ]
         }
 
-        private static func details(_ entry: JSONValue) -> String? {
+        private static func details(_ entry: ResponseJSON) -> String? {
             guard let bytes = entry["message"]["bytes"].integer else { return entry["text"].string }
             let flags = entry["message"]["flags"].list.compactMap(\.string)
             return (["\(bytes) bytes at \(entry["message"]["timestampMs"].plain ?? "-")"] + flags).joined(separator: " ")

@@ -58,7 +58,7 @@ struct SessionsCommand: AsyncParsableCommand {
             try await listing.show(api, self.options, count: self.page.count)
         }
 
-        private static func row(_ session: JSONValue) -> [Table.Cell] {
+        private static func row(_ session: ResponseJSON) -> [Table.Cell] {
             let plays = session["playing"].list
             let behind = plays.compactMap { $0["behindMs"].integer }.max()
             return [
@@ -124,7 +124,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let session = self.session
-            let body = self.to.map { ["tcUrl": JSONValue.string($0)] } ?? [:]
+            let body = self.to.map { ["tcUrl": ResponseJSON.string($0)] } ?? [:]
             try self.options.report(try await api.post(["sessions", "\(session)", "reconnect"], body)) { _ in
                 "the client of session \(session) is asked to connect again\(self.to.map { " to \($0)" } ?? "")"
             }

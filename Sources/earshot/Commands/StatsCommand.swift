@@ -157,7 +157,7 @@ enum StatsText {
             }, size: ("limit", 1_000))
     }
 
-    static func print(_ stats: JSONValue) throws {
+    static func print(_ stats: ResponseJSON) throws {
         let totals = stats["totals"]
         var facts = Facts()
         if let from = stats["from"].string, let to = stats["to"].string {
@@ -179,7 +179,7 @@ enum StatsText {
         try facts.print()
     }
 
-    static func playRow(_ play: JSONValue) -> [Table.Cell] {
+    static func playRow(_ play: ResponseJSON) -> [Table.Cell] {
         [
             .init(play["playId"].plain), .init(StreamText.path(play)), .init(play["endedAt"].string.map(TimeText.short)),
             .init(TimeText.duration(seconds: play["seconds"])), .init(play["transport"].plain), .init(play["address"].plain),
@@ -188,7 +188,7 @@ enum StatsText {
         ]
     }
 
-    static func pushRow(_ push: JSONValue) -> [Table.Cell] {
+    static func pushRow(_ push: ResponseJSON) -> [Table.Cell] {
         let size = push["width"].integer.flatMap { width in push["height"].integer.map { "\(width)x\($0)" } }
         return [
             .init(push["pushId"].plain), .init(StreamText.path(push)), .init(push["endedAt"].string.map(TimeText.short)),

@@ -57,12 +57,12 @@ struct StoreCommand: AsyncParsableCommand {
             ] + (report.problems.isEmpty ? ["problems  none"] : report.problems.map { "problem   \($0)" })
         }
 
-        private static func json(_ report: StoreFolder.Report) -> JSONValue {
+        private static func json(_ report: StoreFolder.Report) -> ResponseJSON {
             [
                 "ok": .bool(report.problems.isEmpty), "path": .string(report.path), "bytes": .integer(report.bytes),
                 "logBytes": .integer(report.logBytes), "inUse": .bool(report.isInUse), "schema": .integer(Int64(report.schema)),
                 "newestSchema": .integer(Int64(report.newestSchema)),
-                "rows": .object(Dictionary(uniqueKeysWithValues: report.rows.map { ($0.what, JSONValue.integer($0.count)) })),
+                "rows": .object(Dictionary(uniqueKeysWithValues: report.rows.map { ($0.what, ResponseJSON.integer($0.count)) })),
                 "problems": .array(report.problems.map { .string($0) }),
             ]
         }

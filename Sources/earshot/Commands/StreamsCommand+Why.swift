@@ -33,7 +33,7 @@ extension StreamsCommand {
         /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if no push was refused.
         private func refusal(_ api: APIClient) async throws -> String? {
             let query = [("app", self.stream.app), ("name", self.stream.name), ("action", "publish")]
-            let answer: JSONValue
+            let answer: ResponseJSON
             do {
                 answer = try await api.get(["streams", "refused"], query)
             } catch let failure as CommandFailure where failure.status == .notFound {
@@ -54,20 +54,20 @@ extension StreamsCommand {
 
 /// Formats verdicts as text.
 enum HealthText {
-    static func cell(_ health: JSONValue) -> Table.Cell {
+    static func cell(_ health: ResponseJSON) -> Table.Cell {
         let verdict = health["verdict"].plain
         return .init(verdict, verdict.flatMap(self.colour))
     }
 
     /// "bad: media_behind_clock, b_frames"
-    static func summary(_ health: JSONValue) -> String? {
+    static func summary(_ health: ResponseJSON) -> String? {
         guard let verdict = health["verdict"].plain else { return nil }
         let codes = health["reasons"].list.compactMap { $0["code"].plain }
         return codes.isEmpty ? verdict : "\(verdict): \(codes.joined(separator: ", "))"
     }
 
     /// Paragraphs for a person: the verdict, then each reason with advice. The API's messages already contain both as sentences.
-    static func explanation(of name: String, _ stream: JSONValue) -> [String] {
+    static func explanation(of name: String, _ stream: ResponseJSON) -> [String] {
         let health = stream["health"]
         guard let verdict = health["verdict"].plain else {
             let state = stream["state"].plain ?? "unknown"
@@ -98,7 +98,7 @@ enum HealthText {
     }
 
     /// "Only 0.66 s of media … (media_behind_clock)"
-    private static func text(_ reason: JSONValue, withSeverity: Bool) -> String {
+    private static func text(_ reason: ResponseJSON, withSeverity: Bool) -> String {
         let message = DisplayText.escaped(reason["message"].plain ?? "")
         let code = DisplayText.escaped(reason["code"].plain ?? "-")
         let severity = withSeverity ? reason["severity"].plain.map { ", \(DisplayText.escaped($0))" } ?? "" : ""

@@ -230,12 +230,12 @@ struct StreamArgument: ExpressibleByArgument, CustomStringConvertible {
 
 /// Formats streams as text.
 enum StreamText {
-    static func path(_ item: JSONValue) -> String? {
+    static func path(_ item: ResponseJSON) -> String? {
         guard let app = item["app"].string, let name = item["name"].string else { return nil }
         return "\(app)/\(name)"
     }
 
-    static func row(_ stream: JSONValue) -> [Table.Cell] {
+    static func row(_ stream: ResponseJSON) -> [Table.Cell] {
         let video = stream["video"]
         let audio = stream["audio"]
         let rates = [video["bitsPerSecond"].integer, audio["bitsPerSecond"].integer].compactMap { $0 }
@@ -249,7 +249,7 @@ enum StreamText {
         ]
     }
 
-    static func pushRow(_ push: JSONValue) -> [Table.Cell] {
+    static func pushRow(_ push: ResponseJSON) -> [Table.Cell] {
         let begun = push["startedAt"].string.flatMap(Instant.init(argument:))
         let ended = push["endedAt"].string.flatMap(Instant.init(argument:)) ?? Instant.now
         return [
@@ -260,12 +260,12 @@ enum StreamText {
         ]
     }
 
-    private static func size(_ item: JSONValue) -> String? {
+    private static func size(_ item: ResponseJSON) -> String? {
         guard let width = item["width"].integer, let height = item["height"].integer else { return nil }
         return "\(width)x\(height)"
     }
 
-    static func print(_ standing: JSONValue) throws {
+    static func print(_ standing: ResponseJSON) throws {
         let stream = standing["stream"]
         let publisher = stream["publisher"]
         var facts = Facts()
@@ -290,7 +290,7 @@ enum StreamText {
     }
 
     /// "H.264 High 4.0, 1280x720, 25 fps, 2.1 Mb/s, a keyframe every 2 s".
-    private static func format(_ track: JSONValue) -> String? {
+    private static func format(_ track: ResponseJSON) -> String? {
         guard !track.isNull else { return nil }
         let name = [track["codec"].plain, track["profile"].plain, track["level"].plain].compactMap { $0 }.joined(separator: " ")
         let parts = [

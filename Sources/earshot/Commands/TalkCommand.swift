@@ -40,11 +40,11 @@ struct TalkCommand: AsyncParsableCommand {
             try facts.print()
         }
 
-        private static func names(_ list: JSONValue) -> String? {
+        private static func names(_ list: ResponseJSON) -> String? {
             list.list.isEmpty ? nil : list.list.compactMap(\.string).joined(separator: ", ")
         }
 
-        private static func line(_ member: JSONValue) -> String {
+        private static func line(_ member: ResponseJSON) -> String {
             var words = [member["role"].plain ?? "-", member["codec"].string ?? "no voice yet"]
             if member["muted"].bool == true { words.append("muted") }
             words.append(member["speaking"].bool == true ? "speaking" : "silent")
@@ -112,7 +112,7 @@ struct TalkCommand: AsyncParsableCommand {
         }
 
         /// Checks that the voice was heard. A speaker without the floor is admitted but not heard, and RTMP does not report that.
-        private static func checkHeard(_ talk: JSONValue, _ user: String, _ frames: Int) throws {
+        private static func checkHeard(_ talk: ResponseJSON, _ user: String, _ frames: Int) throws {
             let member = talk["members"].list.first { $0["userId"].string == user }
             guard let unheard = member?["mutedFrames"].integer, frames > 0, unheard > 0 else { return }
             let holders = talk["holders"].list.compactMap(\.string).map(DisplayText.escaped).joined(separator: ", ")
@@ -125,7 +125,7 @@ struct TalkCommand: AsyncParsableCommand {
         }
     }
 
-    fileprivate static func token(_ api: APIClient, _ room: String, _ user: String, _ role: String) async throws -> JSONValue {
+    fileprivate static func token(_ api: APIClient, _ room: String, _ user: String, _ role: String) async throws -> ResponseJSON {
         try await api.post(["rooms", room, "talk", "token"], ["userId": .string(user), "role": .string(role), "lifetime": .integer(60)])
     }
 }

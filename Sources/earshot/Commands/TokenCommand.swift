@@ -96,11 +96,11 @@ struct TokenCommand: AsyncParsableCommand {
         }
 
         /// The same form as in the API.
-        private static func json(_ tokens: [APIToken]) -> JSONValue {
-            let list = tokens.map { token -> JSONValue in
+        private static func json(_ tokens: [APIToken]) -> ResponseJSON {
+            let list = tokens.map { token -> ResponseJSON in
                 [
                     "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
-                    "apps": .array(token.scope.apps.map(JSONValue.string)), "rooms": .array(token.scope.rooms.map(JSONValue.string)),
+                    "apps": .array(token.scope.apps.map(ResponseJSON.string)), "rooms": .array(token.scope.rooms.map(ResponseJSON.string)),
                     "createdAt": .string("\(Instant(milliseconds: token.createdAt))"),
                     "revokedAt": token.revokedAt.map { .string("\(Instant(milliseconds: $0))") } ?? .null,
                 ]

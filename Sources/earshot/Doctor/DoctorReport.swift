@@ -64,7 +64,7 @@ struct DoctorReport {
         }
     }
 
-    func json(subject: String, seconds: Double) -> JSONValue {
+    func json(subject: String, seconds: Double) -> ResponseJSON {
         [
             "ok": .bool(self.count(.fail) == 0), "subject": .string(subject), "seconds": .number((seconds * 10).rounded() / 10),
             "passed": .integer(Int64(self.count(.pass))), "warned": .integer(Int64(self.count(.warn))),

@@ -26,10 +26,10 @@ struct DoctorResult: Sendable, Equatable {
         DoctorResult(name: name, status: .skip, measured: why, advice: advice)
     }
 
-    var json: JSONValue {
+    var json: ResponseJSON {
         [
             "name": .string(self.name), "status": .string(self.status.rawValue), "measured": .string(self.measured),
-            "advice": self.advice.map(JSONValue.string) ?? .null,
+            "advice": self.advice.map(ResponseJSON.string) ?? .null,
         ]
     }
 }

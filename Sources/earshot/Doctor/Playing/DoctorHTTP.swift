@@ -33,7 +33,7 @@ struct DoctorHTTP: Sendable {
 
         /// The server's message, or the status, for an answer that is not 200.
         var refusal: String {
-            let answer = (try? JSONValue(parsing: self.body.readableBytesView)) ?? .null
+            let answer = (try? ResponseJSON(parsing: self.body.readableBytesView)) ?? .null
             let rule = answer["error"]["rule"].string.map { "[\($0)] " } ?? ""
             return answer["message"].string.map { DisplayText.escaped(rule + $0) } ?? "HTTP \(self.status)"
         }

@@ -5,7 +5,7 @@ struct DoctorRoom: Sendable {
     let id: String
     let pushURL: String
     /// rtmp, rtmps, flv, hls, mp4.
-    let play: JSONValue
+    let play: ResponseJSON
 
     static func newID() -> String { "doctor-\(String(UInt32.random(in: 0x1000_0000 ... .max), radix: 16))" }
 

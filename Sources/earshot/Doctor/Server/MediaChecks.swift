@@ -76,7 +76,7 @@ struct MediaChecks: Sendable {
     }
 
     /// The room's recording, once its file is seekable, a moment after the stop.
-    private func closedRecording() async throws -> JSONValue? {
+    private func closedRecording() async throws -> ResponseJSON? {
         let end = ContinuousClock.now + .seconds(4)
         while true {
             let recording = try await self.room.api.get(["recordings"], [("roomId", self.room.id)])["list"].list.first

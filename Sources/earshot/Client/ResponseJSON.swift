@@ -1,7 +1,7 @@
 import Support
 
 /// An answer's JSON as a plain value. It prints unchanged and reads leniently, since the server may be older or newer than this program.
-enum JSONValue: Equatable, Sendable {
+enum ResponseJSON: Equatable, Sendable {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -9,15 +9,16 @@ enum JSONValue: Equatable, Sendable {
     /// The original text of a number that a `Double` would print differently.
     case digits(String)
     case string(String)
-    case array([JSONValue])
-    case object([String: JSONValue])
+    case array([ResponseJSON])
+    case object([String: ResponseJSON])
 
     /// Throws when the bytes are not JSON.
     init(parsing bytes: some Sequence<UInt8>) throws { self = try Self.reader.read(bytes) }
 
-    private static var reader: JSONReader<JSONValue> {
+    private static var reader: JSONReader<ResponseJSON> {
         JSONReader(
-            null: .null, bool: JSONValue.bool, number: JSONValue.init(digits:), string: JSONValue.string, array: JSONValue.array,
+            null: .null, bool: ResponseJSON.bool, number: ResponseJSON.init(digits:), string: ResponseJSON.string,
+            array: ResponseJSON.array,
             object: { .object(Dictionary($0.map { ($0.name, $0.value) }) { $1 }) })
     }
 
@@ -32,13 +33,13 @@ enum JSONValue: Equatable, Sendable {
     }
 
     /// Returns `.null` for a missing key, so that reads can be chained.
-    subscript(key: String) -> JSONValue {
+    subscript(key: String) -> ResponseJSON {
         if case .object(let fields) = self { fields[key] ?? .null } else { .null }
     }
 
     var string: String? { if case .string(let value) = self { value } else { nil } }
     var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
-    var list: [JSONValue] { if case .array(let values) = self { values } else { [] } }
+    var list: [ResponseJSON] { if case .array(let values) = self { values } else { [] } }
     var isNull: Bool { self == .null }
 
     var integer: Int64? {
@@ -60,7 +61,7 @@ enum JSONValue: Equatable, Sendable {
     }
 
     /// An object's fields by name; empty for anything else.
-    var fields: [(key: String, value: JSONValue)] {
+    var fields: [(key: String, value: ResponseJSON)] {
         if case .object(let fields) = self { fields.sorted { $0.key < $1.key } } else { [] }
     }
 
@@ -78,7 +79,7 @@ enum JSONValue: Equatable, Sendable {
     }
 }
 
-extension JSONValue {
+extension ResponseJSON {
     /// The JSON text with sorted keys, on one line or indented by two. `depth` is the first line's level.
     func text(pretty: Bool = true, depth: Int = 0) -> String {
         var out = ""
@@ -119,12 +120,12 @@ extension JSONValue {
     }
 }
 
-extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+extension ResponseJSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
 {
     init(stringLiteral value: String) { self = .string(value) }
     init(integerLiteral value: Int64) { self = .integer(value) }
     init(booleanLiteral value: Bool) { self = .bool(value) }
-    init(dictionaryLiteral elements: (String, JSONValue)...) { self = .object(Dictionary(elements) { $1 }) }
-    init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    init(dictionaryLiteral elements: (String, ResponseJSON)...) { self = .object(Dictionary(elements) { $1 }) }
+    init(arrayLiteral elements: ResponseJSON...) { self = .array(elements) }
 }
