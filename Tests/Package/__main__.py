@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Console"))
 
 import files  # noqa: E402
+import first_process  # noqa: E402
 import image  # noqa: E402
 import install  # noqa: E402
 import life  # noqa: E402
@@ -20,7 +21,7 @@ import suite  # noqa: E402
 
 
 def checks():
-    return {f"{module.__name__}.{check.__name__}": check for module in [files, install, notify, sockets, nginx] for check in module.CHECKS}
+    return {f"{module.__name__}.{check.__name__}": check for module in [files, install, first_process, notify, sockets, nginx] for check in module.CHECKS}
 
 
 def quick(arguments):
