@@ -39,14 +39,18 @@ def is_gone(process):
     return state(process) in ("", "Z", "X")
 
 
+def serve(binary, folder):
+    return ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
+            binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", os.path.join(folder, "data")]
+
+
 class Container:
     """Processes of their own, of which the server is number 1; `outside` is its parent, which takes it along when it is killed."""
 
     def __init__(self, binary, folder):
         self.log = os.path.join(folder, "log")
-        words = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", binary, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"]
         with open(self.log, "wb") as out:
-            self.outside = subprocess.Popen([*words, "--data", os.path.join(folder, "data")], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder)
+            self.outside = subprocess.Popen(serve(binary, folder), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder)
         self.server = None
         try:
             self.server = wait_for("process 1", lambda: next(iter(children(self.outside.pid)), None))

@@ -234,7 +234,7 @@ def main(arguments):
         upgraded(debian, deb, version)
         using(debian, "8090", "1")
         removed(debian, before, with_dependencies)
-        booted.check(debian, say)
+        booted.check(debian, debs[0], say)
         asked = debian.path("/var/tmp/asked-to-start")
         say("asked to start, and refused: " + (open(asked, encoding="utf-8").read().replace("\n", "; ") if os.path.exists(asked) else "nothing"))
         say(f"the whole life took {time.monotonic() - begin:.0f} s")
