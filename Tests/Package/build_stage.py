@@ -23,7 +23,7 @@ def toolchain():
 
 
 def mirrors():
-    """Folders of this machine that its git takes in the place of addresses: {folder: addresses}. A machine without them fetches from the addresses."""
+    """Folders that git takes here in the place of addresses: {folder: addresses}. Without such settings it fetches from the addresses."""
     found = {}
     words = ["git", "config", "--get-regexp", r"^url\..*\.insteadof$"]
     for line in subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines():
