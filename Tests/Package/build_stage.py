@@ -77,6 +77,7 @@ def check(debian, binary, folder, say):
     made = type(debian).__new__(type(debian))
     made.root = os.path.join(folder, "build")
     run(["cp", "-a", debian.root, made.root], 300)
+    made.run("apt-get", "-q", "update")
     made.apt("install", *IMAGE_PACKAGES)
     shutil.copy(binary, made.path("/usr/local/bin/earshot-built"))
     directory, shell = "/", ["/bin/sh", "-c"]
