@@ -79,6 +79,8 @@ def check(debian, binary, folder, say):
     run(["cp", "-a", debian.root, made.root], 300)
     made.run("apt-get", "-q", "update")
     made.apt("install", *IMAGE_PACKAGES)
+    # As in the image.
+    made.run("sh", "-c", "rm -rf /var/lib/apt/lists/*")
     shutil.copy(binary, made.path("/usr/local/bin/earshot-built"))
     directory, shell = "/", ["/bin/sh", "-c"]
     environment = {"PATH": f"{lent}/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "EARSHOT_BINARY": "/usr/local/bin/earshot-built",
