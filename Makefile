@@ -68,8 +68,8 @@ install: ## program, man pages, completions, unit and settings below PREFIX (/us
 uninstall: ## remove what `make install` put there; settings and data stay
 	@exec scripts/install.sh uninstall
 
-package-test: ## the package's life in a clean Debian: installed, started, used, upgraded, removed, purged (root; some minutes; ARGS=DEB)
-	@scripts/packages.sh package-test && exec python3 Tests/Package life $(ARGS)
+package-test: ## the package's life in a clean Debian: installed, used, upgraded while it runs, removed; the Dockerfile's commands (root; five minutes; ARGS=DEB)
+	@scripts/packages.sh package-test && exec python3 Tests/Package life --build-stage $(ARGS)
 
 format: ## format all Swift code in place
 	@swift format --in-place --parallel --recursive Package.swift Sources Tests Benchmarks

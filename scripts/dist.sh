@@ -1,8 +1,9 @@
 # Sourced by the scripts that make packages, after build-env.sh: what they share.
 # shellcheck shell=bash
 
+# Where packages are put: EARSHOT_DIST, or dist in the clone.
 # shellcheck disable=SC2034
-DIST=$PWD/dist
+DIST=$(realpath -m "${EARSHOT_DIST:-dist}")
 
 # The program to package: EARSHOT_BINARY, or what `make release` builds. Prints its path.
 program() {

@@ -22,7 +22,8 @@ budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
 # dpkg-dev comes with debhelper; Python makes the man pages.
 package=("${build[@]}" debhelper:dh python3:python3)
-package_test=("${package[@]}" mmdebstrap:mmdebstrap ffmpeg:ffmpeg iproute2:ip util-linux:unshare)
+package_test=("${package[@]}" mmdebstrap:mmdebstrap ffmpeg:ffmpeg iproute2:ip util-linux:unshare binutils:objcopy curl:curl
+    systemd-container:systemd-nspawn)
 # The other ends of links in the tests.
 sanitize=("${bench[@]}" openssl:openssl)
 

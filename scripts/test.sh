@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
 # Without, also the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
-# documents name, what packages bring, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
+# documents name, what packages bring, a package's life in a clean Debian, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh test
@@ -37,6 +37,7 @@ attempt console python3 Tests/Console --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt apps python3 Tests/Apps --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt metrics python3 Tests/Metrics --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt package python3 Tests/Package --earshot "$SCRATCH/debug/earshot" 9>&-
+attempt "package's life" scripts/package-life.sh "$SCRATCH/debug/earshot" 9>&-
 attempt players python3 Tests/Players --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 leave_scratch
 attempt "address sanitizer" scripts/sanitize.sh address

@@ -1,7 +1,7 @@
 """Checks of what packages bring, and of how the server works with what it is installed beside.
 
 python3 Tests/Package --earshot BINARY [CHECK…]   the quick ones, each by its name; part of `make test`
-python3 Tests/Package life [DEB]                  a package's life in a clean Debian; as root; `make package-test`
+python3 Tests/Package life [DEB] [--build-stage]  a package's life in a clean Debian, and the Dockerfile's first stage; as root; `make package-test`
 """
 import os
 import sys
@@ -10,7 +10,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Console"))
 
 import files  # noqa: E402
+import first_process  # noqa: E402
 import image  # noqa: E402
+import install  # noqa: E402
 import life  # noqa: E402
 import nginx  # noqa: E402
 import notify  # noqa: E402
@@ -19,7 +21,7 @@ import suite  # noqa: E402
 
 
 def checks():
-    return {f"{module.__name__}.{check.__name__}": check for module in [files, notify, sockets, nginx] for check in module.CHECKS}
+    return {f"{module.__name__}.{check.__name__}": check for module in [files, install, first_process, notify, sockets, nginx] for check in module.CHECKS}
 
 
 def quick(arguments):

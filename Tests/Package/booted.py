@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 
+import restarts
 from tools import expect, frames, push, run, wait_for
 
 
@@ -53,7 +54,12 @@ class Booted:
         self.log.close()
 
 
-def check(debian, say):
+def set_watchdog(folder, seconds):
+    with open(f"{folder}/watchdog.conf", "w", encoding="utf-8") as file:
+        file.write(f"[Service]\nWatchdogSec={seconds}\n")
+
+
+def check(debian, deb, say):
     """Installs the package anew, beside systemd, and tries what the unit promises. The clients are this machine's ffmpeg, in the
     container's network."""
     if not shutil.which("systemd-nspawn"):
@@ -65,8 +71,7 @@ def check(debian, say):
     # Seconds, not a minute.
     folder = debian.path("/etc/systemd/system/earshot.service.d")
     os.makedirs(folder)
-    with open(f"{folder}/watchdog.conf", "w", encoding="utf-8") as file:
-        file.write("[Service]\nWatchdogSec=3\n")
+    set_watchdog(folder, 3)
     booted = Booted(debian.root)
     try:
         expect(booted.show("ActiveState") == "active", f"enabled, it starts with the system: {booted.show('ActiveState')}")
@@ -92,6 +97,11 @@ def check(debian, say):
         journal = booted.inside("journalctl", "-u", "earshot", "--no-pager", "-o", "cat")
         expect("Operation not permitted" not in journal, f"the unit forbids what the server needs: {journal[-800:]}")
         say(f"stopped in {time.monotonic() - begin:.1f} s; exposure {level[1]}")
+        # The status is told three times in this time, too.
+        set_watchdog(folder, 6)
+        booted.inside("systemctl", "daemon-reload")
+        booted.inside("systemctl", "start", "earshot")
+        restarts.check(booted, debian, deb, say)
     except Exception:
         print(booted.try_inside("journalctl", "-u", "earshot", "--no-pager", "-n", "40").stdout, flush=True)
         raise

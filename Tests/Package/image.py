@@ -12,12 +12,14 @@ import tempfile
 from tools import ROOT, Failed, expect, get, run, wait_for
 
 
-def stage():
-    """The instructions of the last stage: (word, text) each, continued lines joined."""
+def stage(number=-1):
+    """The instructions of a stage, by default the last one: (word, text) each, continued lines joined."""
     with open(os.path.join(ROOT, "deploy", "Dockerfile"), encoding="utf-8") as file:
         lines = [line for line in file.read().replace("\\\n", " ").splitlines() if line and not line.startswith("#")]
-    last = max(index for index, line in enumerate(lines) if line.startswith("FROM "))
-    return [tuple(line.split(None, 1)) for line in lines[last + 1:]]
+    starts = [index for index, line in enumerate(lines) if line.startswith("FROM ")]
+    begin = starts[number]
+    end = min([start for start in starts if start > begin], default=len(lines))
+    return [tuple(line.split(None, 1)) for line in lines[begin + 1:end]]
 
 
 def check(debian, deb, folder, say):

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import booted
+import build_stage
 import image
 from tools import ROOT, Failed, Manager, expect, frames, get, push, run, wait_for
 
@@ -218,7 +219,8 @@ def removed(debian, before, with_dependencies):
 def main(arguments):
     if os.getuid() != 0:
         sys.exit("package: a clean Debian needs root (mounts, namespaces): sudo make package-test")
-    debs = arguments or sorted(glob.glob(os.path.join(ROOT, "dist", "earshot_*.deb")), key=os.path.getmtime)[-1:]
+    whole = "--build-stage" in arguments
+    debs = [word for word in arguments if word != "--build-stage"] or sorted(glob.glob(os.path.join(ROOT, "dist", "earshot_*.deb")), key=os.path.getmtime)[-1:]
     if not debs or not os.path.exists(debs[0]):
         sys.exit("package: there is no package in dist/; run make deb first, or name one")
     begin = time.monotonic()
@@ -228,13 +230,16 @@ def main(arguments):
         say(f"making a clean Debian for {os.path.basename(debs[0])}")
         debian = Debian(folder)
         say(f"made in {time.monotonic() - begin:.0f} s")
+        if whole:
+            run(["dpkg-deb", "-x", debs[0], os.path.join(folder, "program")])
+            build_stage.check(debian, os.path.join(folder, "program/usr/bin/earshot"), folder, say)
         before, with_dependencies = installed(debian, debs[0])
         using(debian, "8080", "0")
         deb, version = next_version(debs[0], folder)
         upgraded(debian, deb, version)
         using(debian, "8090", "1")
         removed(debian, before, with_dependencies)
-        booted.check(debian, say)
+        booted.check(debian, debs[0], say)
         asked = debian.path("/var/tmp/asked-to-start")
         say("asked to start, and refused: " + (open(asked, encoding="utf-8").read().replace("\n", "; ") if os.path.exists(asked) else "nothing"))
         say(f"the whole life took {time.monotonic() - begin:.0f} s")

@@ -45,6 +45,13 @@ def run(words, patience=60, **options):
     return done.stdout
 
 
+def stripped(binary, folder):
+    """A copy of the program without its symbols, which are most of a debug build: packing them would take a minute."""
+    path = os.path.join(folder, "earshot")
+    run(["objcopy", "--strip-all", binary, path])
+    return path
+
+
 class _Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
