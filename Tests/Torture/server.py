@@ -98,6 +98,10 @@ class Server:
     def terminate(self, seconds=20):
         """Ends it as an operator does. Returns its exit status; None: it had to be killed."""
         self.process.popen.send_signal(signal.SIGTERM)
+        return self.ended_by_itself(seconds)
+
+    def ended_by_itself(self, seconds):
+        """Its exit status once it has ended; None: it had to be killed."""
         try:
             return self.process.popen.wait(seconds)
         except subprocess.TimeoutExpired:

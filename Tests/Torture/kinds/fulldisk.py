@@ -56,14 +56,16 @@ class _Round:
                     for thread in threads:
                         thread.join()
                     self._room_again(server, publisher, viewer, index)
-            if context.random.random() < 0.5:
+            how = context.random.choice(("killed", "ended", "drained"))
+            context.count(how)
+            if how == "killed":
                 server.kill()
             else:
                 # Full at the end, too.
-                if context.random.random() < 0.5:
+                if how == "drained" or context.random.random() < 0.5:
                     self.disk.fill(0)
-                status = server.terminate()
-                context.expect(status == 0, f"SIGTERM ended the server with {status}: {server.tail()}")
+                status = self._drained(server, publisher) if how == "drained" else server.terminate()
+                context.expect(status == 0, f"the server, {how}, ended with {status}: {server.tail()}")
         self._start_on_full_disk()
         self.disk.empty()
         for problem in check_store(context.earshot, self.data, self.disk.under):
@@ -76,6 +78,16 @@ class _Round:
             if context.expect(recordings is not None, "recordings are not finished after 60 s"):
                 for problem in unplayable(self.outside, recordings):
                     context.find(problem)
+
+    def _drained(self, server, publisher):
+        """The disk is full while the server waits for its push, and when that ends."""
+        status, data = server.call("POST", "server/drain", {"timeout": 60})
+        self.context.expect(status == 202 and data["pushes"] >= 1, f"a drain on a full disk was answered {status} {data}")
+        with Viewer(server.http_port, "cam1") as late:
+            self.context.expect(eventually(10, lambda: late.refusals > 0, 0.1) and late.joins == 0, "a viewer was let in during a drain")
+        self.context.expect(server.is_running, f"the server did not wait for its push: {server.tail()}")
+        publisher.stop()
+        return server.ended_by_itself(40)
 
     def _start_on_full_disk(self):
         """It serves, or says why not."""
