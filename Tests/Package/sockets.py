@@ -6,9 +6,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
+from certificate import certificate
 from tools import Earshot, Manager, expect, get, push, wait_for
 
 # Opens ports as systemd does, from descriptor 3 on, and becomes the server.
@@ -100,4 +102,38 @@ def restart(binary):
     manager.close()
 
 
-CHECKS = [given, foreign, restart]
+def restart_http2(binary):
+    """curl, over HTTP/2 and TLS, with requests that follow each other on a connection: each is answered across restarts, none fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        (port,) = ports(1)
+        settings = {**certificate(folder, 30), "EARSHOT_HTTPS_LISTEN": f"127.0.0.1:{port}"}
+        failures, answers, stop = [], [], threading.Event()
+        urls = [f"https://127.0.0.1:{port}/healthz"] * 40
+
+        def ask():
+            words = ["curl", "--silent", "--show-error", "--insecure", "--http2", "--write-out", "%{http_version} %{http_code}\n", *urls]
+            while not stop.is_set():
+                done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+                lines = [line for line in done.stdout.splitlines() if line != "ok"]
+                if done.returncode or lines != ["2 200"] * len(urls):
+                    failures.append((done.returncode, done.stderr[-300:], lines))
+                answers.extend(lines)
+
+        with Earshot(binary, settings) as server:
+            threads = [threading.Thread(target=ask) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            try:
+                for times in range(2, 5):
+                    time.sleep(0.7)
+                    server.process.send_signal(signal.SIGUSR2)
+                    wait_for("the next start", lambda times=times: server.text().count("has started") == times, 20)
+                time.sleep(0.5)
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
+        expect(not failures and len(answers) > 200, f"{len(answers)} answers, failed: {failures[:3]}")
+
+
+CHECKS = [given, foreign, restart, restart_http2]
