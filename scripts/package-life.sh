@@ -31,5 +31,7 @@ scripts/packages.sh package-test
 objcopy --strip-all "$binary" "$work/earshot"
 # Small does not matter here.
 export EARSHOT_BINARY=$work/earshot EARSHOT_DIST=$work/dist DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1
+# The toolchain's libraries, which a debug build loads, are in no package.
+export EARSHOT_SHLIBDEPS=--ignore-missing-info
 scripts/deb.sh
 python3 Tests/Package life "$work"/dist/earshot_*.deb

@@ -43,3 +43,28 @@ static inline long long earshot_modified(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 ? (long long)status.st_mtime : -1;
 }
+
+/// Takes the end of one child that has ended (wait(2)); 0 when none has. The call by its number: the header would bring `struct timeval` too.
+static inline int earshot_reap_one(void) {
+#ifdef __linux__
+  return syscall(SYS_wait4, -1L, 0L, 1L /* WNOHANG */, 0L) > 0 ? 1 : 0;
+#else
+  return 0;
+#endif
+}
+
+/// The signal that this thread gets when its parent ends, PR_GET_PDEATHSIG of prctl(2); 0: none.
+static inline int earshot_parent_death_signal(void) {
+  int number = 0;
+#ifdef __linux__
+  if (syscall(SYS_prctl, 2L, (long)&number, 0L, 0L, 0L) != 0) return 0;
+#endif
+  return number;
+}
+
+/// Sets it, PR_SET_PDEATHSIG.
+static inline void earshot_set_parent_death_signal(int number) {
+#ifdef __linux__
+  (void)syscall(SYS_prctl, 1L, (long)number, 0L, 0L, 0L);
+#endif
+}

@@ -11,6 +11,7 @@ package enum ProcessStart {
     package static func prepare() {
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         self.sockets.withLock { $0 = .ofThisProcess() }
+        FirstProcess.prepare()
         NextProgram.rememberPath()
     }
 

@@ -92,24 +92,25 @@ extension LoopFanout {
         var near: UInt64 = 0
         let lateMs = self.lateness.ms(nowMs)
         var slow: [SlowViewer] = []
-        for index in 0..<self.viewers.count {
-            let viewer = self.viewers[index]
+        // Read once: a property's read copies the ring, with a reference counted for each of its parts.
+        let (viewers, ring) = (self.viewers, self.ring)
+        for viewer in viewers {
             guard !viewer.isDetached, !viewer.isPaused else { continue }
             // The cheaper check first. Nearly all are near live, and the own part never exceeds the whole.
-            let behindMs = viewer.behindMs(in: self.ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
+            let behindMs = viewer.behindMs(in: ring, bytesPerSecond: bytesPerSecond, nowMs: nowMs)
             if behindMs > viewer.longestBehindMs { viewer.longestBehindMs = behindMs }
             if isSample {
                 // Nearly all viewers are in the first range, so these are counted together.
                 if behindMs < RelayFigures.nearMs { near += 1 } else { self.figures.noteBehind(ms: behindMs) }
             }
             guard behindMs > min(Viewer.slowMs, maxBehindMs) else { continue }
-            let ownMs = viewer.ownDelayMs(in: self.ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
+            let ownMs = viewer.ownDelayMs(in: ring, bytesPerSecond: bytesPerSecond, lateMs: lateMs, nowMs: nowMs)
             if ownMs > Viewer.slowMs { viewer.noteSlow(nowMs: nowMs) }
             if ownMs > maxBehindMs { slow.append(SlowViewer(viewer: viewer, behindMs: behindMs, ownMs: ownMs)) }
         }
         if near > 0 { self.figures.noteBehind(ms: 0, viewers: near) }
         slow.sort { $0.ownMs > $1.ownMs }
-        return slow.prefix(max(Self.fewestCuts, self.viewers.count / 100))
+        return slow.prefix(max(Self.fewestCuts, viewers.count / 100))
     }
 
     /// One sweep may cut this many viewers even of a small audience. There are ten sweeps a second.

@@ -37,7 +37,13 @@ struct Earshot: AsyncParsableCommand {
         ],
         defaultSubcommand: Serve.self)
 
-    static func main() async {
+    /// Runs on the process's first thread up to the first suspension (SE-0323).
+    @MainActor static func main() async {
+        NextProgram.rememberParentDeathSignal()
+        await self.parseAndRun()
+    }
+
+    private nonisolated static func parseAndRun() async {
         var command: any ParsableCommand
         do {
             command = try await Self.asyncParseAsRoot()

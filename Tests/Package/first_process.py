@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 
 from tools import expect, get, run, wait_for
 
@@ -129,4 +130,53 @@ def restarts(binary):
         expect(made.outside.wait(15) == 0, f"it ends well: {made.outside.returncode}")
 
 
-CHECKS = [ends, restarts]
+def orphans(binary):
+    """Processes whose parent has ended become children of process 1, which takes their end: none stays as a zombie, also over a restart."""
+    if not permitted():
+        return
+    with container(binary) as made:
+        for _ in range(3):
+            made.inside("sh", "-c", "(sleep 0.2 &) ; (sleep 0.1 &)")
+        wait_for("the end of all orphans", lambda: not children(made.server), 10)
+        made.inside("sh", "-c", "(sleep 1.5 &)")
+        made.restart()
+        wait_for("the end of an orphan from before the restart", lambda: not children(made.server), 10)
+
+
+def ends_with_its_parent(binary):
+    """A parent that wants to take it along (PR_SET_PDEATHSIG) can after a restart, too."""
+    if not permitted():
+        return
+    with container(binary) as made:
+        made.restart()
+        made.outside.kill()
+        wait_for("its end with its parent", lambda: is_gone(made.server), 5)
+
+
+def catches(process, number):
+    with open(f"/proc/{process}/status", encoding="utf-8") as file:
+        caught = next(line for line in file if line.startswith("SigCgt:")).split()[1]
+    return int(caught, 16) >> (number - 1) & 1
+
+
+def early(binary):
+    """SIGTERM as it starts ends it, too, from the moment on when it listens for signals at all: process 1 has no default for them."""
+    if not permitted():
+        return
+    for delay in [0, 0.02, 0.05, 0.1, 0.2]:
+        with tempfile.TemporaryDirectory() as folder:
+            outside = subprocess.Popen(serve(binary, folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                server = wait_for("process 1", lambda: next(iter(children(outside.pid)), None))
+                wait_for("its program", lambda: os.path.realpath(f"/proc/{server}/exe") == os.path.realpath(binary))
+                wait_for("its ear for SIGTERM", lambda: catches(server, signal.SIGTERM), 5)
+                time.sleep(delay)
+                os.kill(server, signal.SIGTERM)
+                wait_for(f"its end, asked {delay} s after its start,", lambda: outside.poll() is not None, 5)
+                expect(outside.returncode in (0, 143), f"it ends well: {outside.returncode}")
+            finally:
+                outside.kill()
+                outside.wait()
+
+
+CHECKS = [ends, restarts, orphans, ends_with_its_parent, early]

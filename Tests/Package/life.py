@@ -18,7 +18,7 @@ import time
 import booted
 import build_stage
 import image
-from tools import ROOT, Failed, Manager, expect, frames, get, push, run, wait_for
+from tools import ROOT, Failed, Manager, expect, frames, get, push, run, toolchain_libraries, wait_for
 
 POLICY = "#!/bin/sh\necho \"$@\" >>/var/tmp/asked-to-start\nexit 101\n"
 # Paths that the system itself changes, or that are apt's and dpkg's own.
@@ -77,6 +77,14 @@ class Debian:
             except OSError:
                 pass
         return found
+
+
+def lend_toolchain(debian, deb, folder):
+    """Puts the toolchain's libraries in, at the same paths, for a program that was built to be debugged."""
+    run(["sh", "-c", 'dpkg-deb --fsys-tarfile "$0" | tar -x -C "$1" ./usr/bin/earshot', deb, folder])
+    for path in toolchain_libraries(f"{folder}/usr/bin/earshot"):
+        os.makedirs(os.path.dirname(debian.path(path)), exist_ok=True)
+        shutil.copy(path, debian.path(path))
 
 
 def next_version(deb, folder):
@@ -233,6 +241,7 @@ def main(arguments):
         if whole:
             run(["dpkg-deb", "-x", debs[0], os.path.join(folder, "program")])
             build_stage.check(debian, os.path.join(folder, "program/usr/bin/earshot"), folder, say)
+        lend_toolchain(debian, debs[0], folder)
         before, with_dependencies = installed(debian, debs[0])
         using(debian, "8080", "0")
         deb, version = next_version(debs[0], folder)

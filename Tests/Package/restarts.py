@@ -205,8 +205,14 @@ def socket_unit(service):
 
 
 def reload_by_call(service):
-    """`earshot reload`: the status shows it."""
-    service.earshot("reload")
+    """`earshot reload`: systemd sees a reload, as after SIGHUP, and the log in its status says so."""
+    changed = lambda: int(service.show("StateChangeTimestampMonotonic")[0])
+    for how, act in [("SIGHUP", lambda: service.booted.inside("systemctl", "kill", "-s", "HUP", "--kill-whom=main", "earshot")),
+                     ("earshot reload", lambda: service.earshot("reload"))]:
+        before, reloads = changed(), log(service).count("Settings reloaded")
+        act()
+        wait_for("the reload", lambda: log(service).count("Settings reloaded") == reloads + 1)
+        wait_for(f"systemd to see a reload by {how}", lambda: changed() > before and service.show("ActiveState") == ["active"], 5)
     told = service.booted.try_inside("systemctl", "status", "--no-pager", "--lines=20", "earshot").stdout
     expect("Settings reloaded" in told and "Active: active (running)" in told, f"systemctl status after `earshot reload`: {told[-600:]}")
 

@@ -45,6 +45,12 @@ def run(words, patience=60, **options):
     return done.stdout
 
 
+def toolchain_libraries(program):
+    """Paths of the Swift toolchain's libraries that a debug build loads; a release has them in itself."""
+    loaded = re.findall(r" => (/\S+) ", run(["ldd", program]))
+    return [path for path in loaded if not path.startswith(("/lib", "/usr/lib"))]
+
+
 def stripped(binary, folder):
     """A copy of the program without its symbols, which are most of a debug build: packing them would take a minute."""
     path = os.path.join(folder, "earshot")

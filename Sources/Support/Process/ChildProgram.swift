@@ -14,6 +14,10 @@ enum ChildProgram {
 
     /// Blocks. Ends the program after `seconds`.
     static func run(_ path: String, _ arguments: [String], within seconds: Int) -> Outcome {
+        FirstProcess.withChild { self.start(path, arguments, within: seconds) }
+    }
+
+    private static func start(_ path: String, _ arguments: [String], within seconds: Int) -> Outcome {
         var ends: [CInt] = [0, 0]
         guard pipe(&ends) == 0 else { return Outcome(status: nil, words: "could not be tried: \(errorText(errno))") }
         defer { close(ends[0]) }
@@ -33,7 +37,9 @@ enum ChildProgram {
         let (output, isInTime) = self.read(ends[0], within: seconds)
         if !isInTime { kill(process, SIGKILL) }
         var ended: CInt = 0
-        while waitpid(process, &ended, 0) < 0, errno == EINTR {}
+        while waitpid(process, &ended, 0) < 0 {
+            guard errno == EINTR else { return Outcome(status: nil, words: "has ended unseen: \(errorText(errno))") }
+        }
         // wait(2): the signal in the lowest seven bits, the status in the next byte.
         let (number, status) = (ended & 0x7F, (ended >> 8) & 0xFF)
         if !isInTime { return Outcome(status: nil, words: "has not answered within \(seconds) s") }

@@ -1,3 +1,4 @@
+import CFileStatus
 import LibC
 
 /// The program that replaces this one in the same process (execve(2)): the file at this program's path at that time, such as a newer version.
@@ -25,6 +26,11 @@ package struct NextProgram: Sendable, Equatable {
 
     /// Remembers where this process's program was found, before links lead elsewhere. Call at the start.
     package static func rememberPath() { _ = (self.folder, self.pathAtStart) }
+
+    /// Remembers the signal for the parent's end, which each thread has of its own. Call on the process's first thread, which does not live long.
+    package static func rememberParentDeathSignal() { _ = self.parentDeathSignal }
+
+    private static let parentDeathSignal = earshot_parent_death_signal()
 
     /// The path by which the program was called, not resolved: after an upgrade a symbolic link leads to the newer version.
     private static func path(of name: String, file: String?) -> String? {
@@ -91,6 +97,9 @@ package struct NextProgram: Sendable, Equatable {
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)
+        FirstProcess.holdSignals()
+        // The thread that starts the program becomes its main one.
+        earshot_set_parent_death_signal(Self.parentDeathSignal)
         let words: [UnsafeMutablePointer<CChar>?] = self.arguments.map { strdup($0) } + [nil]
         execv(self.path, words)
         let failure = errno
