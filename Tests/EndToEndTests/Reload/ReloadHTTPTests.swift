@@ -23,7 +23,12 @@ import Testing
             let slow = try await SocketClient.open(port)
             try await slow.send(
                 "POST /api/v1/rooms HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(server.earshot.token)\r\n"
-                    + "Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{")
+                    + "Content-Type: application/json\r\nContent-Length: 20000\r\n\r\n")
+            // Fast enough for the least rate of bodies: all of it would be there after five seconds, and is no JSON.
+            for _ in 0..<100 where slow.received.isEmpty && !slow.isClosed {
+                _ = try? await slow.send([UInt8](repeating: 32, count: 200))
+                try await Task.sleep(for: .milliseconds(50))
+            }
             let answer = try await slow.answer(within: 60)
             #expect(answer.head.hasPrefix("HTTP/1.1 408 ") && answer.body.contains("limits.httpBody"), "\(answer)")
             let idle = try await SocketClient.open(port)

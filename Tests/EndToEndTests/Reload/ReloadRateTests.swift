@@ -6,46 +6,40 @@ import Testing
 
 /// Numbers of connections, pushes and rooms, changed by a reload.
 @Suite struct ReloadRateTests {
-    private static let keys: ReloadingServer.Settings = [
-        "credentials.key": TestCredential.keys.key, "credentials.jwtKey": TestCredential.keys.jwtKey,
-    ]
-
-    /// Pushes once for each name, on connections of their own; returns the first refusal.
-    private static func firstRefusal(_ server: ReloadingServer, _ names: [String]) async throws -> String? {
-        for name in names {
-            if let refusal = try await server.refusal(.publish, name) { return refusal }
+    /// Pushes once to each name, all at once and on connections of their own; returns the refusals.
+    private static func refusals(_ server: ReloadingServer, _ names: [String]) async throws -> [String] {
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for name in names { group.addTask { try await server.refusal(.publish, name) } }
+            return try await group.reduce(into: []) { if let refusal = $1 { $0.append(refusal) } }
         }
-        return nil
     }
 
-    /// A burst is ten times the rate for pushes, twenty times for rooms; a slow machine gets more time in which more are allowed.
+    private static func names(_ prefix: String, _ count: Int = 60, _ query: (String) -> String = { _ in "" }) -> [String] {
+        (0..<count).map { "\(prefix)\($0)\(query("\(prefix)\($0)"))" }
+    }
+
+    /// A burst is ten times the rate for pushes, twenty times for rooms.
     @Test func rates() async throws {
-        try await ReloadingServer.run(Self.keys) { server in
-            let signed = Array(repeating: "cam1?\(TestCredential.signed("cam1"))", count: 60)
-            #expect(try await Self.firstRefusal(server, Array(signed.prefix(12))) == nil, "by default")
-            try await server.apply([
-                "credentials.key": TestCredential.keys.key, "credentials.jwtKey": TestCredential.keys.jwtKey,
-                "limits.publishesPerCredential": "1",
-            ])
-            #expect(try await Self.firstRefusal(server, signed)?.contains("limits.publishesPerCredential") == true)
-
-            func anew(_ prefix: String, _ query: (String) -> String) -> [String] {
-                (0..<80).map { "\(prefix)\($0)\(query("\(prefix)\($0)"))" }
+        // One user, whose tokens open streams of many names.
+        let expires = Int(Date().timeIntervalSince1970) + 600
+        @Sendable func token(_ name: String) -> String {
+            "?token=" + TestCredential.token(#"{"exp":\#(expires),"sub":"ada","room":"\#(name)","act":"publish"}"#)
+        }
+        let key = TestCredential.keys.jwtKey
+        try await ReloadingServer.run(["credentials.jwtKey": key]) { server in
+            #expect(try await Self.refusals(server, Self.names("a", 24, token)).isEmpty, "by default")
+            func areRefused(_ names: [String], _ limit: String) async throws {
+                let refusals = try await Self.refusals(server, names)
+                #expect(!refusals.isEmpty && refusals.allSatisfy { $0.contains(limit) }, "\(limit): \(refusals)")
             }
-            #expect(try await Self.firstRefusal(server, Array(anew("a") { _ in "" }.prefix(22))) == nil, "by default")
+            try await server.apply(["credentials.jwtKey": key, "limits.publishesPerCredential": "1"])
+            try await areRefused(Self.names("b", 60, token), "limits.publishesPerCredential")
+            try await server.apply([
+                "credentials.jwtKey": key, "limits.roomsPerCredential": "1", "limits.publishesPerCredential": "1000",
+            ])
+            try await areRefused(Self.names("c", 60, token), "limits.roomsPerCredential")
             try await server.apply(["limits.roomsPerAddress": "1"])
-            #expect(try await Self.firstRefusal(server, anew("b") { _ in "" })?.contains("limits.roomsPerAddress") == true)
-
-            // One user, whose tokens open streams of many names.
-            let expires = Int(Date().timeIntervalSince1970) + 600
-            func token(_ name: String) -> String {
-                "?token=" + TestCredential.token(#"{"exp":\#(expires),"sub":"ada","room":"\#(name)","act":"publish"}"#)
-            }
-            try await server.apply([
-                "credentials.key": TestCredential.keys.key, "credentials.jwtKey": TestCredential.keys.jwtKey,
-                "limits.roomsPerCredential": "1", "limits.roomsPerAddress": "1000", "limits.publishesPerCredential": "1000",
-            ])
-            #expect(try await Self.firstRefusal(server, anew("c", token))?.contains("limits.roomsPerCredential") == true)
+            try await areRefused(Self.names("d"), "limits.roomsPerAddress")
         }
     }
 

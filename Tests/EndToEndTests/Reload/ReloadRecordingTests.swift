@@ -44,11 +44,13 @@ import Testing
             let push = try Self.push(server, source, "cam1")
             defer { push.send(SIGKILL) }
             var sizes: Set<Int> = []
-            // In ten seconds a file of long fragments has had one size; this one has another each tenth of a second.
-            try await eventually("five sizes", within: 20) {
+            func look() async throws -> Int {
                 sizes.formUnion(try await Self.recordings(server, "live/cam1").compactMap { $0["bytes"].int }.filter { $0 > 0 })
-                return sizes.count >= 5
+                return sizes.count
             }
+            try await eventually("the first fragment") { try await look() > 0 }
+            // Fragments of ten seconds would take forty.
+            try await eventually("four more", within: 25) { try await look() >= 5 }
         }
     }
 

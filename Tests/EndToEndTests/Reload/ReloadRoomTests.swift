@@ -14,22 +14,23 @@ import Testing
         try await ReloadingServer.run([
             "rooms.policy.mediaIdle": "1h", "rooms.policy.idleGrace": "1h", "rooms.policy.pauseGrace": "1h", "rooms.policy.cleanStop": "1h",
         ]) { server in
-            try await server.apply([
-                "rooms.policy.mediaIdle": "1s", "rooms.policy.idleGrace": "1h", "rooms.policy.pauseGrace": "1s",
-                "rooms.policy.cleanStop": "1h",
-            ])
-            let silent = try await server.livePublisher("silent")
+            try await server.apply(["rooms.policy.mediaIdle": "1h", "rooms.policy.pauseGrace": "1s"])
             let pausing = try await server.livePublisher("pausing")
             #expect(try await server.call("POST", "rooms/pausing/pause", "{}").status == 200)
             try await Self.ends(server, "pausing", "graceOver")
+
+            try await server.apply(["rooms.policy.mediaIdle": "1s", "rooms.policy.idleGrace": "1h"])
+            let silent = try await server.livePublisher("silent")
             try await server.wait("rooms/silent") { $0["state"].string == "interrupted" && $0["stateReason"].string == "mediaIdle" }
 
             try await server.apply([
                 "rooms.policy.mediaIdle": "1s", "rooms.policy.idleGrace": "1s", "rooms.policy.pauseGrace": "1h",
-                "rooms.policy.cleanStop": "500ms", "rooms.policy.retention": "1s",
+                "rooms.policy.cleanStop": "1h",
             ])
             let quiet = try await server.livePublisher("quiet")
             try await Self.ends(server, "quiet", "graceOver")
+
+            try await server.apply(["rooms.policy.cleanStop": "500ms", "rooms.policy.retention": "1s"])
             let stopping = try await server.livePublisher("stopping")
             try await stopping.perform { $0.unpublish("stopping", on: 1) }
             // Its id is free again.
@@ -44,7 +45,9 @@ import Testing
 
     /// Rooms that nobody pushes to.
     @Test func livesWithoutMedia() async throws {
-        try await ReloadingServer.run(["rooms.policy.neverStarted": "24h", "rooms.policy.heartbeat": "1h"]) { server in
+        try await ReloadingServer.run([
+            "rooms.policy.neverStarted": "24h", "rooms.policy.heartbeat": "1h", "rooms.policy.heartbeatMisses": "100",
+        ]) { server in
             try await server.apply(["rooms.policy.neverStarted": "1s"])
             try await server.makeRoom("r1")
             try await Self.ends(server, "r1", "neverStarted")

@@ -99,12 +99,12 @@ struct ReloadingServer: Sendable {
         guard answer.status == 201 else { throw TimedOut(description: answer.text) }
     }
 
-    /// Publishes a header and a keyframe, and waits until the room is live.
+    /// Publishes a header and a keyframe, and waits until the room has gone live; by then it may be over.
     func livePublisher(_ name: String) async throws -> RawClient {
         let client = try await RawClient.publishing(self.rtmpPort, name)
         client.send(.video, SyntheticTag.videoHeader)
         client.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
-        try await self.wait("rooms/\(name.prefix { $0 != "?" })") { $0["state"].string == "live" }
+        try await self.wait("rooms/\(name.prefix { $0 != "?" })") { $0["liveSince"].string != nil }
         return client
     }
 
