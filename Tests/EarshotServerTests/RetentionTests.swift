@@ -49,6 +49,14 @@ import Testing
                 log: Logger(label: "earshot", factory: { _ in SwiftLogNoOpLogHandler() }))
         }
 
+        /// Lets time pass.
+        func pass(_ ms: Int64) {
+            self.clocks.steadyMs.add(ms, ordering: .relaxed)
+            self.clocks.wallMs.add(ms, ordering: .relaxed)
+        }
+
+        var steadyMs: Int64 { self.clocks.steadyMs.load(ordering: .relaxed) }
+
         /// Moves the machine's clock ahead and lets the server believe it.
         func leap(_ ms: Int64) async throws {
             self.clocks.wallMs.add(ms, ordering: .relaxed)
@@ -172,6 +180,10 @@ import Testing
         return rows.reversed().map(\.id)
     }
 
+    private static func periodic(_ parts: ServerParts) -> PeriodicSnapshots {
+        PeriodicSnapshots(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: parts.log)
+    }
+
     @Test func aTenthOfThePicturesGoesInAnHour() async throws {
         try await Self.run({
             $0.snapshots.retentionMs = Self.dayMs
@@ -180,9 +192,7 @@ import Testing
             for number in 0..<Self.count {
                 try await Self.take(machine, number, at: Self.startMs - 60_000 + Int64(number) * 1_000, unbound)
             }
-            let pictures = PeriodicSnapshots(
-                machine.parts.live, machine.parts.rooms, machine.parts.streams, machine.parts.pushes, machine.parts.snapshots,
-                log: machine.parts.log)
+            let pictures = Self.periodic(machine.parts)
             await pictures.look(nowMs: 1)
             #expect(try await Self.pictures(machine).count == Self.count, "none is old")
             try await machine.leap(7 * Self.dayMs)
@@ -196,6 +206,41 @@ import Testing
             // With a quota, the next picture deletes as many as necessary.
             try await Self.take(machine, 90, at: machine.parts.rooms.now, SnapshotBounds(perStream: 1_000, bytes: 3_000))
             #expect(try await Self.pictures(machine) == [Self.id(18), Self.id(19), Self.id(90)])
+        }
+    }
+
+    // MARK: - Reloads
+
+    /// For how long events, pictures and lines of the audit trail are kept, and how many of these. A whole server looks too seldom for a test.
+    @Test func aReloadChangesWhatIsKept() async throws {
+        try await Self.run({ _ in }) { machine in
+            let (parts, rooms) = (machine.parts, machine.parts.rooms)
+            _ = try await rooms.create(NewRoom(policy: RoomPolicy()), by: Actor("test"))
+            for _ in 0..<20 { rooms.ended(AuditedCall(AuditLine("test"))) }
+            try await Self.take(machine, 1, at: rooms.now, SnapshotBounds(perStream: 10, bytes: 0))
+            let pictures = Self.periodic(parts)
+            /// Events, lines and pictures that are left two hours later.
+            func left(_ change: (inout ServerConfig) -> Void) async throws -> [Int] {
+                var config = parts.config
+                change(&config)
+                parts.apply(config, parts.keys)
+                machine.pass(2 * Self.hourMs)
+                await rooms.runDue()
+                await pictures.look(nowMs: machine.steadyMs)
+                return [
+                    try await rooms.events(after: 0, room: nil, limit: 100).count, try await rooms.audit(AuditQuery()).count,
+                    try await rooms.snapshotCount(),
+                ]
+            }
+            let steps: [(change: (inout ServerConfig) -> Void, left: [Int])] = [
+                // The room's creation, its end since nobody pushed, and the picture.
+                ({ _ in }, [3, 20, 1]), ({ $0.api.audit.lines = 15 }, [3, 15, 1]), ({ $0.api.audit.keptMs = Self.hourMs }, [3, 0, 1]),
+                ({ $0.rooms.historyMs = Self.hourMs }, [0, 0, 1]), ({ $0.snapshots.retentionMs = Self.hourMs }, [0, 0, 0]),
+            ]
+            for step in steps {
+                let left = try await left(step.change)
+                #expect(left == step.left)
+            }
         }
     }
 }

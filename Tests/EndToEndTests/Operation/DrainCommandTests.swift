@@ -10,7 +10,7 @@ import Testing
         // Long enough for all that is done while it runs, on a busy machine too.
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 40)
         try await Fixture.withDirectory { directory in
-            try await ReloadingServer.run("{recording: {apps: [live]}}", in: directory) { server in
+            try await ReloadingServer.run(["recording.apps": "[live]"], in: directory) { server in
                 let cli = CLI(server: server.earshot.http, token: try CLI.tokenFile(server.earshot.token, in: directory))
                 let push = try ClientProcess(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam1"))
                 defer { push.send(SIGKILL) }

@@ -5,26 +5,22 @@ import Testing
 
 /// More of the settings that a reload applies, seen from outside.
 @Suite struct ReloadMoreTests {
-    private static func run(_ body: @escaping @Sendable (ReloadingServer) async throws -> Void) async throws {
-        try await Fixture.withDirectory { try await ReloadingServer.run(in: $0, body) }
-    }
-
     /// Rooms: who may make one, how long new ones wait, and the disk that must stay free.
     @Test func rooms() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
-        try await Self.run { server in
-            try await server.apply("rooms: {autoCreate: never, policy: {grace: 77s}}")
+        try await ReloadingServer.run { server in
+            try await server.apply(["rooms.autoCreate": "never", "rooms.policy.grace": "77s"])
             let push = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam1"))
             #expect(push.status != 0 && server.earshot.process.errorsSoFar.contains("no_room"))
             let room = try await server.call("POST", "rooms", #"{"roomId":"r1"}"#)
             #expect(try room.json()["data"]["policy"]["grace"].double == 77, "\(room.text)")
-            try await server.apply("{data: {minFree: 1000000GiB}}")
+            try await server.apply(["data.minFree": "1000000GiB"])
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r2"}"#).status == 507)
-            try await server.apply("log: {level: info}")
+            try await server.apply(["log.level": "info"])
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r2"}"#).status == 201)
             #expect(try await ClientProcess.run(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam1")).status == 0)
             // A pushed room has the policy of its time as well.
-            try await server.apply("rooms: {policy: {grace: 55s}}")
+            try await server.apply(["rooms.policy.grace": "55s"])
             #expect(try await ClientProcess.run(FFmpeg.push(source, to: "\(server.earshot.rtmp)/live/cam2")).status == 0)
             #expect(try await server.call("GET", "rooms/cam2").json()["data"]["policy"]["grace"].double == 55)
         }
@@ -32,14 +28,14 @@ import Testing
 
     /// Proxies whose word about clients counts, and pages that may call the API.
     @Test func headersOfHTTP() async throws {
-        try await Self.run { server in
+        try await ReloadingServer.run { server in
             func status(_ headers: [String: String]) async throws -> Int {
                 try await HTTPAnswer.call("GET", "\(server.earshot.http)/api/v1/rooms", token: server.earshot.token, headers: headers)
                     .status
             }
             let forwarded = ["X-Forwarded-For": "127.0.0.9"]
             #expect(try await status(forwarded) == 403)
-            try await server.apply("access: {trustedProxies: [127.0.0.0/8]}")
+            try await server.apply(["access.trustedProxies": "[127.0.0.0/8]"])
             #expect(try await status(forwarded) == 200)
             #expect(try await status(["X-Forwarded-For": "192.0.2.1"]) == 403)
             func origin() async throws -> String? {
@@ -48,7 +44,7 @@ import Testing
                 ).headers["access-control-allow-origin"]
             }
             #expect(try await origin() == nil)
-            try await server.apply("api: {allowOrigins: [\"https://a.example\"]}")
+            try await server.apply(["api.allowOrigins": "[\"https://a.example\"]"])
             #expect(try await origin() == "https://a.example")
             #expect(try await status(forwarded) == 403, "no longer trusted")
         }
@@ -57,14 +53,14 @@ import Testing
     /// Rates, deadlines and memory.
     @Test func moreLimits() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)
-        try await Self.run { server in
-            let port = try Int(server.earshot.rtmp.split(separator: ":").last.orThrow()).orThrow()
-            try await server.apply("limits: {handshake: 300ms}")
+        try await ReloadingServer.run { server in
+            let port = try server.rtmpPort
+            try await server.apply(["limits.handshake": "300ms"])
             let silent = try await RawClient.open(port)
             try await eventually("the handshake's end", within: 4) { silent.isClosed }
-            try await server.apply("limits: {memory: 16MiB}")
+            try await server.apply(["limits.memory": "16MiB"])
             #expect(try await server.call("GET", "counters").json()["data"]["memoryLimitBytes"].int == 16 << 20)
-            try await server.apply("limits: {publishesPerAddress: 1}")
+            try await server.apply(["limits.publishesPerAddress": "1"])
             // Ten at once are the burst of one a second.
             let refused = try await withThrowingTaskGroup(of: Int.self) { group in
                 for number in 0..<16 {
@@ -82,7 +78,7 @@ import Testing
     /// Pictures are taken from now on.
     @Test func pictures() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
-        try await Self.run { server in
+        try await ReloadingServer.run { server in
             let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
             defer { push.send(SIGKILL) }
             try await server.waitForPush()
@@ -90,7 +86,7 @@ import Testing
                 try await server.call("GET", "rooms/cam1/snapshots").json()["data"]["list"].list.count
             }
             #expect(try await pictures() == 0)
-            try await server.apply("snapshots: {interval: 1s, keep: 2}")
+            try await server.apply(["snapshots.interval": "1s", "snapshots.keep": "2"])
             try await eventually("two pictures") { try await pictures() == 2 }
         }
     }
@@ -98,8 +94,8 @@ import Testing
     /// HLS of streams that begin after the reload.
     @Test func hls() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
-        try await Self.run { server in
-            try await server.apply("hls: {container: ts, lowLatency: off}")
+        try await ReloadingServer.run { server in
+            try await server.apply(["hls.container": "ts", "hls.lowLatency": "off"])
             let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.earshot.rtmp)/live/cam1"))
             defer { push.send(SIGKILL) }
             try await server.waitForPush()

@@ -6,7 +6,7 @@ import Testing
 /// `earshot drain --restart`, on real processes. Many clients and many restarts are in Tests/Torture.
 @Suite struct RestartTests {
     private static func run(
-        _ settings: String = "{}", _ body: @escaping @Sendable (ReloadingServer, CLI) async throws -> Void
+        _ settings: ReloadingServer.Settings = [:], _ body: @escaping @Sendable (ReloadingServer, CLI) async throws -> Void
     ) async throws {
         try await Fixture.withDirectory { directory in
             try await ReloadingServer.run(settings, in: directory) { server in
