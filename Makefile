@@ -25,7 +25,8 @@ players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams
 torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhook targets (hours; a minute of it is part of `make test`)
 	@exec scripts/torture.sh $(ARGS)
 
-soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn
+soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn, an hour without an alert
+	@scripts/packages.sh test && EARSHOT_HEALTHY_SECONDS=3600 python3 Tests/Metrics --earshot "$$(scripts/build.sh release earshot)/earshot" silence
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 EARSHOT_LARGE=1 \
 		exec scripts/test.sh --filter 'KillRestartTests|KillRepetitionTests|FragmentFileTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
 

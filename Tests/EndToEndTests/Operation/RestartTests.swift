@@ -30,9 +30,10 @@ import Testing
             let push = try await Self.push(to: server)
             defer { push.send(SIGKILL) }
             try "{stats: {enabled: off}, limits: {streamName: 8}}".write(toFile: server.file, atomically: true, encoding: .utf8)
-            let state = try await cli.json("drain", "--restart", "--within", "1s")
+            let state = try await cli.json("drain", "--restart", "--within", "5m")
             #expect(state["restarts"].bool == true && state["pushes"].int == 1, "\(state)")
             #expect(try await cli("drain", "--restart").status == 4, "one at a time")
+            push.send(SIGKILL)
             try await eventually("the next program") { process.errorsSoFar.components(separatedBy: "has started").count == 3 }
             #expect(process.isRunning)
             let now = try await server.call("GET", "server").json()["data"]
