@@ -126,7 +126,7 @@ final class DollsCatcher: Sendable {
             return DollsCatcherAnswer.PullURLs(rtmp: play.rtmp, http: play.flv, hls: play.hls)
         }
         guard let first = pulls.first, let second = pulls.last else { return nil }
-        let status = room.state == .forbidden ? 2 : room.state == .live ? 1 : 0
+        let status = room.liveStatus(isRecording: room.slots.contains { self.services.isRecording($0.path) })
         return DollsCatcherAnswer.entry(
             entry.room, first: first, second: second, liveStatus: status, online: entry.online,
             queued: entry.machine.gathering.queue.count)

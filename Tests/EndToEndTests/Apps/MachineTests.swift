@@ -17,7 +17,7 @@ import Testing
     private typealias Seat = MachineSeat
 
     @Test func aGameThatIsWon() async throws {
-        try await TestServer.run { server in
+        try await TestServer.run({ $0.apps.machineOfferedMs = 60_000 }) { server in
             let number = try await MachineSeat.machine(server)
             let device = try await Seat.device(server, number)
             let (first, second) = (try await Seat.guest(server, number), try await Seat.guest(server, number))
@@ -58,6 +58,33 @@ import Testing
             #expect(game == ["turn.offered", "turn.accepted", "game.started", "game.dropped", "game.result", "game.ended", "turn.offered"])
             #expect(try await server.api("gatherings?kind=machine")["list"].list.map { $0["gatheringId"].string } == ["m-\(number)"])
             for seat in [device, first, second] { await seat.socket.close() }
+        }
+    }
+
+    /// The status of its streams as the room has it: idle, live, live and recording, disabled.
+    @Test func liveStatus() async throws {
+        let tags = try await HLSLatencyTests.media(2)
+        try await TestServer.run { server in
+            let number = try await MachineSeat.machine(server)
+            let sid = try await MachineSeat.call(server, "tourist")["data"]["accid"].string.orThrow()
+            func status(_ wanted: Int) async throws {
+                try await eventually("liveStatus \(wanted)") {
+                    try await MachineSeat.call(server, "room/list", "sid=\(sid)")["data"]["list"][0]["liveStatus"].int == wanted
+                }
+            }
+            try await status(0)
+            let url = try await MachineSeat.call(server, "host/query", "roomId=\(number)")["data"]["pushUrl2"].string.orThrow()
+            let camera = try await TagClient.publish(
+                to: server, try url.components(separatedBy: "/live/").last.map { "live/\($0)" }.orThrow())
+            try await camera.send(tags)
+            try await status(1)
+            for (action, wanted) in [("start", 3), ("stop", 1)] {
+                #expect(try await server.call("POST", "rooms/m-\(number)/record", #"{"action":"\#(action)","slot":2}"#).status == 200)
+                try await status(wanted)
+            }
+            #expect(try await server.call("POST", "rooms/m-\(number)/forbid", #"{"reason":"broken"}"#).status == 200)
+            try await status(2)
+            await camera.close()
         }
     }
 
