@@ -202,6 +202,7 @@ class Lesson:
             if self.shows(after, assistant.name) or self.shows(after, name):
                 after["display"] = None
             members[assistant.name]["role"], members[name]["role"] = "student", "assistant"
+            after["tickets"] = [ticket for ticket in after["tickets"] if ticket[0] != "speech"]
             return (lambda: assistant.call("/room/transfer", userId=ids[name])), after
         if kind == "apply" and audience:
             name = chance.choice(audience)

@@ -142,5 +142,6 @@ extension ClassroomStep {
         self.setRole(id, .assistant)
         self.event(.assistantTransferred, ["from": .string(by), "to": .string(id)])
         self.send(.transfer, ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
+        self.expireApplications(to: by)
     }
 }

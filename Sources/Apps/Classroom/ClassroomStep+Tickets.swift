@@ -69,6 +69,14 @@ extension ClassroomStep {
         if isApproved { self.sendRoles([ticket.from], by: by) }
     }
 
+    /// Ends the applications to a member that is no longer the assistant, so that they need not run out before they go to the new one. Tickets are
+    /// bound to whom they ask.
+    mutating func expireApplications(to id: String) {
+        for ticket in self.room.gathering.tickets where ticket.kind == Self.speech && ticket.to == id {
+            self.take(self.room.gathering.close(ticket, .expired))
+        }
+    }
+
     // MARK: - Invitations
 
     mutating func upgradeInvite(_ by: String, _ id: String, _ role: ClassroomRole, _ newID: String) throws(GatheringRefusal) {

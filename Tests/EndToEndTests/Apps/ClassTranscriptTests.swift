@@ -167,6 +167,31 @@ import Testing
         }
     }
 
+    /// Who has applied to an assistant that hands its part over can apply to the new one at once.
+    @Test func applicationsToAFormerAssistant() async throws {
+        try await TestServer.run({ $0.apps.classroomTicketMs = 600_000 }) { server in
+            let scene = ClassScene(server)
+            try await scene.join("Ann", shows: SC.assistant("Ann"))
+            try await scene.join(
+                "Bob", shows: SC.teacher("Bob"), Told(SC.member(1, "Bob", 2), to: "Ann"),
+                Told(SC.display("Bob", SC.teacher("Bob")), to: "Ann"))
+            try await scene.join("Eve", shows: SC.teacher("Bob"), audience: true, Told(SC.member(1, "Eve", 4), to: "Ann Bob"))
+            try await scene.step("Eve", "/room/speech/apply", result: "true", [Told(SC.application("Eve", "#1"), to: "Ann")])
+            let bob = try await scene.id("Bob")
+            try await scene.step(
+                "Ann", "/room/transfer", ["userId": bob], result: "true",
+                [
+                    Told(SC.display("Ann", ""), to: "Ann Bob Eve"),
+                    Told(#"Ann SC:ATMsg {"opUserId":"Ann","toUserId":"Bob"}"#, to: "Ann Bob Eve"),
+                    Told(##"Ann SC:TEMsg {"fromUserId":"Eve","ticket":"#1","toUserId":"Ann"}"##, to: "Ann Eve"),
+                ])
+            try await scene.step("Eve", "/room/speech/apply", result: "true", [Told(SC.application("Eve", "#2"), to: "Bob")])
+            try await scene.step(
+                "Bob", "/room/speech/approve", ["ticket": try await scene.id("#2")], result: "true",
+                [Told(SC.applied(1, "Bob", "Eve"), to: "Eve"), Told(SC.roles("Bob", ("Eve", 3)), to: "Ann Bob Eve")])
+        }
+    }
+
     /// The server has what the tables have, and no more; its documents have all codes and messages.
     @Test func theTables() throws {
         #expect(ClassroomCall.routes == ClassTables.routes)
