@@ -28,6 +28,8 @@ package final class AppServices: Sendable {
     /// Nil when RongCloud is not configured.
     let rongCloud: RongCloudBridge?
     let externalBoards: ExternalBoards?
+    /// Whether a stream is being recorded.
+    let isRecording: @Sendable (StreamPath) -> Bool
     let tickets = OneTimeTickets<ChannelToken>()
     /// Throttles the log lines about refusals.
     private let floods = LogRateLimiters()
@@ -36,7 +38,8 @@ package final class AppServices: Sendable {
         _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams,
         control: LiveControl,
         connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
-        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost
+        mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost,
+        isRecording: @escaping @Sendable (StreamPath) -> Bool
     ) {
         self.config = config
         self.liveKeys = keys
@@ -52,6 +55,7 @@ package final class AppServices: Sendable {
         self.rongCloud = rongCloud
         let externalBoards = ExternalBoards(config.apps, post: post, log: connections.log)
         self.externalBoards = externalBoards
+        self.isRecording = isRecording
         self.gatherings = Gatherings(
             rooms, kinds: GatheringKinds(config.apps), most: config.apps.gatherings, limits: connections.counters.limits,
             log: connections.log,

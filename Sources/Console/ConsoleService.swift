@@ -65,18 +65,7 @@ package final class ConsoleService: Sendable {
     }
 
     private static func file(_ path: String, _ request: Request) throws(APIError) -> Response {
-        guard let asset = ConsoleAsset.all[path] else { throw APIError.notFound("page", path) }
-        var answer = APIAnswer(.ok, type: asset.type, asset.bytes)
-        // Browsers revalidate each time, and get 304 until the server's version changes.
-        answer.headers[.cacheControl] = "no-cache"
-        answer.headers[.eTag] = asset.etag
-        answer.headers = ConsoleHeaders.fenced(answer.headers)
-        let known = request.headers[values: .ifNoneMatch].joined(separator: ",")
-        if known.contains(asset.etag) || known.contains("\(asset.etag.dropLast())-gzip\"") {
-            answer = APIAnswer(.notModified, headers: answer.headers)
-            answer.headers[.contentType] = nil
-        }
-        let response = answer.response(to: request)
-        return request.method == .head ? response.createHeadResponse() : response
+        guard let file = ConsoleAsset.all[path] else { throw APIError.notFound("page", path) }
+        return file.response(to: request, ConsoleHeaders.fenced([:]))
     }
 }

@@ -91,7 +91,7 @@ package final class ServerParts: Sendable {
             post: { [outbound = self.outbound] url, headers, body, timeout in
                 let answer = try await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: "apps").get()
                 return (answer.status, answer.body)
-            })
+            }, isRecording: { [recordings = self.recordings] in recordings.isRecording($0) })
         self.api = APIServices(
             live, liveKeys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
             recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,

@@ -55,6 +55,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
+    private var hasInputClosed = false
+    /// Called when the peer will send nothing more. The newest request's, if that waits for something.
+    private var inputClosed: (@Sendable () -> Void)?
 
     private static let lingerMs: Int64 = 1_000
     /// Time limit for the request of a refused connection; a health check is still answered.
@@ -86,6 +89,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.sweeper.remove(self)
         self.context = nil
         self.forwarded = nil
+        self.inputClosed = nil
+    }
+
+    /// Calls `body` when the peer will send nothing more, or now if that was so already.
+    func whenInputCloses(_ body: @escaping @Sendable () -> Void) {
+        guard !self.hasInputClosed else { return body() }
+        self.inputClosed = body
     }
 
     func sweep(nowMs: Int64) {
@@ -193,6 +203,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case (is ChannelShouldQuiesceEvent, _):
             if self.state.quiesce() { context.close(promise: nil) }
         case (ChannelEvent.inputClosed as ChannelEvent, .http):
+            self.hasInputClosed = true
+            self.inputClosed?()
+            self.inputClosed = nil
             context.fireUserInboundEventTriggered(event)
         case (ChannelEvent.inputClosed as ChannelEvent, .taken):
             break

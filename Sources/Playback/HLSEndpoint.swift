@@ -56,8 +56,7 @@ package struct HLSEndpoint: Sendable {
             response =
                 isFile
                 ? try await self.file(request)
-                : try await self.multivariant(
-                    request, from: self.services.clients.client(peer: self.services.clients.peer(of: context.channel), request.headers))
+                : try await self.multivariant(request, context.channel)
         } catch {
             response = error.response(context)
         }
@@ -103,7 +102,9 @@ package struct HLSEndpoint: Sendable {
 
     // MARK: The first playlist
 
-    private func multivariant(_ request: Request, from remote: SocketAddress?) async throws(APIError) -> Response {
+    private func multivariant(_ request: Request, _ channel: any Channel) async throws(APIError) -> Response {
+        let clients = self.services.clients
+        let remote = clients.client(peer: clients.peer(of: channel), request.headers)
         let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
         // A listener's place in its channel belongs to a connection, and HLS has none.
         guard !TalkStreamName.isTalk(path.address) else {
@@ -111,7 +112,9 @@ package struct HLSEndpoint: Sendable {
         }
         let play = try await self.services.admit(path.address, from: remote)
         let streamPath = path.address.path
-        if request.method == .get, try await self.services.mustWait(play) { try await self.services.waitForPublisher(play) }
+        if request.method == .get, try await self.services.mustWait(play) {
+            try await self.services.waitForPublisher(play, on: channel)
+        }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
         // A HEAD request plays nothing.
         if request.method == .head { return Self.multivariantPlaylist("") }

@@ -85,7 +85,7 @@ package struct LiveEndpoint: HTTPTakeover {
                     return [socket]
                 }
             }
-            try await services.waitForPublisher(play)
+            try await services.waitForPublisher(play, on: request.channel)
         }
         let (viewer, type) = try await self.viewer(play, format, request, isWebSocket: isWebSocket)
         let answer = isWebSocket ? WebSocketHandshake.response(to: head) : self.answer(type: type, access)

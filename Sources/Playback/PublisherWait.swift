@@ -36,7 +36,17 @@ extension PlaybackServices {
         return true
     }
 
-    /// Returns once the stream can be played; throws the player's answer if it cannot.
+    /// Returns once the stream can be played; throws the player's answer if it cannot. Ends when the player has gone, so that its place in the limits
+    /// is free at once. `channel`: the request's.
+    func waitForPublisher(_ play: HTTPPlay, on channel: any Channel) async throws(APIError) {
+        let waiting = Task { () async -> Result<Void, APIError> in
+            do throws(APIError) { return .success(try await self.waitForPublisher(play)) } catch { return .failure(error) }
+        }
+        channel.whenPeerIsGone { waiting.cancel() }
+        try await waiting.value.get()
+    }
+
+    /// The same until the task is cancelled.
     func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
         let path = play.request.address.path
         let address = play.request.remote?.ipAddress ?? "unknown"

@@ -17,7 +17,7 @@ extension RoomRegistry {
         try await self.perform { try $0.update(id, patch, if: condition, by: actor) }
     }
 
-    /// Applies close, expire, forbid, resume, renew, heartbeat or pauseAnnounced. `action` names it in errors.
+    /// Applies close, expire, forbid, resume, renew, heartbeat, finished or pauseAnnounced. `action` names it in errors.
     package nonisolated func apply(
         _ input: RoomInput, to id: String, action: String, if condition: RoomCondition? = nil, by actor: Actor,
         keeping: KeptAnswer<Room>? = nil

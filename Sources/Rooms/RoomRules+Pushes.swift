@@ -93,6 +93,14 @@ extension RoomRules {
         }
     }
 
+    /// Waits for the publisher no longer than after a clean stop: its connection was lost, and now it says that it will not come back.
+    package static func finished(at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
+        let slot = room.slots[index]
+        guard [.live, .interrupted].contains(room.state), slot.sequence == nil, slot.awayReason != nil, slot.awayReason != .stopped
+        else { return [] }
+        return self.streamWent(.stopped, until: now.later(by: room.policy.cleanStopMs), at: index, &room, now)
+    }
+
     /// The reason that corresponds to a push's end, and how long to wait for the publisher.
     private static func wait(after end: PushEnd, _ policy: RoomPolicy) -> (StateReason, ms: Int64) {
         switch end {

@@ -9,6 +9,8 @@ package enum RoomInput: Sendable, Equatable {
     /// A pause announced by the publisher's client (its slot; the caller checks that the push is its newest) or the API (nil: all slots).
     case pauseAnnounced(slot: Int?)
     case pushEnded(slot: Int, sequence: Int64, PushEnd)
+    /// The publisher says that its push, which has ended already, was its last.
+    case finished(slot: Int)
     /// `sender` is a user or device; nil if not given.
     case heartbeat(sender: String?)
     case memberJoined(user: String)
@@ -75,6 +77,7 @@ package enum RoomRules {
         case .pauseAnnounced(.some(let slot)): self.pauseAnnounced(at: try self.index(of: slot, in: room), &room, now)
         case .pauseAnnounced(nil): try self.pause(&room, now)
         case .pushEnded(let slot, let sequence, let end): self.pushEnded(sequence, end, at: try self.index(of: slot, in: room), &room, now)
+        case .finished(let slot): self.finished(at: try self.index(of: slot, in: room), &room, now)
         case .heartbeat(let sender): try self.heartbeat(from: sender, &room, now)
         case .memberJoined(let user): try self.memberJoined(user, &room, now)
         case .memberLeft(let user): self.memberLeft(user, &room, now)

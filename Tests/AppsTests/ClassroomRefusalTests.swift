@@ -197,7 +197,9 @@ import Testing
     }
 
     @Test func codes() {
-        #expect(Set(ClassroomCode.allCases.map(\.rawValue)) == Set([0, 1, 2, 3, 4, 255] + Array(10...13) + Array(20...34)))
+        // What the vendor has in 28 and 32 cannot happen here.
+        let given = Set([0, 1, 2, 3, 4, 255] + Array(10...13) + Array(20...34)).subtracting([28, 32])
+        #expect(Set(ClassroomCode.allCases.map(\.rawValue)) == given)
         for code in ClassroomCode.allCases { #expect(ClassroomCode(code.refusal("why")) == code) }
         let others: [(GatheringRefusal, ClassroomCode)] = [
             (.full(limit: 1), .full), (.notMember, .authorization), (.noSuchMember("a"), .noSuchMember), (.noSuchTicket, .ticket),

@@ -111,7 +111,7 @@ private struct Dice: RandomNumberGenerator {
             return .pushAdmitted(slot: slot, sequence: sequence)
         case 5..<11: return .mediaArrived(slot: slot, sequence: push)
         case 11, 12: return .mediaIdle(slot: slot, sequence: push)
-        case 13: return .pauseAnnounced(slot: slot)
+        case 13: return Bool.random(using: &dice) ? .pauseAnnounced(slot: slot) : .finished(slot: slot)
         case 14: return .pauseAnnounced(slot: nil)
         case 15..<18: return .pushEnded(slot: slot, sequence: push, PushEnd.allCases.randomElement(using: &dice) ?? .dropped)
         case 18, 19: return .heartbeat(sender: users.randomElement(using: &dice) ?? nil)

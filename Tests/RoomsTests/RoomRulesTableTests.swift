@@ -13,7 +13,7 @@ import Testing
             ("media5", .mediaArrived(slot: 1, sequence: 5)), ("media9", .mediaArrived(slot: 1, sequence: 9)),
             ("idle5", .mediaIdle(slot: 1, sequence: 5)), ("idle9", .mediaIdle(slot: 1, sequence: 9)),
             ("pauseClient", .pauseAnnounced(slot: 1)), ("pauseAPI", .pauseAnnounced(slot: nil)),
-            ("end9", .pushEnded(slot: 1, sequence: 9, .connectionLost)),
+            ("end9", .pushEnded(slot: 1, sequence: 9, .connectionLost)), ("finished", .finished(slot: 1)),
             ("beat", .heartbeat(sender: nil)), ("beatDevice", .heartbeat(sender: "cam")), ("beatOwner", .heartbeat(sender: "olga")),
             ("joinOwner", .memberJoined(user: "olga")), ("joinOther", .memberJoined(user: "ben")),
             ("leaveOwner", .memberLeft(user: "olga")), ("leaveOther", .memberLeft(user: "ben")),
@@ -41,7 +41,7 @@ import Testing
             name: "created", past: [], before: "created/created [-] 300",
             lines: """
                 admit9 -> created/created [9] 300
-                media5, media9, idle5, idle9, pauseClient, end9, end5.* -> same
+                media5, media9, idle5, idle9, pauseClient, end9, finished, end5.* -> same
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, beatOwner -> created/created [-] 55
                 joinOwner, joinOther, leaveOther -> same
@@ -61,7 +61,7 @@ import Testing
             lines: """
                 admit9 -> created/created [5 9] 300
                 media5 -> live/media [5*] room.live 3610
-                media9, idle5, idle9, pauseClient, end9 -> same
+                media9, idle5, idle9, pauseClient, end9, finished -> same
                 pauseAPI -> refused: live interrupted
                 end5.* -> created/created [-] 300
                 beat, beatDevice, beatOwner -> created/created [5] 55
@@ -82,7 +82,7 @@ import Testing
             name: "live", past: Self.live, before: "live/media [5*] 3602",
             lines: """
                 admit9 -> live/media [5 9*] 3602
-                media5, media9, idle9, end9 -> same
+                media5, media9, idle9, end9, finished -> same
                 idle5 -> interrupted/mediaIdle [5] room.interrupted 110
                 pauseClient, pauseAPI -> interrupted/paused [5] room.interrupted 130
                 end5.clientStopped -> interrupted/stopped [-] room.interrupted 13
@@ -111,6 +111,7 @@ import Testing
             lines: """
                 admit9 -> interrupted/publisherLost [9] 36
                 media5, media9, idle5, idle9, pauseClient, end9, end5.* -> same
+                finished -> interrupted/stopped [-] 13
                 pauseAPI -> interrupted/paused [-] 130
                 beat, beatDevice, beatOwner, joinOwner, joinOther, leaveOther -> same
                 leaveOwner -> interrupted/publisherLost [-] room.ownerOffline 36
@@ -130,7 +131,7 @@ import Testing
             lines: """
                 admit9 -> interrupted/mediaIdle [5 9] 106
                 media5 -> live/media [5*] room.resumed 3602
-                media9, idle5, idle9, end9 -> same
+                media9, idle5, idle9, end9, finished -> same
                 pauseClient, pauseAPI -> interrupted/paused [5] 130
                 end5.clientStopped -> interrupted/stopped [-] 13
                 end5.connectionLost, end5.mediaIdle, end5.takenOver, end5.protocolError, end5.refused -> \
@@ -156,7 +157,7 @@ import Testing
             lines: """
                 admit9 -> interrupted/paused [5 9] 126
                 media5 -> live/media [5*] room.resumed 3602
-                media9, idle5, idle9, pauseClient, end9 -> same
+                media9, idle5, idle9, pauseClient, end9, finished -> same
                 pauseAPI -> refused: live
                 end5.clientStopped -> interrupted/stopped [-] 13
                 end5.connectionLost, end5.mediaIdle, end5.takenOver, end5.protocolError, end5.refused -> interrupted/paused [-] 126
@@ -183,7 +184,7 @@ import Testing
                 admit9 -> refused: created live interrupted
                 media5 -> forbidden/forbidden [-] cut:5:forbidden 500
                 media9 -> forbidden/forbidden [-] cut:9:forbidden 500
-                idle5, idle9, pauseClient, end9, end5.* -> same
+                idle5, idle9, pauseClient, end9, finished, end5.* -> same
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, joinOwner, joinOther, leaveOther -> same
                 beatOwner -> forbidden/forbidden [-] 55
@@ -204,7 +205,7 @@ import Testing
                 forbid70 -> forbidden/forbidden [-] stream.forbidden:1 room.forbidden cut:-:forbidden+viewers 70
                 media5 -> expired/expired [-] cut:5:roomEnded 1006
                 media9 -> expired/expired [-] cut:9:roomEnded 1006
-                idle5, idle9, pauseClient, end9, end5.*, leaveOwner, leaveOther -> same
+                idle5, idle9, pauseClient, end9, finished, end5.*, leaveOwner, leaveOther -> same
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, beatOwner, joinOwner, joinOther -> refused: created live interrupted forbidden
                 resume -> refused: forbidden
@@ -220,7 +221,7 @@ import Testing
                 forbid70 -> refused: created live interrupted expired
                 media5 -> closed/closed [-] cut:5:roomEnded 1006
                 media9 -> closed/closed [-] cut:9:roomEnded 1006
-                idle5, idle9, pauseClient, end9, end5.*, leaveOwner, leaveOther -> same
+                idle5, idle9, pauseClient, end9, finished, end5.*, leaveOwner, leaveOther -> same
                 pauseAPI -> refused: live interrupted
                 beat, beatDevice, beatOwner, joinOwner, joinOther -> refused: created live interrupted forbidden
                 close -> refused: created live interrupted forbidden expired

@@ -235,10 +235,12 @@ final class GatheringRunner: Sendable {
             }
         }
         let result = next
+        // Written before: readers of the state and other connections' commands do not wait for it.
+        let deliveries = self.deliveries(effects, result)
         self.state.withLock { state in
             state.gathering = result
             if isKept { state.isStored = true }
-            self.perform(effects, &state)
+            for delivery in deliveries { delivery.perform(&state) }
         }
         self.deadlineMs.store(result.nextDeadlineMs ?? .max, ordering: .relaxed)
         self.forget(command.disconnects)
@@ -279,30 +281,50 @@ final class GatheringRunner: Sendable {
         StoredGathering(id: self.id, kind: self.kind, roomID: self.room, state: gathering.state.text, createdAt: self.createdAtMs)
     }
 
-    /// Hands frames to the connections, which only queue them on their loops.
-    private func perform(_ effects: [Gathering.Effect], _ state: inout State) {
+    /// What an effect does to connections, ready to be done.
+    private enum Delivery {
+        case send(ByteBuffer, to: [ConnectionID])
+        case keep(JSONValue, bytes: Int)
+        case close(ConnectionID, code: UInt16, reason: String)
+
+        /// Hands frames to the connections, which only queue them on their loops.
+        func perform(_ state: inout State) {
+            switch self {
+            case .send(let frame, let receivers): for receiver in receivers { state.peers[receiver]?.send(frame) }
+            case .keep(let message, let bytes):
+                state.keep(message, bytes: bytes, most: GatheringRunner.keptMessages, mostBytes: GatheringRunner.keptBytes)
+            case .close(let connection, let code, let reason): state.peers.removeValue(forKey: connection)?.close(code, reason)
+            }
+        }
+    }
+
+    /// Writes the frames of effects, in their order. Only commands change the kept messages, and the connections that get something, so this one, which
+    /// has its turn, may read them without holding the lock.
+    private func deliveries(_ effects: [Gathering.Effect], _ gathering: any GatheringDialect) -> [Delivery] {
+        guard !effects.isEmpty else { return [] }
+        let (peers, messages) = self.state.withLock { ($0.peers, $0.messages.map(\.value)) }
+        var deliveries: [Delivery] = []
         for effect in effects {
             switch effect {
             case .send(let signal, let receivers):
-                let peers = receivers.compactMap { state.peers[$0] }
                 let isSaid = if case .said = signal { true } else { false }
                 // Members connected to another server have no peers.
-                guard isSaid || !peers.isEmpty else { continue }
+                guard isSaid || receivers.contains(where: { peers[$0] != nil }) else { continue }
                 guard
                     let value = ChannelWriter.frame(
-                        signal, kind: self.kind, room: self.room.rawValue, isPaused: state.gathering.gathering.isPaused,
-                        messages: state.messages.map(\.value), greeting: state.gathering.greeting)
+                        signal, kind: self.kind, room: self.room.rawValue, isPaused: gathering.gathering.isPaused, messages: messages,
+                        greeting: gathering.greeting)
                 else { continue }
                 let text = value.text
-                if isSaid { state.keep(value, bytes: text.utf8.count, most: Self.keptMessages, mostBytes: Self.keptBytes) }
-                let frame = WebSocketWriter.text(text)
-                for peer in peers { peer.send(frame) }
+                if isSaid { deliveries.append(.keep(value, bytes: text.utf8.count)) }
+                deliveries.append(.send(WebSocketWriter.text(text), to: receivers))
             case .close(let connection, let why):
                 let (code, reason) = why.closeCode
-                state.peers.removeValue(forKey: connection)?.close(code, reason)
+                deliveries.append(.close(connection, code: code, reason: reason))
             case .joined, .left, .queueChanged, .ticketChanged, .event, .mute, .ended: break
             }
         }
+        return deliveries
     }
 }
 

@@ -67,10 +67,10 @@ extension BoardRunner {
         let number = try sheet.draw(page, bytes: text.utf8.count)
         try await self.rooms.add(StoredStroke(number: number, page: page, text: text), toBoard: self.board, in: self.gathering.room)
         let drawn = sheet
+        let frame = WebSocketWriter.text(BoardWriter.draw(from: command.user, page: page, stroke: text))
         self.state.withLock { state in
             state.sheet = drawn
             state.told = number
-            let frame = WebSocketWriter.text(BoardWriter.draw(from: command.user, page: page, stroke: text))
             for (connection, viewer) in state.viewers where viewer.isLive && viewer.last < number {
                 state.viewers[connection]?.last = number
                 // The stroke's author gets the answer instead.

@@ -195,25 +195,44 @@ final class BoardRunner: Sendable {
 
     /// `told`, `clears`: their values before the strokes were read.
     private func send(_ list: [StoredStroke], isAll: Bool, _ told: Int64, _ clears: Int, to connection: ConnectionID) {
-        let isCurrent = self.state.withLock { state in
-            guard var viewer = state.viewers[connection] else { return true }
-            // A page was cleared in the meantime, and its strokes may be among these.
-            guard clears == state.clears else { return false }
-            viewer.last = max(list.last?.number ?? viewer.last, isAll ? told : 0)
-            viewer.isLive = isAll && state.told <= viewer.last
-            let strokes = list.map { (page: $0.page, stroke: $0.text) }
-            let text =
-                viewer.isGreeted
-                ? BoardWriter.strokes(strokes, more: !viewer.isLive)
-                : BoardWriter.hello(viewer.user, viewer.role, page: state.page, strokes, more: !viewer.isLive)
-            viewer.isGreeted = true
-            state.viewers[connection] = viewer
-            let goesOn = !viewer.isLive
-            viewer.peer.send(WebSocketWriter.text(text)) { [weak self] isWritten in
-                if isWritten, goesOn { self?.catchUp(connection) }
+        let strokes = list.map { (page: $0.page, stroke: $0.text) }
+        while true {
+            guard let (viewer, page, isLive) = self.progress(list, isAll: isAll, told, clears, connection) else {
+                // A page was cleared in the meantime, and its strokes may be among these.
+                return self.catchUp(connection)
             }
-            return true
+            guard let viewer else { return }
+            // Written without holding the lock: this may be much.
+            let frame = WebSocketWriter.text(
+                viewer.isGreeted
+                    ? BoardWriter.strokes(strokes, more: !isLive)
+                    : BoardWriter.hello(viewer.user, viewer.role, page: page, strokes, more: !isLive))
+            let isSent = self.state.withLock { state in
+                // What it says may be old by now.
+                guard var now = state.viewers[connection], now.role == viewer.role, state.page == page, state.clears == clears,
+                    isLive == (isAll && state.told <= viewer.last)
+                else { return false }
+                (now.last, now.isLive, now.isGreeted) = (viewer.last, isLive, true)
+                state.viewers[connection] = now
+                now.peer.send(frame) { [weak self] isWritten in
+                    if isWritten, !isLive { self?.catchUp(connection) }
+                }
+                return true
+            }
+            if isSent { return }
         }
-        if !isCurrent { self.catchUp(connection) }
+    }
+
+    /// The viewer as it is once it has these strokes, the class's page, and whether it has all strokes then. The viewer is nil if it has gone; all is nil
+    /// if the strokes are old.
+    private func progress(
+        _ list: [StoredStroke], isAll: Bool, _ told: Int64, _ clears: Int, _ connection: ConnectionID
+    ) -> (viewer: Viewer?, page: Int64, isLive: Bool)? {
+        self.state.withLock { state in
+            guard var viewer = state.viewers[connection] else { return (nil, state.page, false) }
+            guard clears == state.clears else { return nil }
+            viewer.last = max(list.last?.number ?? viewer.last, isAll ? told : 0)
+            return (viewer, state.page, isAll && state.told <= viewer.last)
+        }
     }
 }

@@ -43,18 +43,16 @@ final class RongCloudBridge: Sendable {
         var tokens = 0
     }
 
-    private let host: String
+    private let calls: ServiceCalls
     private let appKey: String
     let secret: String
     /// How long the caller that changes a class waits for RongCloud. The class changes in any case.
     private let callWait: Duration
-    private let post: OutboundPost
     private let counters: AppCounters
     private let log: Logger
     private let floods = LogRateLimiters(perMs: 10_000)
     private let state = Mutex(State())
 
-    private static let timeout = Duration.seconds(5)
     /// Pauses before the second and the third attempt.
     private static let pauses = [Duration.milliseconds(200), .seconds(1)]
     /// How long a joining member waits for the group.
@@ -70,13 +68,13 @@ final class RongCloudBridge: Sendable {
 
     /// Nil when no cloud is configured.
     init?(_ config: ServerConfig.RongCloud, post: @escaping OutboundPost, counters: AppCounters, log: Logger) {
-        guard var host = config.host, let appKey = config.appKey, let secret = config.secret else { return nil }
-        while host.hasSuffix("/") { host.removeLast() }
-        self.host = host
+        guard let host = config.host, let appKey = config.appKey, let secret = config.secret else { return nil }
+        self.calls = ServiceCalls(
+            "RongCloud", host: host, failure: "A call of RongCloud has failed", post: post, log: log,
+            whenFailed: { counters.update { $0.rongCloudFailed += 1 } })
         self.appKey = appKey
         self.secret = secret
         self.callWait = .milliseconds(config.callWaitMs)
-        self.post = post
         self.counters = counters
         self.log = log
     }
@@ -243,43 +241,15 @@ final class RongCloudBridge: Sendable {
     // MARK: - One call
 
     private func carryOut(_ call: RongCloudCall) async throws(GatheringRefusal) {
-        for pause in Self.pauses {
-            do throws(GatheringRefusal) {
-                _ = try await self.once(call)
-                return
-            } catch {
-                try? await Task.sleep(for: pause)
-            }
-        }
-        _ = try await self.once(call)
+        try await ServiceCalls.again(after: Self.pauses) { () async throws(GatheringRefusal) in _ = try await self.once(call) }
     }
 
     private func once(_ call: RongCloudCall) async throws(GatheringRefusal) -> String? {
         let headers =
             RongCloudCall.headers(appKey: self.appKey, secret: self.secret, nonce: Classes.newID(), atSeconds: WallClock.seconds)
             + [("Content-Type", RongCloudCall.contentType)]
-        let answer: (status: Int, body: [UInt8])
-        do {
-            answer = try await self.post("\(self.host)\(call.path)", headers, Array(call.body.utf8), Self.timeout)
-        } catch {
-            self.note(call, "\(error)")
-            // Clients need not know the cloud's address.
-            throw call.failure.refusal("RongCloud cannot be reached.")
-        }
-        do throws(GatheringRefusal) {
-            guard answer.status == 200 else { throw call.failure.refusal("RongCloud answers with status \(answer.status).") }
-            return try call.read(String(decoding: answer.body, as: UTF8.self))
-        } catch {
-            self.note(call, "\(error)")
-            throw error
-        }
-    }
-
-    private func note(_ call: RongCloudCall, _ error: String) {
-        self.counters.update { $0.rongCloudFailed += 1 }
-        guard let held = self.floods.pass(call.path, nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = ["call": "\(call.path)", "error": "\(error)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.warning("A call of RongCloud has failed", metadata: metadata)
+        return try await self.calls.carryOut(
+            call.path, headers, call.body, refusal: { call.failure.refusal($0) },
+            read: { (text) throws(GatheringRefusal) in try call.read(text) })
     }
 }

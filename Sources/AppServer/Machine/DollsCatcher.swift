@@ -52,19 +52,20 @@ final class DollsCatcher: Sendable {
     private static func failure(_ error: any Error) -> DollsCatcherError {
         switch error {
         case let error as APIError:
-            DollsCatcherError(code: error.kind == .tooLarge ? 400 : error.kind == .forbidden ? 403 : 800, message: error.message)
-        case let error as GatheringFailure: DollsCatcherError(code: 800, message: error.message)
-        case RegistryError.diskFull: DollsCatcherError(code: 800, message: "The server's disk is almost full, so nothing new is stored.")
+            DollsCatcherError(
+                error.kind == .tooLarge ? .parameter : error.kind == .forbidden ? .forbidden : .server, error.message)
+        case let error as GatheringFailure: DollsCatcherError(.server, error.message)
+        case RegistryError.diskFull: DollsCatcherError(.server, "The server's disk is almost full, so nothing new is stored.")
         case RegistryError.tooMany(let what, let limit):
-            DollsCatcherError(code: 800, message: "There are \(limit) \(what) already, the limit.")
-        default: DollsCatcherError(code: 800, message: "The server failed to carry this out; nothing has changed. Try again.")
+            DollsCatcherError(.server, "There are \(limit) \(what) already, the limit.")
+        default: DollsCatcherError(.server, "The server failed to carry this out; nothing has changed. Try again.")
         }
     }
 
     private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
         guard let client = self.call.client(request, context) else {
             throw DollsCatcherError(
-                code: 403, message: "The client's address is unknown; behind a proxy, the server's setting access.trustedProxies names it.")
+                .forbidden, "The client's address is unknown; behind a proxy, the server's setting access.trustedProxies names it.")
         }
         guard self.call.mayGoOn(client) else { throw DollsCatcherError.tooManyRequests }
         guard request.method == .post else { throw DollsCatcherError.invalid("the method is \(request.method); expected POST") }
@@ -74,7 +75,7 @@ final class DollsCatcher: Sendable {
         guard
             let call = try DollsCatcherCall.read(
                 path: request.uri.path, parameters: pairs.map { (name: $0.name, value: $0.value ?? "") })
-        else { throw DollsCatcherError(code: 404, message: "There is no such call.") }
+        else { throw DollsCatcherError(.noSuchCall, "There is no such call.") }
         try self.check(call, from: client)
         guard let urls = self.call.urls(request) else { throw APIError.unavailable("The server is starting.") }
         return try await self.carryOut(call, HostKey.of(client), urls)
@@ -88,8 +89,7 @@ final class DollsCatcher: Sendable {
             }
         guard !allowed.contains(address: client) else { return }
         self.services.noteRefusal("A call on machines was refused", ["remote": "\(client.ipAddress ?? "unknown")", "setting": setting])
-        throw DollsCatcherError(
-            code: 403, message: "This address may not call this; the server's setting \(setting) lists the addresses that may.")
+        throw DollsCatcherError(.forbidden, "This address may not call this; the server's setting \(setting) lists the addresses that may.")
     }
 
     private func carryOut(_ call: DollsCatcherCall, _ host: String, _ urls: StreamURLs) async throws -> JSONValue {
@@ -126,7 +126,7 @@ final class DollsCatcher: Sendable {
             return DollsCatcherAnswer.PullURLs(rtmp: play.rtmp, http: play.flv, hls: play.hls)
         }
         guard let first = pulls.first, let second = pulls.last else { return nil }
-        let status = room.state == .forbidden ? 2 : room.state == .live ? 1 : 0
+        let status = room.liveStatus(isRecording: room.slots.contains { self.services.isRecording($0.path) })
         return DollsCatcherAnswer.entry(
             entry.room, first: first, second: second, liveStatus: status, online: entry.online,
             queued: entry.machine.gathering.queue.count)

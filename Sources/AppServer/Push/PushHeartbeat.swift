@@ -19,7 +19,7 @@ import Synchronization
 /// |---|---|
 /// | `{"status": "pushing"}`, `"resumed"` | the room is still wanted |
 /// | `"paused"` | media will pause; the room waits longer |
-/// | `"finished"` | the push ends, as if the client had stopped it |
+/// | `"finished"` | the push ends, as if the client had stopped it; if its connection was lost before, the room waits as after a stop |
 ///
 /// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` asks the broadcaster to stop, for `reason`. An expired URL is accepted
 /// here while the push that it began still runs.
@@ -183,8 +183,11 @@ final class PushHeartbeat: Sendable {
         case .pushing, .resumed: return try await rooms.apply(.heartbeat(sender: sender), to: id, action: "heartbeat", by: actor)
         case .paused: return try await rooms.apply(.pauseAnnounced(slot: slot?.number), to: id, action: "pause", by: actor)
         case .finished:
-            if let path = slot?.path { await self.services.control.cut(path, .clientStopped, endsViewers: false) }
-            return try await rooms.room(id)
+            guard let slot, await !self.services.control.cut(slot.path, .clientStopped, endsViewers: false) else {
+                return try await rooms.room(id)
+            }
+            // Its connection was lost before.
+            return try await rooms.apply(.finished(slot: slot.number), to: id, action: "finish", by: actor)
         }
     }
 

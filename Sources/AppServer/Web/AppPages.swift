@@ -17,11 +17,6 @@ import Support
 final class AppPages: Sendable {
     private enum Group { case mesh, demo, board, sdk }
 
-    private struct File {
-        let type: String
-        let bytes: ByteBuffer
-    }
-
     private let config: ServerConfig.Apps
     /// The other origin whose pages may embed whiteboards; empty for none.
     private let framingOrigin: String
@@ -33,22 +28,19 @@ final class AppPages: Sendable {
         self.framingOrigin = origin == "*" ? "" : origin
     }
 
-    private static let assets: [String: File] = {
-        var files: [String: File] = [:]
+    private static let assets: [String: EmbeddedFile] = {
+        var files: [String: EmbeddedFile] = [:]
         for index in 0..<app_asset_count() {
             let asset = app_asset(index)
             guard let name = asset.name, let start = asset.bytes else { continue }
             let file = String(cString: name)
-            let type =
-                file.hasSuffix(".html")
-                ? "text/html; charset=utf-8" : file.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8"
-            files[file] = File(type: type, bytes: ByteBuffer(bytes: UnsafeRawBufferPointer(start: start, count: asset.length)))
+            files[file] = EmbeddedFile(file, UnsafeRawBufferPointer(start: start, count: asset.length))
         }
         return files
     }()
 
     /// The file at a path, and its group. Each group has its own files, except for those that all pages share.
-    private static func file(_ path: String) -> (group: Group, file: File)? {
+    private static func file(_ path: String) -> (group: Group, file: EmbeddedFile)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
         guard let folder = parts.first, parts.count <= 2 else { return nil }
         let name = parts.count == 2 ? parts[1] : ""
@@ -80,7 +72,7 @@ final class AppPages: Sendable {
     func respond(to request: Request) -> Response? {
         guard request.method == .get || request.method == .head, let (group, file) = Self.file(request.uri.path) else { return nil }
         guard group != .mesh || self.config.meshPage, group != .demo || self.config.demo else { return nil }
-        var headers: HTTPFields = [.contentType: file.type, .contentSecurityPolicy: self.policy(group)]
+        var headers: HTTPFields = [.contentSecurityPolicy: self.policy(group)]
         for (name, value) in [
             ("Referrer-Policy", "no-referrer"), ("Permissions-Policy", "camera=(self), microphone=(self)"),
             // All pages that may call this server may load its scripts.
@@ -88,7 +80,7 @@ final class AppPages: Sendable {
         ] {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }
-        return Response(status: .ok, headers: headers, body: .init(byteBuffer: request.method == .head ? ByteBuffer() : file.bytes))
+        return file.response(to: request, headers)
     }
 
     /// Class pages embed whiteboards, here or at the origin in `http.allowOrigin`. No other page may be embedded.

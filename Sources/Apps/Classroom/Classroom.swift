@@ -16,8 +16,6 @@ package struct Classroom: GatheringDialect, Equatable {
     var boardsMade: Int64 = 0
     var devices: [String: Devices] = [:]
 
-    /// The prefix of the server's own message objects. Members cannot send these.
-    package static let objects = "SC:"
     /// The sender of messages about what the server does on its own.
     package static let serverID = "server"
     static let emptyReason = "empty"
@@ -85,8 +83,8 @@ package struct Classroom: GatheringDialect, Equatable {
         case .disconnect, .direct: step.take(try step.room.gathering.apply(input, nowMs: nowMs))
         case .say(_, _, let object, _):
             // Otherwise a member could speak as the server.
-            guard !object.hasPrefix(Self.objects) else {
-                throw .invalid(FieldError("object", object, "expected another beginning than \(Self.objects)"))
+            guard !object.hasPrefix(ClassroomMessage.prefix) else {
+                throw .invalid(FieldError("object", object, "expected another beginning than \(ClassroomMessage.prefix)"))
             }
             step.take(try step.room.gathering.apply(input, nowMs: nowMs))
         case .leave(let id):

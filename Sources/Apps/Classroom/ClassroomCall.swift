@@ -70,20 +70,30 @@ package struct ClassroomCall: Sendable, Equatable {
     package static func read(
         method: String, path: String, query: [(name: String, value: String)], body: String
     ) throws(GatheringRefusal) -> ClassroomCall? {
-        switch (method, path) {
-        case ("GET", "/room/members"): return ClassroomCall(roomID: try self.room(query), action: .members)
-        case ("GET", "/room/whiteboard/list"): return ClassroomCall(roomID: try self.room(query), action: .boards)
-        case ("POST", "/room/members/online-status"):
-            return ClassroomCall(roomID: nil, action: .onlineStatus(try RongCloudWebhook(query: query, body: body)))
-        case ("POST", "/user/refresh-token"):
-            return ClassroomCall(roomID: nil, action: .refreshToken(userID: try ClassroomFields(body).word("userId")))
-        case ("POST", _):
-            guard let reader = self.readers[path] else { return nil }
-            let fields = try ClassroomFields(body)
-            return ClassroomCall(roomID: try fields.room(), action: try reader(fields))
-        default: return nil
-        }
+        let route = "\(method) \(path)"
+        if let other = try self.others[route]?(query, body) { return other }
+        guard method == "POST", let reader = self.readers[path] else { return nil }
+        let fields = try ClassroomFields(body)
+        return ClassroomCall(roomID: try fields.room(), action: try reader(fields))
     }
+
+    /// All calls, as method and path.
+    package static var routes: Set<String> { Set(self.readers.keys.map { "POST \($0)" } + self.others.keys) }
+
+    private typealias Other =
+        @Sendable (_ query: [(name: String, value: String)], _ body: String) throws(GatheringRefusal) -> ClassroomCall
+
+    /// Calls whose body does not name the class.
+    private static let others: [String: Other] = [
+        "GET /room/members": { (query, _) throws(GatheringRefusal) in ClassroomCall(roomID: try room(query), action: .members) },
+        "GET /room/whiteboard/list": { (query, _) throws(GatheringRefusal) in ClassroomCall(roomID: try room(query), action: .boards) },
+        "POST /room/members/online-status": { (query, body) throws(GatheringRefusal) in
+            ClassroomCall(roomID: nil, action: .onlineStatus(try RongCloudWebhook(query: query, body: body)))
+        },
+        "POST /user/refresh-token": { (_, body) throws(GatheringRefusal) in
+            ClassroomCall(roomID: nil, action: .refreshToken(userID: try ClassroomFields(body).word("userId")))
+        },
+    ]
 
     private static func room(_ query: [(name: String, value: String)]) throws(GatheringRefusal) -> String {
         let members = query.filter { $0.name == "roomId" }.map { JSONValue.Member(name: $0.name, value: .string($0.value)) }

@@ -1,4 +1,6 @@
 /// The `errCode` of an answer, as SealClass's clients know it. Its `errMsg` is ``message``. A value.
+///
+/// SealClass's 28 (user exists) and 32 (teacher exists) are missing: who joins again is the same member, and a new teacher replaces the former.
 package enum ClassroomCode: Int, Sendable, CaseIterable {
     case ok = 0
     /// A field is missing or wrong.
@@ -21,13 +23,11 @@ package enum ClassroomCode: Int, Sendable, CaseIterable {
     case createBoard = 25
     case noSuchBoard = 26
     case deleteBoard = 27
-    case alreadyMember = 28
     /// Members cannot do this to themselves.
     case oneself = 29
     /// The ticket is used, expired, unknown, or for somebody else.
     case ticket = 30
     case full = 31
-    case teacherExists = 32
     /// An invitation cannot lower a role.
     case lowerRole = 33
     /// Only a student can be made the teacher.
@@ -53,11 +53,9 @@ package enum ClassroomCode: Int, Sendable, CaseIterable {
         case .createBoard: "Create whiteboard error"
         case .noSuchBoard: "Whiteboard not exist"
         case .deleteBoard: "Delete whiteboard error"
-        case .alreadyMember: "User exist in room"
         case .oneself: "Can not change self role"
         case .ticket: "Apply ticket invalid"
         case .full: "Over max count"
-        case .teacherExists: "Teacher exist in room"
         case .lowerRole: "Can't downgrade role"
         case .notStudent: "Only change student to teacher"
         case .other: "Error"

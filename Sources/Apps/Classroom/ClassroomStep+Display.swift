@@ -7,7 +7,7 @@ extension ClassroomStep {
     mutating func setDevice(_ member: Gathering.Member, _ device: ClassroomDevice, _ isOn: Bool, by: String) {
         self.setDevice(member.id, device, isOn)
         self.send(
-            "SC:DRMsg",
+            .device,
             [
                 "type": .integer(device.number), "enable": .bool(isOn), "userId": .string(member.id), "userName": .string(member.name),
             ], from: by, to: self.all)
@@ -33,7 +33,7 @@ extension ClassroomStep {
             self.room.display = display
             self.event(.displayChanged, ["display": text])
         }
-        self.send("SC:DisplayMsg", ["display": text], from: id, to: receivers)
+        self.send(.display, ["display": text], from: id, to: receivers)
     }
 
     mutating func display(_ by: String, _ kind: ClassroomDisplay.Kind?, _ id: String?, _ uri: String?) throws(GatheringRefusal) {
@@ -92,7 +92,7 @@ extension ClassroomStep {
     /// SC:WBMsg; `action`: 1 create, 2 delete.
     private mutating func sendBoard(_ board: Classroom.Board, action: Int64, from by: String, to receivers: [ConnectionID]) {
         self.send(
-            "SC:WBMsg", ["action": .integer(action), "whiteboardId": .string(board.id), "whiteboardName": .string(board.name)],
+            .board, ["action": .integer(action), "whiteboardId": .string(board.id), "whiteboardName": .string(board.name)],
             from: by, to: receivers)
     }
 
@@ -108,7 +108,7 @@ extension ClassroomStep {
             self.event(.boardTurned, of: self.room.boards[index])
         }
         self.send(
-            "SC:WBTPMsg", ["whiteboardId": .string(id), "userId": .string(by), "curPg": .integer(page)],
+            .boardTurn, ["whiteboardId": .string(id), "userId": .string(by), "curPg": .integer(page)],
             from: by, to: self.others(than: by))
     }
 }

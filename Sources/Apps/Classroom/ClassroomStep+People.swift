@@ -51,7 +51,7 @@ extension ClassroomStep {
     private mutating func sendMember(_ member: Gathering.Member, action: Int64, from: String, to receivers: [ConnectionID]) {
         let devices = self.room.devices(of: member.id)
         self.send(
-            "SC:RMCMsg",
+            .member,
             [
                 "action": .integer(action), "userId": .string(member.id), "userName": .string(member.name),
                 "role": .integer(ClassroomRole(rawValue: member.role)?.number ?? 0), "camera": .bool(devices.camera),
@@ -96,7 +96,7 @@ extension ClassroomStep {
         let users = ids.map { id -> JSONValue in
             ["userId": .string(id), "userName": self.name(id), "role": .integer(self.room.role(of: id)?.number ?? 0)]
         }
-        self.send("SC:RCMsg", ["opUserId": .string(by), "users": .array(users)], from: by, to: self.all)
+        self.send(.roles, ["opUserId": .string(by), "users": .array(users)], from: by, to: self.all)
     }
 
     mutating func downgrade(_ by: String, _ users: [Classroom.RoleChange]) throws(GatheringRefusal) {
@@ -141,6 +141,7 @@ extension ClassroomStep {
         self.setRole(by, .student)
         self.setRole(id, .assistant)
         self.event(.assistantTransferred, ["from": .string(by), "to": .string(id)])
-        self.send("SC:ATMsg", ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
+        self.send(.transfer, ["opUserId": .string(by), "toUserId": .string(id)], from: by, to: self.all)
+        self.expireApplications(to: by)
     }
 }

@@ -46,7 +46,7 @@ extension ClassroomStep {
         guard let assistant = self.room.member(as: .assistant) else { throw ClassroomCode.noAssistant.refusal() }
         let ticket = try self.ask(Self.speech, from: by, to: assistant.id, .null, newID)
         self.send(
-            "SC:RSMsg", ["reqUserId": .string(by), "reqUserName": self.name(by), "ticket": .string(ticket.id)],
+            .speech, ["reqUserId": .string(by), "reqUserName": self.name(by), "ticket": .string(ticket.id)],
             from: by, to: self.connections(of: assistant.id))
     }
 
@@ -61,12 +61,20 @@ extension ClassroomStep {
         self.close(ticket, isApproved: isApproved)
         if isApproved { self.setRole(ticket.from, .student) }
         self.send(
-            "SC:SRMsg",
+            .speechAnswer,
             [
                 "action": isApproved ? 1 : 2, "opUserId": .string(by), "opUserName": self.name(by), "reqUserId": .string(ticket.from),
                 "reqUserName": self.name(ticket.from), "role": .integer(ClassroomRole.student.number),
             ], from: by, to: self.connections(of: ticket.from))
         if isApproved { self.sendRoles([ticket.from], by: by) }
+    }
+
+    /// Ends the applications to a member that is no longer the assistant, so that they need not run out before they go to the new one. Tickets are
+    /// bound to whom they ask.
+    mutating func expireApplications(to id: String) {
+        for ticket in self.room.gathering.tickets where ticket.kind == Self.speech && ticket.to == id {
+            self.take(self.room.gathering.close(ticket, .expired))
+        }
     }
 
     // MARK: - Invitations
@@ -122,7 +130,7 @@ extension ClassroomStep {
         _ ticket: Gathering.Ticket, _ role: ClassroomRole, action: Int64, by: String, to id: String
     ) {
         self.send(
-            "SC:IURMsg",
+            .upgrade,
             [
                 "action": .integer(action), "ticket": .string(ticket.id), "role": .integer(role.number), "opUserId": .string(by),
                 "opUserName": self.name(by),
@@ -156,7 +164,7 @@ extension ClassroomStep {
         _ ticket: Gathering.Ticket, _ device: ClassroomDevice, action: Int64, by: String, to id: String
     ) {
         self.send(
-            "SC:CDNMsg",
+            .deviceTicket,
             [
                 "action": .integer(action), "type": .integer(device.number), "ticket": .string(ticket.id), "opUserId": .string(by),
                 "opUserName": self.name(by),

@@ -50,9 +50,9 @@ struct ClassroomStep {
     mutating func add(_ effect: Gathering.Effect) { self.effects.append(effect) }
 
     /// Adds a message, unless there are no receivers.
-    mutating func send(_ object: String, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
+    mutating func send(_ object: ClassroomMessage, _ content: JSONValue, from id: String, to receivers: [ConnectionID]) {
         guard !receivers.isEmpty else { return }
-        self.add(.send(.notified(from: id, object: object, content: content, atMs: self.nowMs), to: receivers))
+        self.add(.send(.notified(from: id, object: object.rawValue, content: content, atMs: self.nowMs), to: receivers))
     }
 
     mutating func event(_ kind: RoomEvent.Kind, _ data: KeyValuePairs<String, JSONValue>) {
@@ -70,7 +70,7 @@ struct ClassroomStep {
             case .hello, .said, .notified, .directed, .closed: self.add(effect)
             case .ticket(.expired, let ticket):
                 self.send(
-                    "SC:TEMsg",
+                    .expiry,
                     ["ticket": .string(ticket.id), "fromUserId": .string(ticket.from), "toUserId": .string(ticket.to)],
                     from: ticket.to, to: receivers)
             case .arrived, .away, .back, .departed, .commanded, .turn, .queue, .ticket: break

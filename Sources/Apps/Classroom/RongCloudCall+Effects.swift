@@ -11,7 +11,7 @@ import Support
 /// | a message to one | `/message/group/publish.json` with `toUserId` |
 extension RongCloudCall {
     /// Objects of messages for one member. All other objects that begin with `SC:` are for the group.
-    private static let personal: Set<String> = ["SC:RSMsg", "SC:SRMsg", "SC:IURMsg", "SC:CDNMsg", "SC:TEMsg"]
+    private static let personal: Set<ClassroomMessage> = [.speech, .speechAnswer, .upgrade, .deviceTicket, .expiry]
 
     /// The calls that follow from one input's effects, in their order. `former`: the class before the input. `groupID` is also the group's name.
     ///
@@ -56,7 +56,7 @@ extension RongCloudCall {
             isForOne = false
         } else {
             // Members' own messages to all arrive as `said`, so those that arrive here are for one member.
-            isForOne = self.personal.contains(object) || !object.hasPrefix(Classroom.objects)
+            isForOne = ClassroomMessage(rawValue: object).map(self.personal.contains) ?? true
         }
         guard isForOne else {
             let includesSender = former.member(sender)?.connection.map(heard.contains) ?? false

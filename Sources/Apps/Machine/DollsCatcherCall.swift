@@ -11,6 +11,12 @@ package enum DollsCatcherCall: Sendable, Equatable {
 
     package static let prefix = "/dollsCatcher/"
 
+    /// All calls, by what follows the prefix.
+    package enum Path: String, Sendable, CaseIterable {
+        case tourist
+        case roomList = "room/list", hostCreate = "host/create", hostManage = "host/manage", hostQuery = "host/query"
+    }
+
     private static let listed = 1...100
     private static let longestOffset = 1_000_000_000
 
@@ -20,17 +26,17 @@ package enum DollsCatcherCall: Sendable, Equatable {
     ) throws(DollsCatcherError) -> DollsCatcherCall? {
         guard path.hasPrefix(self.prefix) else { return nil }
         let given = Parameters(parameters)
-        switch path.dropFirst(self.prefix.count) {
-        case "tourist":
+        switch Path(rawValue: String(path.dropFirst(self.prefix.count))) {
+        case .tourist:
             // A sid that this server cannot have issued counts as absent.
             return .tourist(sid: given.text("sid").flatMap { GatheringLimits.isName($0) ? $0 : nil })
-        case "room/list":
+        case .roomList:
             guard let sid = given.text("sid") else { throw .invalid("sid: is required") }
             guard GatheringLimits.isName(sid) else { throw .unknownAccount }
             return .roomList(
                 sid: sid, limit: Int(try given.number("limit", in: Int64(self.listed.lowerBound)...Int64(self.listed.upperBound)) ?? 10),
                 offset: Int(try given.number("offset", in: 0...Int64(self.longestOffset)) ?? 0))
-        case "host/create":
+        case .hostCreate:
             let accid = try given.needed("accid")
             guard DollsCatcherAccount.isAccid(accid) else { throw .invalidAccid }
             let nickname = try given.needed("nickname")
@@ -39,13 +45,13 @@ package enum DollsCatcherCall: Sendable, Equatable {
             return .hostCreate(
                 accid: accid.lowercased(), nickname: nickname, password: try given.text("password").map(self.line("password")),
                 name: try self.line("name")(name), mode: try given.mode)
-        case "host/manage":
+        case .hostManage:
             let id = try given.roomID
             let (isOpen, isPublic) = (try given.bool("roomStatus"), try given.bool("bePublic"))
             guard isOpen != nil || isPublic != nil else { throw .invalid("roomStatus or bePublic is required") }
             return .hostManage(roomID: id, isOpen: isOpen, isPublic: isPublic)
-        case "host/query": return .hostQuery(roomID: try given.roomID)
-        default: return nil
+        case .hostQuery: return .hostQuery(roomID: try given.roomID)
+        case nil: return nil
         }
     }
 

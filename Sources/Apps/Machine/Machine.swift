@@ -92,7 +92,7 @@ package struct Machine: GatheringDialect, Equatable {
     }
 
     /// The phase between games, as sent to members.
-    static let idle = "idle"
+    package static let idle = "idle"
 
     private var shown: [JSONValue.Member] {
         [

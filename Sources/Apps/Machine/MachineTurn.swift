@@ -1,7 +1,7 @@
 extension Machine {
     /// The game that is offered or played. A value; a machine without one is idle.
     package struct Turn: Sendable, Equatable {
-        package enum Phase: String, Sendable { case offered, playing, settling }
+        package enum Phase: String, Sendable, CaseIterable { case offered, playing, settling }
 
         package internal(set) var phase: Phase
         /// The member's id.

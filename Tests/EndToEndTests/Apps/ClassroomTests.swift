@@ -167,6 +167,10 @@ import Testing
             #expect(try await code("/room/kick", "{\"roomId\":\"math\",\"userId\":\"\(ann.id)\"}") == 29)
             #expect(try await code("/room/display", #"{"roomId":"math","type":1}"#) == 23)
             #expect(try await code("/room/whiteboard/delete", #"{"roomId":"math","whiteboardId":"x"}"#) == 26)
+            let (bob, eve) = (try await Pupil.join(server, "Bob"), try await Pupil.join(server, "Eve", audience: true))
+            #expect(try await ann.call("/room/upgrade/invite", "\"userId\":\"\(bob.id)\",\"role\":3") == 33)
+            #expect(try await ann.call("/room/upgrade/invite", "\"userId\":\"\(bob.id)\",\"role\":2") == 33)
+            for other in [bob, eve] { #expect(try await ann.call("/room/change-role", "\"userId\":\"\(other.id)\",\"role\":2") == 34) }
             // With Bearer as well.
             #expect(try await Self.call(server, "/room/members?roomId=math", "", "Bearer \(ann.authorization)").code == 0)
             // A class's token opens no other channel, and no other class's.
@@ -174,7 +178,77 @@ import Testing
             await #expect(throws: (any Error).self) {
                 await (try WebSocketClient.open(server.addresses.http.port, "/mesh?token=\(token)")).socket.close()
             }
-            for pupil in [ann, other] { await pupil.socket.close() }
+            // Nobody is the assistant.
+            #expect(try await ann.call("/room/leave") == 0)
+            #expect(try await eve.call("/room/speech/apply") == 24)
+            #expect(try await bob.call("/room/display", "\"type\":0") == 24)
+            for pupil in [ann, bob, eve, other] { await pupil.socket.close() }
+        }
+    }
+
+    /// The server's own failures: nothing has changed, and nobody hears of it.
+    @Test func failures() async throws {
+        try await TestServer.run { server in
+            let (ann, bob) = (try await Pupil.join(server, "Ann"), try await Pupil.join(server, "Bob"))
+            try await server.changeStore(
+                "CREATE TRIGGER no BEFORE UPDATE ON gatherings BEGIN SELECT RAISE(ABORT, 'refused by the test'); END")
+            #expect(try await ann.call("/room/device/control", "\"userId\":\"\(bob.id)\",\"cameraOn\":false") == 255)
+            #expect(try await bob.call("/room/leave") == 255)
+            try await server.changeStore("DROP TRIGGER no")
+            let members = try await Self.call(server, "/room/members?roomId=math", "", ann.authorization).result.list
+            #expect(members.count == 2 && members.allSatisfy { $0["camera"].bool == true })
+            #expect(try bob.heard("SC:DRMsg").isEmpty && ann.heard("SC:RMCMsg").count == 1)
+            // Rooms that end as soon as they are made: each try finds that the class is over.
+            try await server.changeStore(
+                "CREATE TRIGGER over AFTER INSERT ON events WHEN NEW.kind = 'room.created' BEGIN UPDATE rooms SET state = 'closed' WHERE id = NEW.room_id; END"
+            )
+            let none = try await Self.call(server, "/room/join", #"{"roomId":"over","userName":"Ann"}"#)
+            #expect(none.code == 12, "\(none)")
+            try await server.changeStore("DROP TRIGGER over")
+            #expect(try await Self.call(server, "/room/join", #"{"roomId":"over","userName":"Ann"}"#).code == 0)
+            for pupil in [ann, bob] { await pupil.socket.close() }
+        }
+    }
+
+    /// Tickets are for who is asked, for what is asked, and for once.
+    @Test func tickets() async throws {
+        try await TestServer.run { server in
+            let (ann, bob) = (try await Pupil.join(server, "Ann"), try await Pupil.join(server, "Bob"))
+            let cid = try await Pupil.join(server, "Cid")
+            let (eve, fay) = (
+                try await Pupil.join(server, "Eve", audience: true), try await Pupil.join(server, "Fay", audience: true)
+            )
+            func answer(_ pupil: Pupil, _ path: String, _ ticket: String) async throws -> Int {
+                try await pupil.call("/room/\(path)", "\"ticket\":\"\(ticket)\"")
+            }
+            func ticket(_ pupil: Pupil, _ object: String) async throws -> String {
+                try await pupil.hears(object)["ticket"].string.orThrow()
+            }
+            #expect(try await eve.call("/room/speech/apply") == 0)
+            let speech = try await ticket(ann, "SC:RSMsg")
+            #expect(try await ann.call("/room/upgrade/invite", "\"userId\":\"\(fay.id)\",\"role\":3") == 0)
+            let invitation = try await ticket(fay, "SC:IURMsg")
+            #expect(try await ann.call("/room/device/control", "\"userId\":\"\(bob.id)\",\"cameraOn\":true") == 0)
+            let device = try await ticket(bob, "SC:CDNMsg")
+            for (pupil, kind, id) in [
+                // Another's.
+                (eve, "upgrade", invitation), (cid, "upgrade", invitation), (cid, "device", device),
+                // Of another kind.
+                (ann, "speech", invitation), (ann, "speech", device), (fay, "upgrade", speech), (bob, "device", speech),
+                // Unknown.
+                (ann, "speech", "nonsense"), (fay, "upgrade", ""), (bob, "device", String(repeating: "0", count: 32)),
+            ] {
+                for answerOf in ["approve", "reject"] {
+                    let code = try await answer(pupil, "\(kind)/\(answerOf)", id)
+                    #expect(code == (id.isEmpty ? 1 : 30), "\(pupil.role) \(kind)/\(answerOf) \(id)")
+                }
+            }
+            // All are still good, for once.
+            for (pupil, kind, id) in [(ann, "speech", speech), (fay, "upgrade", invitation), (bob, "device", device)] {
+                #expect(try await answer(pupil, "\(kind)/reject", id) == 0)
+                for again in ["approve", "reject"] { #expect(try await answer(pupil, "\(kind)/\(again)", id) == 30, "\(kind)/\(again)") }
+            }
+            for pupil in [ann, bob, cid, eve, fay] { await pupil.socket.close() }
         }
     }
 

@@ -14,76 +14,11 @@ import Testing
 
 /// Claw machines over their HTTP API and the channel. Browsers are in Tests/Apps, the rules in AppsTests.
 @Suite struct MachineTests {
-    private static func call(_ server: TestServer, _ path: String, _ form: String = "") async throws -> JSON {
-        let answer = try await HTTPAnswer.call(
-            "POST", "\(server.http)/dollsCatcher/\(path)", body: Data(form.utf8),
-            headers: ["Content-Type": "application/x-www-form-urlencoded"])
-        #expect(answer.status == 200 && answer.headers["cache-control"] == "no-store", "\(answer.status) \(answer.text)")
-        return try answer.json()
-    }
-
-    /// A machine that anybody may play; its number.
-    private static func machine(_ server: TestServer, _ accid: String = "claw@home.1") async throws -> Int {
-        let made = try await Self.call(server, "host/create?accid=\(accid)&nickname=wawa", "name=The+claw")
-        let number = try made["data"].int.orThrow()
-        #expect(try await Self.call(server, "host/manage?roomId=\(number)", "bePublic=true&roomStatus=true")["code"].int == 200)
-        return number
-    }
-
-    /// A member's connection: a player or the device.
-    private struct Seat: Sendable {
-        let id: String
-        let socket: WebSocketClient
-
-        static func guest(_ server: TestServer, _ number: Int) async throws -> Seat {
-            let account = try await MachineTests.call(server, "tourist")["data"]
-            let token = try account["imToken"].string.orThrow()
-            let socket = try await WebSocketClient.open(server.addresses.http.port, "/channel?token=\(token)&room=m-\(number)")
-            let seat = Seat(id: try account["accid"].string.orThrow(), socket: socket)
-            _ = try await seat.socket.message("hello", within: 60)
-            return seat
-        }
-
-        static func device(_ server: TestServer, _ number: Int) async throws -> Seat {
-            let token = try await MachineTests.call(server, "host/query?roomId=\(number)")["data"]["creatorToken"].string.orThrow()
-            let seat = Seat(id: "host", socket: try await WebSocketClient.open(server.addresses.http.port, "/channel?token=\(token)"))
-            _ = try await seat.socket.message("hello", within: 60)
-            return seat
-        }
-
-        func say(_ frame: String) async throws { try await self.socket.send(frame) }
-
-        func command(_ number: Int, _ data: String? = nil) async throws {
-            let data = data.map { ",\"data\":\($0)" } ?? ""
-            try await self.say("{\"type\":\"command\",\"content\":{\"command\":\(number)\(data)}}")
-        }
-
-        /// The data of the commands of this number that came so far.
-        func commands(_ number: Int) throws -> [JSON] {
-            try self.socket.messages.filter { $0["type"].string == "command" && $0["content"]["command"].int == number }.map {
-                $0["content"]["data"]
-            }
-        }
-
-        /// Waits for so many commands of this number; the last one's data.
-        func hears(_ number: Int, count: Int = 1) async throws -> JSON {
-            try await eventually("command \(number) for \(self.id)") { try self.commands(number).count >= count }
-            return try self.commands(number)[count - 1]
-        }
-
-        /// "OFFER player1 …" of the queue's changes.
-        var queue: [String] {
-            get throws {
-                try self.socket.messages.filter { $0["type"].string == "queue" }.map {
-                    "\($0["action"].string ?? "") \($0["key"].string ?? "")"
-                }
-            }
-        }
-    }
+    private typealias Seat = MachineSeat
 
     @Test func aGameThatIsWon() async throws {
-        try await TestServer.run { server in
-            let number = try await Self.machine(server)
+        try await TestServer.run({ $0.apps.machineOfferedMs = 60_000 }) { server in
+            let number = try await MachineSeat.machine(server)
             let device = try await Seat.device(server, number)
             let (first, second) = (try await Seat.guest(server, number), try await Seat.guest(server, number))
             try await first.say(#"{"type":"queue.offer","ref":1,"value":"{\"nick\":\"A\"}"}"#)
@@ -113,7 +48,7 @@ import Testing
             try await eventually("the end of the game") { try second.queue.contains("POLL \(first.id)") }
             // The next one's turn.
             #expect(try await second.hears(11).string != uuid)
-            let list = try await Self.call(server, "room/list", "sid=\(first.id)")["data"]
+            let list = try await MachineSeat.call(server, "room/list", "sid=\(first.id)")["data"]
             let entry = list["list"][0]
             #expect(list["total"].int == 1 && entry["roomId"].int == number && entry["name"].string == "The claw")
             #expect(entry["creator"].string == "claw@home.1" && entry["onlineUserCount"].int == 2 && entry["queueCount"].int == 1)
@@ -126,6 +61,33 @@ import Testing
         }
     }
 
+    /// The status of its streams as the room has it: idle, live, live and recording, disabled.
+    @Test func liveStatus() async throws {
+        let tags = try await HLSLatencyTests.media(2)
+        try await TestServer.run { server in
+            let number = try await MachineSeat.machine(server)
+            let sid = try await MachineSeat.call(server, "tourist")["data"]["accid"].string.orThrow()
+            func status(_ wanted: Int) async throws {
+                try await eventually("liveStatus \(wanted)") {
+                    try await MachineSeat.call(server, "room/list", "sid=\(sid)")["data"]["list"][0]["liveStatus"].int == wanted
+                }
+            }
+            try await status(0)
+            let url = try await MachineSeat.call(server, "host/query", "roomId=\(number)")["data"]["pushUrl2"].string.orThrow()
+            let camera = try await TagClient.publish(
+                to: server, try url.components(separatedBy: "/live/").last.map { "live/\($0)" }.orThrow())
+            try await camera.send(tags)
+            try await status(1)
+            for (action, wanted) in [("start", 3), ("stop", 1)] {
+                #expect(try await server.call("POST", "rooms/m-\(number)/record", #"{"action":"\#(action)","slot":2}"#).status == 200)
+                try await status(wanted)
+            }
+            #expect(try await server.call("POST", "rooms/m-\(number)/forbid", #"{"reason":"broken"}"#).status == 200)
+            try await status(2)
+            await camera.close()
+        }
+    }
+
     /// Times run out by the server's clock: nobody answers, nobody drops, no result.
     @Test func timesThatRunOut() async throws {
         try await TestServer.run({
@@ -133,7 +95,7 @@ import Testing
             $0.apps.machinePlayingMs = 300
             $0.apps.machineSettlingMs = 500
         }) { server in
-            let number = try await Self.machine(server)
+            let number = try await MachineSeat.machine(server)
             let device = try await Seat.device(server, number)
             let (first, second) = (try await Seat.guest(server, number), try await Seat.guest(server, number))
             for seat in [first, second] { try await seat.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#) }
@@ -152,7 +114,7 @@ import Testing
     /// The machine's own program calls the players, hears their answers, and takes them out of the queue.
     @Test func aMachineThatDrivesItself() async throws {
         try await TestServer.run { server in
-            let made = try await Self.call(server, "host/create", "accid=own&nickname=wawa&name=Own&mode=device")
+            let made = try await MachineSeat.call(server, "host/create", "accid=own&nickname=wawa&name=Own&mode=device")
             let number = try made["data"].int.orThrow()
             let (device, player) = (try await Seat.device(server, number), try await Seat.guest(server, number))
             try await player.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
@@ -175,8 +137,10 @@ import Testing
     /// Every code by a request that earns it.
     @Test func codes() async throws {
         try await TestServer.run { server in
-            func code(_ path: String, _ form: String = "") async throws -> Int? { try await Self.call(server, path, form)["code"].int }
-            let number = try await Self.machine(server)
+            func code(_ path: String, _ form: String = "") async throws -> Int? {
+                try await MachineSeat.call(server, path, form)["code"].int
+            }
+            let number = try await MachineSeat.machine(server)
             #expect(try await code("host/create", "accid=CLAW@home.1&nickname=w&name=n") == 906)
             #expect(try await code("host/create", "accid=a b&nickname=w&name=n") == 901)
             #expect(try await code("host/create", "accid=a&nickname=!&name=n") == 902)
@@ -187,8 +151,8 @@ import Testing
             #expect(try await code("room/list", "") == 400)
             #expect(try await code("room/list", "sid=player1") == 401)
             #expect(try await code("dance", "") == 404)
-            let account = try await Self.call(server, "tourist")["data"]["accid"].string.orThrow()
-            #expect(try await Self.call(server, "tourist", "sid=\(account)")["data"]["accid"].string == account, "renewed")
+            let account = try await MachineSeat.call(server, "tourist")["data"]["accid"].string.orThrow()
+            #expect(try await MachineSeat.call(server, "tourist", "sid=\(account)")["data"]["accid"].string == account, "renewed")
             var made = 1
             while made < 200, try await code("tourist") == 200 { made += 1 }
             #expect(made == 100, "guests of one address and day")
@@ -204,7 +168,7 @@ import Testing
             $0.apps.machineHostFrom = []
         }) { server in
             for path in ["tourist", "host/query?roomId=1"] {
-                let code = try await Self.call(server, path)["code"].int
+                let code = try await MachineSeat.call(server, path)["code"].int
                 #expect(code == 403, "\(path)")
             }
         }
@@ -219,7 +183,7 @@ import Testing
             #expect(own.headers["access-control-allow-origin"] == server.http)
             let preflight = try await HTTPAnswer.call("OPTIONS", "\(server.http)/dollsCatcher/tourist", headers: ["Origin": server.http])
             #expect(preflight.status == 204 && preflight.headers["access-control-allow-methods"]?.contains("POST") == true)
-            let token = try await Self.call(server, "tourist")["data"]["imToken"].string.orThrow()
+            let token = try await MachineSeat.call(server, "tourist")["data"]["imToken"].string.orThrow()
             for target in ["/channel?token=\(token)", "/channel?token=\(token)&room=cam1", "/mesh?token=\(token)"] {
                 await #expect(throws: (any Error).self, "\(target)") {
                     await (try WebSocketClient.open(server.addresses.http.port, target)).socket.close()
@@ -237,7 +201,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let kept = Mutex((number: 0, player: ""))
         try await TestServer.run(data: directory) { server in
-            let number = try await Self.machine(server)
+            let number = try await MachineSeat.machine(server)
             let (device, first) = (try await Seat.device(server, number), try await Seat.guest(server, number))
             kept.withLock { $0 = (number, first.id) }
             try await first.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
@@ -257,7 +221,7 @@ import Testing
             let other = try await Seat.guest(server, number)
             try await other.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
             _ = try await other.hears(11)
-            #expect(try await Self.call(server, "host/create", "accid=claw@home.1&nickname=w&name=n")["code"].int == 906)
+            #expect(try await MachineSeat.call(server, "host/create", "accid=claw@home.1&nickname=w&name=n")["code"].int == 906)
             for seat in [device, other] { await seat.socket.close() }
         }
     }
@@ -265,7 +229,7 @@ import Testing
     /// Commands past thirty a second are refused; the queue and the others go on.
     @Test func aFloodOfCommands() async throws {
         try await TestServer.run({ $0.apps.messageRate = 200 }) { server in
-            let number = try await Self.machine(server)
+            let number = try await MachineSeat.machine(server)
             let (device, first) = (try await Seat.device(server, number), try await Seat.guest(server, number))
             try await first.say(#"{"type":"queue.offer","ref":1,"value":"{}"}"#)
             try await first.command(12, "\"\(try await first.hears(11).string.orThrow())\"")

@@ -1,5 +1,6 @@
 import Access
 import Foundation
+import Rooms
 import Media
 import ServerConfiguration
 import ServerTestSupport
@@ -68,6 +69,31 @@ import Testing
             _ = try await server.call("POST", "rooms/cam1/close")
             let closed = try await self.paced(server, "cam1", query)
             #expect(closed["stop"].bool == true && closed["state"].string == "closed")
+        }
+    }
+
+    /// The connection was lost before the broadcaster says that it has finished: the room waits as for one that has stopped, not as for one that may
+    /// come back.
+    @Test func finishedAfterALoss() async throws {
+        let tags = try await HLSLatencyTests.media(2)
+        try await TestServer.run({
+            Self.close(&$0)
+            $0.rooms.policy.graceMs = 600_000
+            $0.rooms.policy.cleanStopMs = 3_000
+        }) { server in
+            let query = TestCredential.signed("cam1")
+            _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
+            #expect(try await self.paced(server, "cam1", query, "finished")["state"].string == "created", "nothing has begun")
+            let publisher = try await TagClient.publish(to: server, "live/cam1?\(query)")
+            try await publisher.send(tags)
+            try await server.wait("rooms/cam1") { $0["state"].string == "live" }
+            await publisher.close()
+            try await server.wait("rooms/cam1") { $0["stateReason"].string == "publisherLost" }
+            let finished = try await self.paced(server, "cam1", query, "finished")
+            #expect(finished["state"].string == "interrupted" && finished["stateReason"].string == "stopped", "\(finished)")
+            let left = try finished["expiresAt"].string.flatMap(Instant.ms).orThrow() - Int64(Date().timeIntervalSince1970 * 1_000)
+            #expect(left <= 3_000, "\(left) ms")
+            try await server.wait("rooms/cam1") { $0["state"].string == "expired" }
         }
     }
 

@@ -1,10 +1,12 @@
-import EarshotServer
+import Delivery
 import Foundation
+import Listening
 import Rooms
 import ServerTestSupport
 import TestSupport
 import Testing
 
+@testable import EarshotServer
 @testable import ServerConfiguration
 @testable import Support
 
@@ -66,6 +68,44 @@ import Testing
             try await server.wait("counters") { $0["playsWaited"].int == 1 }
             #expect(try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv").status == 503)
             await first.close()
+        }
+    }
+
+    /// A player that has gone makes room for another at once, however long it might have waited.
+    @Test(arguments: ["flv", "mp4", "m3u8"]) func whoHasGoneWaitsNoLonger(_ format: String) async throws {
+        try await TestServer.run({
+            $0.http.firstWaitMs = 600_000
+            $0.limits.connectionsPerAddress = 1
+        }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let connections = server.server.parts.connections
+            for round in 1...3 {
+                let player = try await SocketClient.open(server.addresses.http.port)
+                try await player.send("GET /live/cam1.\(format) HTTP/1.1\r\nHost: 127.0.0.1:\(server.addresses.http.port)\r\n\r\n")
+                try await server.wait("counters") { $0["playsWaited"].int == round }
+                #expect(connections.waitingPlayers == 1)
+                await player.close()
+                try await eventually("nobody to wait") { connections.waitingPlayers == 0 }
+            }
+            #expect(connections.admission.current.connections == 0)
+        }
+    }
+
+    /// The same over HTTP/2, whose connection goes on.
+    @Test(arguments: ["flv", "m3u8"]) func aStreamThatIsReset(_ format: String) async throws {
+        try await TestServer.runSecure({
+            $0.http.firstWaitMs = 600_000
+            $0.limits.connectionsPerAddress = 1
+        }) { server in
+            #expect(try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#).status == 201)
+            let client = try await HTTP2Client.open(server.secure)
+            for (round, stream) in [1, 3].enumerated() {
+                try await client.send(HTTP2Client.request("/live/cam1.\(format)", on: stream))
+                try await server.wait("counters") { $0["playsWaited"].int == round + 1 }
+                try await client.send([HTTP2WireFrame(.reset, stream: stream, HTTP2WireFrame.word(8))])
+                try await eventually("nobody to wait") { server.server.parts.connections.waitingPlayers == 0 }
+            }
+            await client.close()
         }
     }
 
