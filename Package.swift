@@ -212,7 +212,7 @@ let package = Package(
             name: "Console",
             dependencies: [
                 "Access", "CConsoleAssets", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Relay", "RoomStore", "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, crypto, logging, nioCore,
+                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore,
             ],
             exclude: ["Assets"], swiftSettings: settings),
         // Wiring only: makes the services and hands each what it needs.
