@@ -1,4 +1,5 @@
 import CConsoleAssets
+import Crypto
 import HTTPServer
 
 /// The console's files.
@@ -10,8 +11,8 @@ enum ConsoleAsset {
             let asset = console_asset(index)
             guard let name = asset.name, let start = asset.bytes else { continue }
             let file = String(cString: name)
-            all[file == "index.html" ? "/" : "/console/\(file)"] = EmbeddedFile(
-                file, UnsafeRawBufferPointer(start: start, count: asset.length))
+            let content = UnsafeRawBufferPointer(start: start, count: asset.length)
+            all[file == "index.html" ? "/" : "/console/\(file)"] = EmbeddedFile(file, content, digest: SHA256.hash(data: content))
         }
         return all
     }()

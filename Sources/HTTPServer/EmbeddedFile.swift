@@ -11,11 +11,15 @@ package struct EmbeddedFile: Sendable {
     /// The entity tag of the file's content (RFC 9110 §8.8.3).
     package let etag: String
 
-    /// `name`: its ending gives the type.
-    package init(_ name: String, _ content: UnsafeRawBufferPointer) {
+    /// `name`: its ending gives the type. `digest`: of the content.
+    package init(_ name: String, _ content: UnsafeRawBufferPointer, digest: some Sequence<UInt8>) {
         self.type = Self.type(of: name)
         self.bytes = ByteBuffer(bytes: content)
-        self.etag = "\"\(SecretText.hex(SHA256.hash(data: content).prefix(12)))\""
+        self.etag = "\"\(SecretText.hex(digest.prefix(12)))\""
+    }
+
+    package init(_ name: String, _ content: UnsafeRawBufferPointer) {
+        self.init(name, content, digest: SHA256.hash(data: content))
     }
 
     /// The answer to a GET or HEAD. Browsers ask each time, and get 304 until the server's version changes.

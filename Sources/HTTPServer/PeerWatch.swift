@@ -7,7 +7,25 @@ extension Channel {
         self.closeFuture.whenComplete { _ in body() }
         self.eventLoop.execute {
             guard let handler = try? self.pipeline.syncOperations.handler(type: HTTPConnectionHandler.self) else { return }
-            handler.whenInputCloses(body)
+            handler.watch.whenEnded(body)
         }
+    }
+}
+
+/// Whether a peer will send nothing more, and who wants to know. A value.
+struct InputWatch {
+    private var hasEnded = false
+    private var body: (@Sendable () -> Void)?
+
+    /// Calls `body`, in place of the former one, at the end; now if that was before.
+    mutating func whenEnded(_ body: @escaping @Sendable () -> Void) {
+        guard !self.hasEnded else { return body() }
+        self.body = body
+    }
+
+    mutating func end() {
+        self.hasEnded = true
+        self.body?()
+        self.body = nil
     }
 }
