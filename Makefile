@@ -28,7 +28,8 @@ torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hosti
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn, an hour without an alert
 	@scripts/packages.sh test && EARSHOT_HEALTHY_SECONDS=3600 python3 Tests/Metrics --earshot "$$(scripts/build.sh release earshot)/earshot" silence
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 EARSHOT_LARGE=1 \
-		exec scripts/test.sh --filter 'KillRestartTests|KillRepetitionTests|FragmentFileTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
+		scripts/test.sh --filter 'KillRestartTests|KillRepetitionTests|FragmentFileTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
+	@EARSHOT_KILLS=200 exec python3 Tests/Apps --earshot "$$(scripts/build.sh debug earshot)/earshot" class_kill machine_kills
 
 sanitize: ## the address and thread sanitizers over the tests of the parts (part of `make test`)
 	@scripts/packages.sh sanitize && scripts/sanitize.sh address && exec scripts/sanitize.sh thread

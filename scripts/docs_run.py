@@ -2,7 +2,7 @@
 """docs_run.py BINARY [FILE…]: runs the commands in the documents' shell blocks, each document's on a server of its own, and tells which fail.
 
 A command gets a minute to succeed, for what comes a moment later, such as a stream. Players, publishers and `earshot events follow`, which do not end,
-must still run after two seconds, and go on beside the document's other commands. Not run: what installs, builds or needs other machines (SKIPPED).
+must still run after two seconds, and go on beside the document's other commands. Not run: what installs, builds or needs other machines, and what the tests of apps run (SKIPPED).
 """
 
 import concurrent.futures
@@ -22,11 +22,12 @@ ASSIGNMENT = re.compile(r"^([A-Z]+)=(\$\(.*\))$")
 # The first words of commands that are for a machine of their own, or are what this runs within.
 SKIPPED = (
     "make ", "sudo make ", "sudo install ", "sudo apt-get ", "sudo systemctl ", "systemctl ", "tar ", "./run", "certbot ", "docker ", "kubectl ",
-    "earshot serve ", "sudo -u earshot earshot store restore ")
+    "earshot serve ", "python3 -m pip ", "python3 docs/apps/machine.py ", "sudo -u earshot earshot store restore ")
 ENDLESS = ("ffmpeg -re ", "ffplay ", "earshot events follow")
 # Exit statuses other than 0 that the text leads to: there is no such notice, and no such host.
 EXPECTED = {"earshot callbacks redeliver 17": 3, "earshot webhooks test 1": 1}
-REFUSED = re.compile(r'\{"code":\d+,.*"error":\{', re.S)
+# Of the API, of claw machines, and of classes.
+REFUSED = re.compile(r'\{"code":\d+,.*"error":\{|\{"code":(?!200\b)\d+,"msg":|\{"data":.*"errCode":[1-9]', re.S)
 # Each document mostly waits.
 AT_ONCE = 4
 # Documents whose commands are about a room that the reader has: its own push is not among them.

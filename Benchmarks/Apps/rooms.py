@@ -13,19 +13,21 @@ TURN = 10 + 2 + 1.5
 
 
 class Caller:
-    """HTTP calls from many addresses of this machine, as each may make two hundred a second. One connection each."""
+    """HTTP calls from a hundred addresses of this machine, as each may make two hundred a second. One connection each."""
+
+    ADDRESSES = 100
 
     def __init__(self, server):
-        self.server, self.links = server, {}
+        self.server, self.links, self.locks = server, {}, {}
 
-    async def post(self, address, path, body, headers=None):
-        reader, writer, lock = self.links.get(address) or (None, None, None)
-        if reader is None:
-            host, port = self.server.http.split(":")
-            reader, writer = await asyncio.open_connection(host, int(port), local_addr=(address, 0))
-            lock = asyncio.Lock()
-            self.links[address] = reader, writer, lock
-        async with lock:
+    async def post(self, number, path, body, headers=None):
+        """`number`: the class's or the machine's."""
+        place = address(number % self.ADDRESSES)
+        async with self.locks.setdefault(place, asyncio.Lock()):
+            if place not in self.links:
+                host, port = self.server.http.split(":")
+                self.links[place] = await asyncio.open_connection(host, int(port), local_addr=(place, 0))
+            reader, writer = self.links[place]
             head = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
             writer.write(f"POST {path} HTTP/1.1\r\nHost: {self.server.http}\r\nContent-Length: {len(body.encode())}\r\n{head}\r\n{body}".encode())
             answer = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -108,7 +110,7 @@ class Classes:
             for seat in range(self.size):
                 async with gate:
                     body = json.dumps({"roomId": f"c{number}", "userName": f"P{seat}", "audience": seat == 16})
-                    found = await self.caller.post(address(number), "/classroom/api/v1/room/join", body)
+                    found = await self.caller.post(number, "/classroom/api/v1/room/join", body)
                     assert found["errCode"] == 0, found
                     member = found["data"]["result"]
                     member["socket"] = await Socket.open(self.server, address(number), f"/channel?token={member['imToken']}", lambda _, frame: self.heard(number, frame))
@@ -133,7 +135,7 @@ class Classes:
             isOn[number] = not isOn.get(number, True)
             member, self.begun[number] = self.rooms[number][2], time.perf_counter()
             found = await self.caller.post(
-                address(number), "/classroom/api/v1/room/device/sync", json.dumps({"roomId": f"c{number}", "cameraOn": isOn[number]}),
+                number, "/classroom/api/v1/room/device/sync", json.dumps({"roomId": f"c{number}", "cameraOn": isOn[number]}),
                 {"Authorization": member["authorization"]})
             assert found["errCode"] == 0, found
 
@@ -164,7 +166,7 @@ class Machines:
 
         async def ask(number, path, **fields):
             found = await self.caller.post(
-                address(number), f"/dollsCatcher/{path}", urllib.parse.urlencode(fields), {"Content-Type": "application/x-www-form-urlencoded"})
+                number, f"/dollsCatcher/{path}", urllib.parse.urlencode(fields), {"Content-Type": "application/x-www-form-urlencoded"})
             assert found["code"] == 200, found
             return found.get("data")
 

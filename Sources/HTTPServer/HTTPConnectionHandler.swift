@@ -55,9 +55,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
-    private var hasInputClosed = false
-    /// Called when the peer will send nothing more. The newest request's, if that waits for something.
-    private var inputClosed: (@Sendable () -> Void)?
+    /// Tells the newest request, if that waits for something, that the peer has gone.
+    var watch = InputWatch()
 
     private static let lingerMs: Int64 = 1_000
     /// Time limit for the request of a refused connection; a health check is still answered.
@@ -89,13 +88,6 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.sweeper.remove(self)
         self.context = nil
         self.forwarded = nil
-        self.inputClosed = nil
-    }
-
-    /// Calls `body` when the peer will send nothing more, or now if that was so already.
-    func whenInputCloses(_ body: @escaping @Sendable () -> Void) {
-        guard !self.hasInputClosed else { return body() }
-        self.inputClosed = body
     }
 
     func sweep(nowMs: Int64) {
@@ -203,9 +195,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         case (is ChannelShouldQuiesceEvent, _):
             if self.state.quiesce() { context.close(promise: nil) }
         case (ChannelEvent.inputClosed as ChannelEvent, .http):
-            self.hasInputClosed = true
-            self.inputClosed?()
-            self.inputClosed = nil
+            self.watch.end()?()
             context.fireUserInboundEventTriggered(event)
         case (ChannelEvent.inputClosed as ChannelEvent, .taken):
             break

@@ -7,7 +7,26 @@ extension Channel {
         self.closeFuture.whenComplete { _ in body() }
         self.eventLoop.execute {
             guard let handler = try? self.pipeline.syncOperations.handler(type: HTTPConnectionHandler.self) else { return }
-            handler.whenInputCloses(body)
+            if handler.watch.isOver(orCalls: body) { body() }
         }
+    }
+}
+
+/// Whether a peer will send nothing more, and who wants to know. A value that calls nobody itself.
+struct InputWatch {
+    private var hasEnded = false
+    private var body: (@Sendable () -> Void)?
+
+    /// Whether it has ended already; otherwise keeps `body`, in place of the former one, for ``end()``.
+    mutating func isOver(orCalls body: @escaping @Sendable () -> Void) -> Bool {
+        if !self.hasEnded { self.body = body }
+        return self.hasEnded
+    }
+
+    /// Returns what is to be called now.
+    mutating func end() -> (@Sendable () -> Void)? {
+        defer { self.body = nil }
+        self.hasEnded = true
+        return self.body
     }
 }

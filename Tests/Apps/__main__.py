@@ -6,6 +6,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Console"))
 
 import cases  # noqa: E402, F401: each registers its cases.
+import cases_access  # noqa: E402, F401
 import cases_board  # noqa: E402, F401
 import cases_class  # noqa: E402, F401
 import cases_kill  # noqa: E402, F401

@@ -351,6 +351,17 @@ def machine_sdk(server):
         assert two.run("ask('queueOffer', { elementKey: 'somebody', elementValue: '{}' })")["error"] == 403
         assert two.run("ask('queueOffer', { elementValue: '{\"nick\":\"two\"}' })") == {"content": {}}
         assert two.run("ask('queueList')")["content"]["queueList"] == [{accounts[0]["accid"]: value}, {accounts[1]["accid"]: '{"nick":"two"}'}]
+        first = {"elementKey": accounts[0]["accid"], "elementValue": value}
+        peak = two.run("ask('queuePeak')")
+        assert peak == {"content": first}, peak
+        refused = two.run(f"ask('queuePoll', {{ elementKey: {json.dumps(accounts[0]['accid'])} }})")
+        assert refused["error"] == "not_yours", refused
+        own = {"elementKey": accounts[1]["accid"], "elementValue": '{"nick":"two"}'}
+        polled = two.run(f"ask('queuePoll', {{ elementKey: {json.dumps(accounts[1]['accid'])} }})")
+        assert polled == {"content": own}, polled
+        had(one, "updateQueue", "POLL", accounts[1]["accid"])
+        assert one.run("ask('queueList')")["content"]["queueList"] == [{accounts[0]["accid"]: value}]
+        assert two.run("ask('queueOffer', { elementValue: '{\"nick\":\"two\"}' })") == {"content": {}}
         assert one.run("ask('sendText', { text: 'good luck' })")["content"]["flow"] == "out"
         had(two, "text", "good luck", accounts[0]["nickname"])
         assert two.run("order({ command: 1, data: 'left' })") is None
@@ -377,6 +388,8 @@ def machine_sdk(server):
         two.run("new Promise((resolve) => room.destroy({ done: resolve }))")
         had(two, "gone", {"code": "logout", "message": "The page has disconnected."})
         assert two.run("order({ command: 2 })") == "Error_Connection_Socket_State_not_Match"
+        # Away at first, and out when its time is over.
+        had(one, "memberExit", accounts[1]["nickname"], accounts[1]["accid"])
         # Two pages of one account: the first one hears that it is out, and stays out.
         page = browser.page(f"http://{server.http}/demo/machine")
         page.wait("document.querySelector('#machines a') !== null", "a page of this server")

@@ -78,9 +78,12 @@ const word = speak({
   picture: ['(a picture or file)', '（图片或文件）'],
   // The server's refusals, by code.
   code1: ['That is not possible: {detail}', '无法执行：{detail}'], code2: ['You are no longer in this class. Join again.', '你已不在课堂中，请重新加入。'],
-  code3: ['Your role does not allow this.', '你的身份不能执行此操作。'], code11: ['The class could not be opened. Try again later.', '无法创建课堂，请稍后再试。'],
-  code12: ['The class could not be joined. Try again.', '无法加入课堂，请重试。'], code20: ['This class has ended.', '课堂已结束。'],
-  code21: ['That person has left.', '该成员已离开。'], code23: ['There is no teacher in the class.', '课堂里没有讲师。'],
+  code3: ['Your role does not allow this.', '你的身份不能执行此操作。'], code10: ['The messaging service lets nobody in at the moment. Try again later.', '消息服务暂时无法使用，请稍后再试。'],
+  code11: ['The class could not be opened. Try again later.', '无法创建课堂，请稍后再试。'],
+  code12: ['The class could not be joined. Try again.', '无法加入课堂，请重试。'], code13: ['It is done, but people with other apps may not have been told.', '已完成，但使用其他客户端的人可能没有收到通知。'],
+  code20: ['This class has ended.', '课堂已结束。'],
+  code21: ['That person has left.', '该成员已离开。'], code22: ['It is done, but other apps may still show that person.', '已完成，但其他客户端可能仍会显示该成员。'],
+  code23: ['There is no teacher in the class.', '课堂里没有讲师。'],
   code24: ['There is no assistant in the class who could answer.', '课堂里没有助教。'], code25: ['No more whiteboards can be made.', '无法创建更多白板。'],
   code26: ['This whiteboard has been deleted.', '白板已被删除。'], code27: ['The whiteboard could not be deleted.', '无法删除白板。'],
   code29: ['That is not possible for yourself.', '不能对自己执行此操作。'], code30: ['This request has expired or was answered already.', '该请求已过期或已处理。'],
@@ -735,6 +738,7 @@ function renderTiles() {
     const source = cameraOf(each.userId);
     const video = tile.querySelector('video');
     tile.classList.toggle('self', each.userId === room.id);
+    video.setAttribute('aria-label', shownName(each));
     // Also set without video, because it plays the sound.
     setStream(video, source?.stream);
     video.classList.toggle('dark', !source?.state.video);
@@ -857,12 +861,27 @@ function renderControls() {
 function render() {
   if (!room || !room.channel.people.has(room.id)) return;
   if ($('status').textContent === word('alone') && room.channel.people.size > 1) say(word('inClass'));
-  renderControls();
-  renderStage();
-  renderTiles();
-  renderHands();
-  renderShows();
-  renderMembers();
+  keepFocus(() => {
+    renderControls();
+    renderStage();
+    renderTiles();
+    renderHands();
+    renderShows();
+    renderMembers();
+  });
+}
+
+/** Whoever was by keyboard on something that goes, or is made anew, is on its like afterwards, on its neighbour, or at the list of people. */
+function keepFocus(change) {
+  const was = document.activeElement;
+  const item = was?.closest('#class [data-id]');
+  const list = item?.parentElement;
+  const index = item ? [...list.children].indexOf(item) : 0;
+  change();
+  if (!item || document.activeElement === was) return;
+  const now = [...list.children].find((each) => each.dataset.id === item.dataset.id) ?? list.children[Math.min(index, list.children.length - 1)];
+  const like = was.dataset.action ? now?.querySelector(`[data-action=${was.dataset.action}]`) : null;
+  (like ?? now?.querySelector('summary, button') ?? $('membersTitle')).focus();
 }
 
 $('chat').addEventListener('submit', async (event) => {

@@ -44,6 +44,9 @@ const word = speak({
   full: ['This room is full. Come back later.', '房间已满，请稍后再来。'], refused: ['The server did not let you in: {why}', '服务器拒绝进入：{why}'],
   queueFull: ['The queue is full. Try again later.', '队列已满，请稍后再试。'], error: ['The server refused this: {why}', '服务器拒绝：{why}'],
   unreachable: ['The server cannot be reached. Trying again…', '无法连接服务器，正在重试…'], offline: ['The server cannot be reached. Try again.', '无法连接服务器，请重试。'],
+  code400: ['That is not possible: {detail}', '无法执行：{detail}'], code401: ['Your guest account has expired. Load the page again.', '你的游客账号已过期，请重新加载页面。'],
+  code404: ['This server does not know what the page asked. Load it again.', '服务器不认识该请求，请重新加载页面。'],
+  code800: ['The server cannot do this now: {detail}', '服务器现在无法执行：{detail}'], code804: ['There is no such machine.', '没有这台机器。'],
   code403: ['This server does not let your address in.', '服务器不允许你的地址访问。'],
   code407: ['Too many requests from your address. Wait a little.', '你的地址请求过多，请稍候。'],
   code906: ['Another machine is just being made under this account. Try again.', '账号重复，请重试。'],
@@ -90,8 +93,9 @@ async function call(path, parameters = {}) {
   const difference = date + 500 - Date.now();
   clockMs = Math.abs(difference) > 2000 ? difference : 0;
   if (body.code === 200) return body.data;
-  const known = word(`code${body.code}`);
-  throw new Refusal(body.code, known === `code${body.code}` ? `${body.msg || body.message || answer.status}` : known);
+  const detail = `${body.msg || body.message || answer.status}`;
+  const known = word(`code${body.code}`, { detail });
+  throw new Refusal(body.code, known === `code${body.code}` ? detail : known);
 }
 
 /** The account is kept in sessionStorage, so that two tabs are two players. */
