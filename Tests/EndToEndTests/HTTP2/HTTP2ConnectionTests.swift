@@ -233,7 +233,7 @@ import Testing
 
     /// A body that does not arrive ends only its stream. A rejected request does not wait for its body.
     @Test func bodiesHaveATime() async throws {
-        try await TestServer.runSecure({ $0.limits.httpBodyMs = 500 }) { server in
+        try await TestServer.runSecure({ $0.limits.httpBodyMs = 2_000 }) { server in
             let client = try await HTTP2Client.open(server.secure)
             let fields = [(":method", "POST"), (":scheme", "https"), (":path", "/api/v1/rooms"), (":authority", "127.0.0.1")]
             try await client.send(HTTP2Client.head(fields, on: 1, ends: false))
