@@ -132,15 +132,20 @@ import Testing
         }
     }
 
+    /// An assistant, a teacher and somebody of the audience.
+    private static func three(_ server: TestServer) async throws -> ClassScene {
+        let scene = ClassScene(server)
+        try await scene.join("Ann", shows: SC.assistant("Ann"))
+        try await scene.join(
+            "Bob", shows: SC.teacher("Bob"), Told(SC.member(1, "Bob", 2), to: "Ann"), Told(SC.display("Bob", SC.teacher("Bob")), to: "Ann"))
+        try await scene.join("Eve", shows: SC.teacher("Bob"), audience: true, Told(SC.member(1, "Eve", 4), to: "Ann Bob"))
+        return scene
+    }
+
     /// Told to both, and only to them.
     @Test func tickets() async throws {
         try await TestServer.run({ $0.apps.classroomTicketMs = 300 }) { server in
-            let scene = ClassScene(server)
-            try await scene.join("Ann", shows: SC.assistant("Ann"))
-            try await scene.join(
-                "Bob", shows: SC.teacher("Bob"), Told(SC.member(1, "Bob", 2), to: "Ann"),
-                Told(SC.display("Bob", SC.teacher("Bob")), to: "Ann"))
-            try await scene.join("Eve", shows: SC.teacher("Bob"), audience: true, Told(SC.member(1, "Eve", 4), to: "Ann Bob"))
+            let scene = try await Self.three(server)
             let (bob, eve) = (try await scene.id("Bob"), try await scene.id("Eve"))
             let table: [(who: String, path: String, fields: [String: any Sendable], asked: String, line: (String) -> String)] = [
                 ("Eve", "/room/speech/apply", [:], "Ann", { SC.application("Eve", $0) }),
@@ -170,12 +175,7 @@ import Testing
     /// Who has applied to an assistant that hands its part over can apply to the new one at once.
     @Test func applicationsToAFormerAssistant() async throws {
         try await TestServer.run({ $0.apps.classroomTicketMs = 600_000 }) { server in
-            let scene = ClassScene(server)
-            try await scene.join("Ann", shows: SC.assistant("Ann"))
-            try await scene.join(
-                "Bob", shows: SC.teacher("Bob"), Told(SC.member(1, "Bob", 2), to: "Ann"),
-                Told(SC.display("Bob", SC.teacher("Bob")), to: "Ann"))
-            try await scene.join("Eve", shows: SC.teacher("Bob"), audience: true, Told(SC.member(1, "Eve", 4), to: "Ann Bob"))
+            let scene = try await Self.three(server)
             try await scene.step("Eve", "/room/speech/apply", result: "true", [Told(SC.application("Eve", "#1"), to: "Ann")])
             let bob = try await scene.id("Bob")
             try await scene.step(
