@@ -50,7 +50,12 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
         }
     }
 
-    func sweep(nowMs: Int64) { self.perform(self.state.sweep(nowMs: nowMs)) }
+    func sweep(nowMs: Int64) {
+        let action = self.state.sweep(nowMs: nowMs)
+        // It ends without ever having had a stream.
+        if action == .goAwayAndClose(last: 0) { self.place.hit(.httpHead) }
+        self.perform(action)
+    }
 
     func wroteFrame(_ frame: HTTP2Frame) {
         if case .goAway(_, let code, _) = frame.payload, code != .noError { self.isBroken = true }

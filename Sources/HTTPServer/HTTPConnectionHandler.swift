@@ -55,6 +55,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
+    private var isOverdue = false
     /// Tells the newest request, if that waits for something, that the peer has gone.
     var watch = InputWatch()
 
@@ -94,7 +95,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         switch self.mode {
         case .http, .claimed, .deciding, .switching:
             if self.state.isBodyOverdue(nowMs: nowMs) {
-                self.place.hit(.httpBody)
+                self.hit(.httpBody)
                 guard self.state.inProgress == 1, !self.hasBegunAnswer, let context = self.context else { break }
                 return self.answer(BodyPace.error, context)
             }
@@ -102,12 +103,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             if let refusal = self.place.refusal, case .http = self.mode, self.state.inProgress == 0, let context = self.context {
                 return self.answer(refusal.error, context)
             }
-            if !self.state.hasBegun { self.place.hit(.httpHead) }
+            if !self.state.hasBegun { self.hit(.httpHead) }
         case .closing(let untilMs):
             guard nowMs >= untilMs else { return }
         case .taken: return
         }
         self.context?.close(promise: nil)
+    }
+
+    /// Counts a time limit, once: a connection over TLS takes seconds to close.
+    private func hit(_ limit: CountedLimit) {
+        if !self.isOverdue { self.place.hit(limit) }
+        self.isOverdue = true
     }
 
     // MARK: - In

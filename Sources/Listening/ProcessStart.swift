@@ -7,7 +7,7 @@ package enum ProcessStart {
     private static let sockets = Mutex<InheritedSockets>(.none)
 
     /// Claims inherited sockets before other files can reuse their descriptors, remembers the program's path, and ignores SIGHUP and SIGUSR2 until
-    /// they are trapped, because their default action ends the process.
+    /// they are trapped, because their default action ends the process. Process 1 takes up its duties.
     package static func prepare() {
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         self.sockets.withLock { $0 = .ofThisProcess() }

@@ -171,6 +171,7 @@ package struct HLSEndpoint: Sendable {
             guard let loop = services.streams.context(of: home.eventLoop) else { return nil }
             let stream = services.streams.registry.acquire(path, on: home)
             guard stream.enterViewer(limit: limit) else {
+                services.connections.counters.limits.hit(.viewersPerStream)
                 services.streams.registry.release(stream)
                 return nil
             }
@@ -196,7 +197,6 @@ package struct HLSEndpoint: Sendable {
         guard let made, let session = made else {
             services.connections.admission.leave(address)
             play.grant.end(.tooManyViewers)
-            services.connections.counters.limits.hit(.viewersPerStream)
             throw services.refused(
                 AdmissionRefusal(
                     reason: .tooManyViewers, message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."),

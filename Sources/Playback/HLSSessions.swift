@@ -14,9 +14,9 @@ package final class HLSSessions: Sendable {
     /// Whether somebody plays the stream.
     package func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path == path } } }
 
-    /// Whether all players have been sent the ends of their streams.
-    package func haveFinished(nowMs: Int64) -> Bool {
-        self.rows.withLock { rows in rows.values.allSatisfy { $0.hasFinished(nowMs: nowMs) } }
+    /// Whether all players have been sent the ends of their streams; those of these streams are not asked.
+    package func haveFinished(but paths: Set<String>, nowMs: Int64) -> Bool {
+        self.rows.withLock { rows in rows.values.allSatisfy { paths.contains($0.path) || $0.hasFinished(nowMs: nowMs) } }
     }
 
     /// Ends all sessions of the stream, each on its loop.

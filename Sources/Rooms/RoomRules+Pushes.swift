@@ -98,7 +98,8 @@ extension RoomRules {
         let slot = room.slots[index]
         guard [.live, .interrupted].contains(room.state), slot.sequence == nil, slot.awayReason != nil, slot.awayReason != .stopped
         else { return [] }
-        return self.streamWent(.stopped, until: now.later(by: room.policy.cleanStopMs), at: index, &room, now)
+        let until = min(slot.awayUntil ?? .max, now.later(by: room.policy.cleanStopMs))
+        return self.streamWent(.stopped, until: until, at: index, &room, now)
     }
 
     /// The reason that corresponds to a push's end, and how long to wait for the publisher.

@@ -11,7 +11,7 @@ ROLES = {"button", "checkbox", "combobox", "disclosureTriangle", "DisclosureTria
          "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "Video", "dialog", "group", "log", "region"}
 # The class's page has put its words in.
 IS_READY = "Boolean(document.querySelector('#line')?.placeholder)"
-KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowDown": 40}
 
 
 def nameless(page):
@@ -141,8 +141,7 @@ def class_keys(server):
             press(page, "Tab")
             assert page.run("document.activeElement.id") == "asLearner"
             if is_audience:
-                page.send("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown", code="ArrowDown", windowsVirtualKeyCode=40)
-                page.send("Input.dispatchKeyEvent", type="keyUp", key="ArrowDown", code="ArrowDown", windowsVirtualKeyCode=40)
+                press(page, "ArrowDown")
                 page.wait("document.querySelector('#asAudience').checked", "audience to be chosen")
             reach(page, "it.id === 'enter'", "Join")
             press(page, "Enter")

@@ -296,6 +296,10 @@ class Lesson:
         return (lambda: self.people[asked].call(f"/room/{path}/{'approve' if is_yes else 'reject'}", ticket=key)), after
 
 
+# What a class keeps, all of which must have changed before the last kill.
+KINDS = {"members", "boards", "display", "tickets"}
+
+
 @case
 def class_kill(server):
     """A class at any moment of which the server may be killed: every call that was answered is there, the one under way whole or not at all."""
@@ -303,10 +307,13 @@ def class_kill(server):
     lesson = Lesson(server, chance)
     done, kinds = 0, set()
     for number in range(rounds()):
-        threading.Timer(0.3 + 1.2 * chance.random(), server.process.send_signal, [signal.SIGKILL]).start()
-        underway = lesson.state
+        # At any moment of a change, after enough of them.
+        least, underway, timer = done + chance.randrange(10, 40), lesson.state, None
         try:
             while True:
+                if not timer and done >= least and (number + 1 < rounds() or kinds >= KINDS):
+                    timer = threading.Timer(0.1 * chance.random(), server.process.send_signal, [signal.SIGKILL])
+                    timer.start()
                 chosen = lesson.change()
                 if not chosen:
                     continue
@@ -333,7 +340,7 @@ def class_kill(server):
         assert {row["name"]: row["curPg"] for row in zoe.reads("/whiteboard/list")} == found["boards"]
         again = zoe.join()
         assert again["display"] == (known["display"] or "") and again["userInfo"]["userId"] == zoe.id, f"seed {seed}, round {number}: {again['display']!r} is not {known['display']!r}"
-    assert done > 10 * rounds() and kinds >= {"members", "boards", "display", "tickets"}, f"seed {seed}: {done} changes, of {kinds}"
+    assert done >= 10 * rounds() and kinds >= KINDS, f"seed {seed}: {done} changes, of {kinds}"
     numbered(server, CLASS)
 
 
@@ -394,10 +401,14 @@ def machine_kills(server):
     games = 0
     for turn in range(rounds()):
         here = f"seed {seed}, round {turn}"
+        players = subprocess.Popen(
+            [sys.executable, script, str(chance.randrange(1 << 30)), *urls], env={**os.environ, "PYTHONPATH": folder, "NO_PROXY": "*"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # They play by now.
+        first = players.stdout.readline()
         threading.Timer(3 + 4 * chance.random(), server.process.send_signal, [signal.SIGKILL]).start()
-        done = subprocess.run(
-            [sys.executable, script, str(chance.randrange(1 << 30)), *urls], env={**os.environ, "PYTHONPATH": folder, "NO_PROXY": "*"}, timeout=60,
-            capture_output=True, text=True, check=True)
+        out, errors = players.communicate(timeout=60)
+        assert first and players.returncode == 0, f"{here}: {errors[-1500:]}"
         server.process.wait(20)
         state, events = machine(server, number)
         queue, people, running, games = retold(events)
@@ -405,11 +416,13 @@ def machine_kills(server):
         assert {member["id"] for member in state["gathering"]["members"]} == people, f"{here}: {state['gathering']['members']} are not {people}"
         assert (state["turn"] and [state["turn"]["phase"], state["turn"]["player"], state["turn"]["uuid"]]) == running, f"{here}: {state['turn']}, {running}"
         changes = [(event["action"], event["key"], event["value"]) for kind, event in events if kind == "queue.changed"]
-        told = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("]")]
+        told = [json.loads(line) for line in (first + out).splitlines() if line.endswith("]")]
         heard = [tuple(line[1:]) for line in told if line[0] == "told"]
         assert heard and any(changes[at:at + len(heard)] == heard for at in range(len(changes))), f"{here}: {heard} was told; {changes[-len(heard) - 5:]} is stored"
         for what, *change in (line for line in told if line[0] == "acknowledged"):
-            assert change[0] == "POLL" or tuple(change) in changes, f"{here}: {what} {change} is not stored"
+            # A player leaves the queue with the value that it came with.
+            are = [stored for stored in changes if stored[:2] == tuple(change[:2])]
+            assert are if change[0] == "POLL" else tuple(change) in are, f"{here}: {what} {change} is not stored"
         server.start()
         # The queue is still there; a game is over, for this reason and once.
         api = server.api(f"gatherings/m-{number}")

@@ -70,7 +70,10 @@ async def player(url, dice, number):
 async def main():
     dice = random.Random(int(sys.argv[1]))
     people = [device(sys.argv[2], dice)] + [player(url, dice, f"{sys.argv[1]}.{number}") for number, url in enumerate(sys.argv[3:])]
-    await asyncio.gather(*people, return_exceptions=True)
+    for end in await asyncio.gather(*people, return_exceptions=True):
+        # The server was killed.
+        if not isinstance(end, (websockets.ConnectionClosed, OSError, type(None))):
+            raise end
 
 
 asyncio.run(main())

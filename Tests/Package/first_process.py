@@ -94,9 +94,6 @@ class Container:
             if process and self.outside.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
-        if self.server:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.server, signal.SIGKILL)
         self.outside.wait()
 
 

@@ -111,7 +111,7 @@ def restart_http2(binary):
         urls = [f"https://127.0.0.1:{port}/healthz"] * 40
 
         def ask():
-            words = ["curl", "--silent", "--show-error", "--insecure", "--http2", "--write-out", "%{http_version} %{http_code}\n", *urls]
+            words = ["curl", "--silent", "--show-error", "--insecure", "--http2", "--max-time", "40", "--write-out", "%{http_version} %{http_code}\n", *urls]
             while not stop.is_set():
                 done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
                 lines = [line for line in done.stdout.splitlines() if line != "ok"]

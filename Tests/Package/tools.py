@@ -48,7 +48,7 @@ def run(words, patience=60, **options):
 def toolchain_libraries(program):
     """Paths of the Swift toolchain's libraries that a debug build loads; a release has them in itself."""
     loaded = re.findall(r" => (/\S+) ", run(["ldd", program]))
-    return [path for path in loaded if not path.startswith(("/lib", "/usr/lib"))]
+    return [path for path in loaded if "/swift/" in path]
 
 
 def stripped(binary, folder):

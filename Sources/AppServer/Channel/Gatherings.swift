@@ -103,7 +103,7 @@ package final class Gatherings: Sendable {
     }
 
     /// Whether the limit of gatherings is reached. Callers that must first make a room check this, so that a refusal leaves no room behind.
-    var isFull: Bool {
+    func isFull() -> Bool {
         let isFull = self.running.withLock { $0.count >= self.most }
         if isFull { self.limits.hit(.gatherings) }
         return isFull

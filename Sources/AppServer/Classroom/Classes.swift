@@ -115,7 +115,7 @@ struct Classes: Sendable {
     private func runner(_ room: String, after over: GatheringRunner?) async throws -> GatheringRunner {
         if let known = self.services.gatherings.find(room), known !== over { return known }
         let tooMany = RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings)
-        guard !self.services.gatherings.isFull else { throw tooMany }
+        guard !self.services.gatherings.isFull() else { throw tooMany }
         await self.services.gatherings.roomHasEnded(RoomID(stored: room))
         let id = try await self.open(room)
         let limits = self.services.gatherings.classroomLimits

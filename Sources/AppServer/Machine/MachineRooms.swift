@@ -61,7 +61,7 @@ actor MachineRooms {
         self.making.insert(accid)
         defer { self.making.remove(accid) }
         let tooMany = RegistryError.tooMany(what: "gatherings", limit: self.services.config.apps.gatherings)
-        guard !self.services.gatherings.isFull else { throw tooMany }
+        guard !self.services.gatherings.isFull() else { throw tooMany }
         let (number, room) = try await self.room(name)
         let info = Machine.Info(name: name, accid: accid, mode: mode)
         let salt = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })

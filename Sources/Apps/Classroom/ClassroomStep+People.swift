@@ -29,7 +29,8 @@ extension ClassroomStep {
     private func newRole(_ isAudience: Bool) throws(GatheringRefusal) -> ClassroomRole {
         let (room, people) = (self.room, self.room.gathering.members.count)
         if isAudience {
-            guard people - room.seated < room.limits.members - room.limits.seats else { throw ClassroomCode.full.refusal() }
+            let most = room.limits.members - room.limits.seats
+            guard people - room.seated < most else { throw .full(limit: most) }
             return .audience
         }
         guard !room.isFull else { throw ClassroomCode.full.refusal() }

@@ -7,6 +7,7 @@ import Listening
 package import Logging
 import Packaging
 import Playback
+import Rooms
 package import ServerConfiguration
 import Support
 import Synchronization
@@ -64,8 +65,10 @@ package final class Operations: ServerOperations {
         self.reloading = reloading
         self.drain = ServerDrain(
             parts.live, parts.streams, publishers: parts.connections.admission, sockets, log: parts.log,
-            haveFinished: { [sessions = parts.playback.sessions, recordings = parts.recordings] in
-                recordings.haveFinished && sessions.haveFinished(nowMs: LoopSweeper.nowMs)
+            haveFinished: { [sessions = parts.playback.sessions, recordings = parts.recordings, pushes = parts.pushes] in
+                // Links go on fetching.
+                let live = Set(pushes.all.map(\.path.description))
+                return recordings.haveFinished(but: live) && sessions.haveFinished(but: live, nowMs: LoopSweeper.nowMs)
             })
     }
 
@@ -151,12 +154,12 @@ package final class Operations: ServerOperations {
             return !state.isReloading
         }
         guard mayBegin else { return .failure(.busy) }
-        self.manager?.send([.reloadingNow])
+        // A server that ends or starts again has told the manager so.
+        if self.drain.current == nil { self.manager?.send([.reloadingNow]) }
         await self.reloading?.settle()
         let outcome = await DiskWork.run { self.reloadNow() }
         self.state.withLock { $0.isReloading = false }
         self.log(outcome, by: who)
-        // A drain has said meanwhile that the server stops.
         if self.drain.current == nil { self.manager?.send([.ready]) }
         return outcome
     }

@@ -150,7 +150,9 @@ package actor Recorder {
     }
 
     private func reported() {
+        guard !self.isReported else { return }
         self.isReported = true
+        self.recordings.endStored()
         for waiter in self.waiters { waiter.resume() }
         self.waiters = []
     }

@@ -35,6 +35,8 @@ package final class Recordings: Sendable {
         var policy: RecordingPolicy
         var retries = RecordingRetries()
         var isStopping = false
+        /// Recorders that have ended, but whose end is not stored yet.
+        var unreported = 0
     }
 
     /// The reason why no recording begins.
@@ -229,6 +231,7 @@ package final class Recordings: Sendable {
         let task = recorder.task
         Task { await self.endTalk(beside: task.path, of: task.roomID) }
         let next = self.state.withLock { state -> RecordingSource? in
+            state.unreported += 1
             guard state.running[task.path.description] === recorder else { return nil }
             state.running[task.path.description] = nil
             return state.retries.ended(
@@ -261,8 +264,15 @@ package final class Recordings: Sendable {
         }
     }
 
-    /// Whether nothing is recorded and all recordings are seekable.
-    package var haveFinished: Bool { self.finisher.isIdle && self.state.withLock { $0.running.isEmpty } }
+    /// Called when the end of a recorder is stored, and its files are with the finisher.
+    func endStored() { self.state.withLock { $0.unreported -= 1 } }
+
+    /// Whether nothing is recorded but these streams, and all recordings that have ended are seekable.
+    package func haveFinished(but paths: Set<String>) -> Bool {
+        // In this order: what leaves the first is in the second.
+        self.state.withLock { state in state.unreported == 0 && state.running.keys.allSatisfy { paths.contains($0) } }
+            && self.finisher.isIdle
+    }
 
     /// Ends all recordings. Those still unfinished are finished at the next start.
     func stopAll() async {

@@ -14,7 +14,7 @@ package enum FirstProcess {
     /// in other processes. Call before the signals are trapped.
     package static func prepare() {
         guard self.isThis else { return }
-        for number in [SIGTERM, SIGINT] { signal(number) { _exit(128 + $0) } }
+        self.endBySignals()
         self.setSignals(SIG_UNBLOCK)
         Task.detached {
             while true {
@@ -22,6 +22,12 @@ package enum FirstProcess {
                 try? await Task.sleep(for: self.pause)
             }
         }
+    }
+
+    /// Lets SIGTERM and SIGINT end the process at once.
+    static func endBySignals() {
+        guard self.isThis else { return }
+        for number in [SIGTERM, SIGINT] { signal(number) { _exit(128 + $0) } }
     }
 
     /// Keeps signals for the next program in this process, which lets them through when it can end by them.
@@ -35,7 +41,7 @@ package enum FirstProcess {
     }
 
     /// Runs a child of this process's own, and keeps its end for `body`.
-    static func withChild<Result>(_ body: () -> Result) -> Result {
+    static func withChild(_ body: () -> ChildProgram.Outcome) -> ChildProgram.Outcome {
         self.children.withLock { $0 += 1 }
         defer { self.children.withLock { $0 -= 1 } }
         return body()

@@ -94,6 +94,7 @@ package struct NextProgram: Sendable, Equatable {
         // end it, so they get their default action.
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+        FirstProcess.endBySignals()
         var none = sigset_t()
         sigemptyset(&none)
         pthread_sigmask(SIG_SETMASK, &none, nil)

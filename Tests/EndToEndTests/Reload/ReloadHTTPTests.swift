@@ -12,7 +12,7 @@ import Testing
         ]) { server in
             let port = try server.httpPort
             try await server.makeRoom("cam1")
-            try await server.apply(["limits.httpHead": "300ms", "limits.httpBody": "1h", "limits.httpIdle": "1h", "http.firstWait": "0s"])
+            try await server.apply(["limits.httpHead": "2s", "limits.httpBody": "1h", "limits.httpIdle": "1h", "http.firstWait": "0s"])
             let silent = try await SocketClient.open(port)
             try await eventually("the silent one's end") { silent.isClosed }
             let player = try await SocketClient.open(port)
