@@ -12,7 +12,7 @@ import urllib.request
 try:
     import websockets
 except ModuleNotFoundError:
-    raise SystemExit("machine: the package websockets is missing; python3 -m pip install websockets") from None
+    raise SystemExit("machine: the package websockets is missing; python3 -m venv ~/.machine && ~/.machine/bin/pip install websockets, then ~/.machine/bin/python") from None
 
 WAYS = {"up": "back", "down": "front"}
 PHASES = {"idle": "the machine is free", "offered": "{} is called", "playing": "{} plays", "settling": "waiting for the claw"}
