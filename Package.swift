@@ -65,8 +65,8 @@ let package = Package(
         .target(name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
         .target(name: "Rooms", dependencies: ["LibC", "Support", crypto], swiftSettings: settings),
-        // The registry of rooms and its store: transactions, statements, SQLite.
-        .target(name: "RoomStore", dependencies: ["LibC", "Rooms", "Support", grdb, crypto], swiftSettings: settings),
+        // The registry of rooms and its store: transactions, statements, SQLite, PostgreSQL.
+        .target(name: "RoomStore", dependencies: ["CLibPQ", "LibC", "Rooms", "Support", grdb, crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "LibC", "Media", nioCore], swiftSettings: settings),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
@@ -80,6 +80,7 @@ let package = Package(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
         .systemLibrary(name: "CLibRTMP", pkgConfig: "librtmp", providers: [.apt(["librtmp-dev"])]),
+        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CFileStatus"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),

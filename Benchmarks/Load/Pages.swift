@@ -42,7 +42,7 @@ struct Pages: AsyncParsableCommand {
         for count in [self.few, self.many] {
             let path = folder.appending(path: "\(count)").path
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-            let registry = try RoomRegistry(directory: path, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(path), settings: RoomRegistry.Settings())
             try await registry.start()
             let begin = ContinuousClock.now
             try await Transitions.spread(Array(0..<count), over: 256) { _, index in

@@ -74,7 +74,7 @@ package final class Server: Sendable {
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
         let rooms = try RoomRegistry(
-            directory: config.data.directory, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
+            .folder(config.data.directory), settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
         for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)

@@ -136,5 +136,5 @@ extension RoomRegistry {
 }
 
 extension Result {
-    var asRegistryResult: Result<Success, RegistryError> { self.mapError { RoomStore.registryError($0) } }
+    var asRegistryResult: Result<Success, RegistryError> { self.mapError { RegistryError(of: $0) } }
 }

@@ -10,7 +10,7 @@ extension RoomRegistry {
         switch await self.result({ try $0.admit(request, mayMakeRoom: mayMakeRoom) }) {
         case .success(let grant): .success(grant)
         case .failure(let refusal as PushRefusal): .failure(refusal)
-        case .failure(let error): .failure(.unavailable("\(RoomStore.registryError(error))"))
+        case .failure(let error): .failure(.unavailable("\(RegistryError(of: error))"))
         }
     }
 

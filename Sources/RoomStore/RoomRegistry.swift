@@ -64,7 +64,7 @@ package actor RoomRegistry {
     static let retrySeconds = 1.0
     static let housekeepingMs: Int64 = 60_000
 
-    nonisolated let store: RoomStore
+    nonisolated let store: any RoomStore
     package nonisolated let clock: RoomClock
     nonisolated let probe = StoreProbe()
     let shares = HistoryShares()
@@ -100,11 +100,17 @@ package actor RoomRegistry {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
-    /// Opens or creates the store in this folder. Blocks: for start-up. Throws ``StoreError``.
-    package init(directory: String, settings: Settings, clock: RoomClock = RoomClock()) throws {
-        let path = RoomStore.path(in: directory)
-        self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
-        self.store = try RoomStore(directory: directory, isAlone: settings.isExclusive)
+    /// Opens or creates the store. Blocks: for start-up. Throws ``StoreError``.
+    package init(_ place: StorePlace, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        switch place {
+        case .folder(let directory):
+            let path = SQLiteStore.path(in: directory)
+            self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
+            self.store = try SQLiteStore(directory: directory, isAlone: settings.isExclusive)
+        case .postgres(let place):
+            self.lock = nil
+            self.store = try PostgresStore(place, isNode: settings.isExclusive)
+        }
         try self.store.readNow { store in
             clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
         }
@@ -212,7 +218,7 @@ package actor RoomRegistry {
     ) async throws(RegistryError) -> T {
         switch await self.result(keeping: keeping, call: isChange ? AuditedCall.current : nil, stored: stored, body) {
         case .success(let value): return value
-        case .failure(let error): throw RoomStore.registryError(error)
+        case .failure(let error): throw RegistryError(of: error)
         }
     }
 
@@ -336,7 +342,7 @@ package actor RoomRegistry {
             self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
             self.note(error) { $0.failedCommits += 1 }
             self.failing.store(true, ordering: .relaxed)
-            self.failure = RoomStore.registryError(error)
+            self.failure = RegistryError(of: error)
             for operation in batch where operation.kind == .call { operation.fail(self.failure) }
             return batch.filter(\.kind.isFact)
         }
@@ -353,7 +359,7 @@ package actor RoomRegistry {
     }
 
     private func note(_ error: any Error, _ count: (inout Counters) -> Void) {
-        let text = RoomStore.registryError(error).storeProblem
+        let text = RegistryError(of: error).storeProblem
         self.counted.withLock {
             count(&$0)
             $0.lastFailure = text

@@ -15,11 +15,11 @@ extension StoreAccess {
             INSERT INTO clock (id, boot_id, steady_ms, room_ms) VALUES (1, ?1, ?2, ?3)
             ON CONFLICT (id) DO UPDATE SET boot_id = ?1, steady_ms = ?2, room_ms = ?3
             """, [mark.bootID, mark.steadyMs, mark.roomMs])
-        if let id = try self.storeID(), id != 0 { try self.runScript("PRAGMA user_version = \(id)") }
+        if let id = try self.storeID(), let mark = self.connection.dialect.markStore(id) { try self.runScript(mark) }
     }
 
-    /// The store's random id, made with its schema; 0 if it has none.
-    func storeID() throws -> Int64? { try self.number("PRAGMA user_version") }
+    /// The store's random id, made with its schema; 0 if it has none. Nil where the store is no file.
+    func storeID() throws -> Int64? { try self.connection.dialect.storeID.flatMap { try self.number($0) } }
 
     /// The latest instant that room time has reached. Taken from the rows stored last, as times stored while the clock was wrong may lie ahead.
     func newestInstant() throws -> Int64? {

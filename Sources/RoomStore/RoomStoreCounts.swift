@@ -6,7 +6,8 @@ extension StoreAccess {
             rooms: try self.roomCounts(),
             waitingNotices: Int(
                 try self.number(
-                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT ?)", [StoreFigures.mostCounted]) ?? 0),
+                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT ?) AS waiting", [StoreFigures.mostCounted])
+                    ?? 0),
             oldestNoticeAt: try self.number("SELECT min(at) FROM outbox WHERE state = 'pending'"))
     }
 

@@ -22,7 +22,7 @@ extension StoreAccess {
         _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
     ) throws -> RoomEvent {
         let id = try self.insert(
-            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            self.connection.dialect.insertEvent,
             [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
@@ -50,7 +50,7 @@ extension StoreAccess {
     }
 
     /// The newest id ever given, including forgotten events; 0 before the first.
-    func lastEventID() throws -> Int64 { try self.number("SELECT seq FROM sqlite_sequence WHERE name = 'events'") ?? 0 }
+    func lastEventID() throws -> Int64 { try self.number(self.connection.dialect.lastEventID) ?? 0 }
 
     /// The event number and instance of the id's former life, from which to continue.
     func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
@@ -98,7 +98,7 @@ extension StoreAccess {
             INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
                 is_head)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12, ?13, 'pending', 0, ?11,
-                NOT EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending'))
+                CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending') THEN 0 ELSE 1 END)
             RETURNING id
             """,
             [

@@ -79,7 +79,10 @@ extension StoreAccess {
     }
 
     /// Deletes rows of rooms that no longer exist; earlier versions left them behind.
-    func dropOrphans() throws { try self.runScript(Migrations.orphans + "\n" + Migrations.orphanedStrokes) }
+    func dropOrphans() throws {
+        try self.runScript(
+            [Migrations.orphans, self.connection.dialect.orphanedWords, Migrations.orphanedStrokes].joined(separator: "\n"))
+    }
 
     /// Gives up notices older than the history, so a dead target cannot fill the disk.
     private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {

@@ -19,7 +19,7 @@ extension StoreAccess {
         try self.run(
             """
             DELETE FROM kicks WHERE room_id = ?1 AND "user" IN
-            (SELECT "user" FROM kicks WHERE room_id = ?1 ORDER BY until DESC, "user" LIMIT -1 OFFSET ?2)
+            (SELECT "user" FROM kicks WHERE room_id = ?1 ORDER BY until DESC, "user" LIMIT 9223372036854775807 OFFSET ?2)
             """, [kick.roomID.rawValue, Kick.mostPerRoom])
     }
 

@@ -19,7 +19,7 @@ extension StoreAccess {
     }
 
     func rooms(_ query: RoomQuery) throws -> RoomPage {
-        let plan = try RoomPlan(query)
+        let plan = try RoomPlan(query, self.connection.dialect)
         var places: [Place]
         let total: Int
         var isCapped = false
@@ -49,7 +49,7 @@ extension StoreAccess {
         let key: RoomCursor.Key =
             switch plan.keyColumn {
             case "created_at": .number(row.next())
-            case "title": .text(row.next())
+            case self.connection.dialect.titleKey: .text(row.next())
             default: .none
             }
         return Place(row: number, id: id, key: key)
@@ -129,14 +129,14 @@ extension StoreAccess {
         let places = try self.all(
             """
             SELECT r.row, r.id\(key) FROM (
-                SELECT rowid AS match FROM room_words WHERE room_words MATCH ? ORDER BY rowid DESC LIMIT ?
-            ) AS matches CROSS JOIN rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
+                \(self.connection.dialect.matches)
+            ) AS matches \(self.connection.dialect.matchJoin) rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
             """, StoreArguments([words, depth] + arguments)
         ) { row in self.place(&row, plan) }
         if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }
         let hasMore =
             try !conditions.isEmpty
-            && self.number("SELECT 1 FROM room_words WHERE room_words MATCH ? LIMIT 1 OFFSET ?", [words, Self.searchDepth]) != nil
+            && self.number(self.connection.dialect.deepMatch, [words, Self.searchDepth]) != nil
         return (places, hasMore)
     }
 
@@ -157,7 +157,8 @@ struct RoomPlan {
     let cursor: RoomCursor?
     /// Rooms to skip.
     let offset: Int
-    /// The FTS5 query; nil without a search.
+    private let dialect: StoreDialect
+    /// The query for words; nil without a search.
     let words: String?
     /// Whether the search text has no words and so finds nothing.
     let isEmpty: Bool
@@ -169,7 +170,7 @@ struct RoomPlan {
         var isPublic: Bool?
     }
 
-    init(_ query: RoomQuery) throws(FieldError) {
+    init(_ query: RoomQuery, _ dialect: StoreDialect = .sqlite) throws(FieldError) {
         guard RoomQuery.sizes.contains(query.size) else {
             throw FieldError("pageSize", String(query.size), "expected \(RoomQuery.sizes.lowerBound) to \(RoomQuery.sizes.upperBound)")
         }
@@ -187,7 +188,8 @@ struct RoomPlan {
         self.query = query
         self.cursor = if let after = query.after { try RoomCursor(after, order: query.order) } else { nil }
         self.offset = query.after == nil ? (query.page - 1) * query.size : 0
-        self.words = RoomWords.query(text)
+        self.dialect = dialect
+        self.words = dialect.query(text)
         self.isEmpty = self.words == nil && text.contains { !$0.isWhitespace }
     }
 
@@ -195,7 +197,7 @@ struct RoomPlan {
     var keyColumn: String {
         switch self.query.order {
         case .newest, .oldest: "created_at"
-        case .title, .titleDescending: "title"
+        case .title, .titleDescending: self.dialect.titleKey
         case .id: ""
         }
     }
@@ -233,7 +235,7 @@ struct RoomPlan {
         if let cursor = self.cursor {
             switch cursor.key {
             case .number(let number): arguments.append(number)
-            case .text(let text): arguments.append(text)
+            case .text(let text): arguments.append(self.dialect == .sqlite ? text : String(decoding: Self.folded(text), as: UTF8.self))
             case .none: break
             }
             arguments.append(cursor.id)

@@ -23,7 +23,7 @@ extension StoreAccess {
 
     func setRelayTask(_ id: Int64, url: String) throws {
         // Overwrites the former text in the file, too.
-        try self.runScript("PRAGMA secure_delete = ON")
+        if let pragma = self.connection.dialect.overwriteDeleted { try self.runScript(pragma) }
         try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
     }
 

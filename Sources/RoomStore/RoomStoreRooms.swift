@@ -93,11 +93,15 @@ extension StoreAccess {
     private func room(where condition: String, _ arguments: StoreArguments) throws -> Room? {
         guard
             var room = try self.first(
-                "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)", arguments, { row in try Self.roomWithoutSlots(&row) })
+                "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)\(self.rowLock)", arguments,
+                { row in try Self.roomWithoutSlots(&row) })
         else { return nil }
         room.slots = try self.slots(of: room.id)
         return room
     }
+
+    /// Keeps other nodes from changing a room that a transaction has read, until its end.
+    private var rowLock: String { self.connection.locksRows ? " FOR UPDATE" : "" }
 
     func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
     func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
@@ -133,7 +137,8 @@ extension StoreAccess {
         let row = try self.insert(
             "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (?, ?\(marks)) RETURNING row",
             StoreArguments([room.id.rawValue, RoomRules.nextDeadline(of: room)] + values))
-        try self.run("INSERT INTO room_words (rowid, words) VALUES (?, ?)", [row, RoomWords.indexed(room)])
+        let dialect = self.connection.dialect
+        try self.run(dialect.insertWords, [row, dialect.words(of: room)])
         for slot in room.slots { try self.insert(slot, of: room.id) }
     }
 
@@ -180,9 +185,8 @@ extension StoreAccess {
                 StoreArguments(values + [new.id.rawValue]))
         }
         if isListedChanged, RoomWords.indexed(old) != RoomWords.indexed(new) {
-            try self.run(
-                "UPDATE room_words SET words = ? WHERE rowid = (SELECT row FROM rooms WHERE id = ?)",
-                [RoomWords.indexed(new), new.id.rawValue])
+            let dialect = self.connection.dialect
+            try self.run(dialect.updateWords, [dialect.words(of: new), new.id.rawValue])
         }
         try self.updateSlots(from: old, to: new)
     }
@@ -209,7 +213,7 @@ extension StoreAccess {
     }
 
     func delete(_ room: Room) throws {
-        try self.run("DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)", [room.id.rawValue])
+        try self.run(self.connection.dialect.deleteWords, [room.id.rawValue])
         try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
         // Deleted by hand: foreign keys are off on this connection, as each would add a lookup to media facts.
         for table in ["members", "talk_settings", "talk_members", "kicks", "board_strokes"] {

@@ -26,7 +26,7 @@ extension StoreAccess {
         try self.run(
             """
             DELETE FROM talk_members WHERE room_id = ?1 AND "user" IN
-            (SELECT "user" FROM talk_members WHERE room_id = ?1 ORDER BY set_at DESC, "user" LIMIT -1 OFFSET ?2)
+            (SELECT "user" FROM talk_members WHERE room_id = ?1 ORDER BY set_at DESC, "user" LIMIT 9223372036854775807 OFFSET ?2)
             """,
             [id.rawValue, TalkMemberSetting.mostPerRoom])
     }

@@ -1,17 +1,21 @@
 /// A connection to the database of rooms, as the statements see it. Used by one thread at a time.
 ///
 /// Statements are SQLite's, in a form that PostgreSQL takes too where there is one: conflict targets and subqueries are named, new rows are
-/// read back with RETURNING, and the column "user" is quoted. SQLite's own are PRAGMAs, the full-text search, `sqlite_sequence`, INDEXED BY,
-/// LIMIT -1, `max` of two values, `instr`, and `json_extract` for the floor's holders.
+/// read back with RETURNING, and the column "user" is quoted. What they cannot share is ``StoreDialect``.
 protocol StoreConnection {
-    /// Runs one statement, which may be kept for the next time.
+    var dialect: StoreDialect { get }
+    /// Runs one statement, which may be kept for the next time. Its error may come with the next call that waits for an answer.
     func run(_ sql: String, _ arguments: StoreArguments) throws
+    /// Runs one statement and returns the number of rows changed.
+    func change(_ sql: String, _ arguments: StoreArguments) throws -> Int
     /// Runs one statement and calls `body` with each row until it returns false.
     func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws
     /// Runs several statements without arguments.
     func runScript(_ sql: String) throws
-    /// Rows changed by the last statement.
-    var changes: Int { get }
+    /// Waits until all statements have run, and throws the error of the first that failed.
+    func flush() throws
+    /// Whether rows that are read must be locked, since other connections may write them.
+    var locksRows: Bool { get }
     /// Whether a transaction is open; some errors end it.
     var isInTransaction: Bool { get }
     /// Whether nothing of a transaction can be kept after this error.
@@ -93,12 +97,15 @@ struct StoreAccess {
         do {
             let result = try body()
             try self.run("RELEASE operation")
+            // An error of the last statements belongs to this operation.
+            try self.connection.flush()
             return result
         } catch {
             guard self.connection.isInTransaction, !self.connection.isFatal(error) else { throw TransactionLost(cause: error) }
             do {
                 try self.run("ROLLBACK TO operation")
                 try self.run("RELEASE operation")
+                try self.connection.flush()
             } catch let second {
                 throw TransactionLost(cause: second)
             }
@@ -113,8 +120,7 @@ struct StoreAccess {
 
     /// Runs a statement and returns the number of rows changed.
     func change(_ sql: String, _ arguments: StoreArguments = []) throws -> Int {
-        try self.run(sql, arguments)
-        return self.connection.changes
+        try self.connection.change(sql, arguments)
     }
 
     /// Runs an INSERT … RETURNING and returns the new row's number.

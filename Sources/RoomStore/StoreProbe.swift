@@ -70,7 +70,7 @@ extension RoomRegistry {
             Task {
                 switch await self.result({ [clock = self.clock] in try $0.store.save(clock.mark()) }) {
                 case .success: answer(nil)
-                case .failure(let error): answer(RoomStore.registryError(error).storeProblem)
+                case .failure(let error): answer(RegistryError(of: error).storeProblem)
                 }
             }
         }

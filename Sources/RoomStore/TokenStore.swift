@@ -36,15 +36,16 @@ enum TokenSecret {
 /// The API tokens and access keys in a data directory, with or without a server that runs on it. For the command line: every call blocks.
 package final class TokenStore: Sendable {
     private let directory: String
-    private let store: RoomStore
+    private let store: any RoomStore
     private let clock = RoomClock()
 
     /// Opens or creates the store. Throws ``StoreError``.
     package init(directory: String) throws {
         self.directory = directory
         // Held while opening, so that no server starts while the files are inspected. A running server has inspected them.
-        let lock = StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: RoomStore.path(in: directory))
-        self.store = try RoomStore(directory: directory, isAlone: lock != nil)
+        let lock =
+            StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: SQLiteStore.path(in: directory))
+        self.store = try SQLiteStore(directory: directory, isAlone: lock != nil)
         withExtendedLifetime(lock) {}
     }
 
@@ -87,7 +88,7 @@ package final class TokenStore: Sendable {
         do {
             return try self.store.readNow(body)
         } catch {
-            throw RoomStore.registryError(error)
+            throw RegistryError(of: error)
         }
     }
 
@@ -96,7 +97,7 @@ package final class TokenStore: Sendable {
         do {
             return try self.store.transaction { try body($0, self.clock.now()) }
         } catch {
-            throw RoomStore.registryError(error)
+            throw RegistryError(of: error)
         }
     }
 

@@ -10,9 +10,14 @@ package enum RoomWords {
 
     /// An FTS5 query without the user's syntax: each run of non-spaces is a phrase, the last one a prefix. Nil if there is no word.
     package static func query(_ text: String) -> String? {
-        let phrases = text.split(whereSeparator: \.isWhitespace).prefix(mostWords).map { words(String($0)) }.filter { !$0.isEmpty }
+        let phrases = self.phrases(text)
         guard !phrases.isEmpty else { return nil }
         return phrases.map { "\"\($0.joined(separator: " "))\"" }.joined(separator: " ") + "*"
+    }
+
+    /// The words of each run of non-spaces, of the first ``mostWords`` runs that have any.
+    package static func phrases(_ text: String) -> [[String]] {
+        text.split(whereSeparator: \.isWhitespace).prefix(self.mostWords).map { self.words(String($0)) }.filter { !$0.isEmpty }
     }
 
     package static func words(_ text: String) -> [String] {

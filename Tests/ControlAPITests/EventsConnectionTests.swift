@@ -52,7 +52,7 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-feed-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let rooms = try RoomRegistry(directory: folder.path, settings: .init())
+        let rooms = try RoomRegistry(.folder(folder.path), settings: .init())
         try await rooms.start()
         let token = try await rooms.createToken(name: "t", role: .app).token
         if !withStore { await rooms.stop() }

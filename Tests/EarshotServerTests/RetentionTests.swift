@@ -42,8 +42,7 @@ import Testing
                 steadyMs: { clocks.steadyMs.load(ordering: .relaxed) }, wallMs: { clocks.wallMs.load(ordering: .relaxed) }, bootID: nil)
             var settings = RoomRegistry.Settings()
             settings.isExclusive = false
-            let rooms = try RoomRegistry(
-                directory: directory, settings: settings, clock: RoomClock(sources, holdMs: RetentionTests.holdMs))
+            let rooms = try RoomRegistry(.folder(directory), settings: settings, clock: RoomClock(sources, holdMs: RetentionTests.holdMs))
             self.parts = ServerParts(
                 config: config, rooms: rooms, keys: TestCredential.keys, group: MultiThreadedEventLoopGroup.singleton,
                 log: Logger(label: "earshot", factory: { _ in SwiftLogNoOpLogHandler() }))

@@ -45,7 +45,7 @@ import Testing
             defer { follower.send(SIGKILL) }
             try await eventually("the loss to be said") { follower.errorsSoFar.contains("connecting again") }
             // These happen while no server runs.
-            let registry = try RoomRegistry(directory: data, settings: .init())
+            let registry = try RoomRegistry(.folder(data), settings: .init())
             try await registry.start()
             for index in 0..<250 {
                 var new = NewRoom(policy: RoomPolicy())

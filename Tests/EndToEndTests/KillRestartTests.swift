@@ -97,7 +97,7 @@ import Testing
             }
             #expect(await ledger.refusals == [])
             let registry = try RoomRegistry(
-                directory: directory.appendingPathComponent("data").path, settings: RoomRegistry.Settings())
+                .folder(directory.appendingPathComponent("data").path), settings: RoomRegistry.Settings())
             try await self.compare(ledger, registry)
             await registry.stop()
         }

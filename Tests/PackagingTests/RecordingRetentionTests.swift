@@ -21,7 +21,7 @@ import Testing
         init(_ directory: String) throws {
             var settings = RoomRegistry.Settings()
             settings.isExclusive = false
-            self.rooms = try RoomRegistry(directory: directory, settings: settings, clock: RoomClock(now: { 1_795_255_200_000 }))
+            self.rooms = try RoomRegistry(.folder(directory), settings: settings, clock: RoomClock(now: { 1_795_255_200_000 }))
             self.folder = RecordingFolder(path: directory + "/recordings")
             self.budget = RecordingBudget(self.folder, ServerConfig().recording)
         }

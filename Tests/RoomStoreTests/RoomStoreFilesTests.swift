@@ -19,7 +19,7 @@ import Testing
         let live = folder + "-live"
         defer { try? FileManager.default.removeItem(atPath: live) }
         try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true)
-        let registry = try RoomRegistry(directory: live, settings: RoomRegistry.Settings())
+        let registry = try RoomRegistry(.folder(live), settings: RoomRegistry.Settings())
         try await registry.start()
         for number in 1...rooms {
             var new = NewRoom(policy: RoomPolicy())
@@ -39,7 +39,7 @@ import Testing
         process.waitUntilExit()
     }
 
-    private static func rooms(_ store: RoomStore) throws -> Int {
+    private static func rooms(_ store: SQLiteStore) throws -> Int {
         Int(try store.readNow { try $0.number("SELECT count(*) FROM rooms") ?? 0 })
     }
 
@@ -50,7 +50,7 @@ import Testing
     @Test func aKillLosesNothingAndIsNoNews() async throws {
         try await Self.withFolder { folder in
             try await Self.killed(in: folder)
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices == [])
             #expect(try Self.rooms(store) == 20)
             store.close()
@@ -72,7 +72,7 @@ import Testing
                 withUnsafeBytes(of: before.bigEndian) { bytes.replaceSubrange((header + 32)..<(header + 36), with: $0) }
             }
             try bytes.write(to: URL(fileURLWithPath: index))
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices.isEmpty == !isNews, "\(store.notices)")
             #expect(try Self.rooms(store) == 20)
             #expect(try Self.asides(folder).isEmpty == !isNews)
@@ -83,7 +83,7 @@ import Testing
     @Test func aCleanStopLeavesEverythingInOneFile() async throws {
         try await Self.withFolder { folder in
             for run in 1...3 {
-                let registry = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+                let registry = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
                 try await registry.start()
                 #expect(registry.notices == [])
                 var new = NewRoom(policy: RoomPolicy())
@@ -107,7 +107,7 @@ import Testing
             let whole = try Data(contentsOf: URL(fileURLWithPath: path))
             let cut = whole.prefix(Int(Double(whole.count) * share))
             try cut.write(to: URL(fileURLWithPath: path))
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices.count == 1, "\(store.notices)")
             #expect(store.notices[0].contains("cut off") || store.notices[0].contains("damaged"), "\(store.notices)")
             let asides = try Self.asides(folder)
@@ -133,7 +133,7 @@ import Testing
             }
             while size(after: frames) == 0 { frames -= 1 }
             try whole.prefix(32 + frames * (24 + log.pageSize)).write(to: URL(fileURLWithPath: path))
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(
                 store.notices.count == 1 && store.notices[0].contains("\(frames) of \(log.committed) pages of changes are left"),
                 "\(store.notices)")
@@ -157,7 +157,7 @@ import Testing
             var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
             bytes[bytes.count / 2] ^= 0xFF
             try bytes.write(to: URL(fileURLWithPath: path))
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices.count == 1 && store.notices[0].contains("damaged or cut off"), "\(store.notices)")
             #expect(try Self.asides(folder).count == 1)
             store.close()
@@ -166,10 +166,10 @@ import Testing
 
     @Test func rubbishIsMovedAside() async throws {
         try await Self.withFolder { folder in
-            try RoomStore(directory: folder).close()
+            try SQLiteStore(directory: folder).close()
             let rubbish = Data(repeating: 0x5A, count: 10_000)
             try rubbish.write(to: URL(fileURLWithPath: folder + "/earshot.db-wal"))
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices.count == 1 && store.notices[0].contains("10000 bytes"), "\(store.notices)")
             let asides = try Self.asides(folder)
             #expect(try asides.map { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($0)")) } == [rubbish])
@@ -191,7 +191,7 @@ import Testing
             let names = try FileManager.default.contentsOfDirectory(atPath: own).sorted()
             let before = try names.map { try Data(contentsOf: URL(fileURLWithPath: "\(own)/\($0)")) }
             do {
-                _ = try RoomStore(directory: own, isAlone: true)
+                _ = try SQLiteStore(directory: own, isAlone: true)
                 Issue.record("opened")
             } catch {
                 #expect("\(error)".contains("does not belong to it"), "\(error)")
@@ -209,7 +209,7 @@ import Testing
             if isEmpty { try Data().write(to: URL(fileURLWithPath: folder + "/earshot.db")) }
             let log = try Data(contentsOf: URL(fileURLWithPath: folder + "/earshot.db-wal"))
             do {
-                _ = try RoomStore(directory: folder, isAlone: true)
+                _ = try SQLiteStore(directory: folder, isAlone: true)
                 Issue.record("opened")
             } catch {
                 #expect("\(error)".contains("missing or empty"), "\(error)")
@@ -230,14 +230,14 @@ import Testing
         try await Self.withFolder { folder in
             let (whole, path) = (folder + "/whole", folder + "/earshot.db")
             try FileManager.default.createDirectory(atPath: whole, withIntermediateDirectories: true)
-            try RoomStore(directory: whole).close()
+            try SQLiteStore(directory: whole).close()
             let page = try Data(contentsOf: URL(fileURLWithPath: whole + "/earshot.db")).prefix(4_096)
             try page.write(to: URL(fileURLWithPath: path))
             try Self.journal(pages: 0).write(to: URL(fileURLWithPath: path + "-journal"))
             let check = #expect(throws: StoreError.self) { try StoreFolder(directory: folder, secrets: [], ofStore: []).check() }
             #expect(check?.problem.contains("contains no data") == true, "\(String(describing: check))")
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == page)
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(try Self.rooms(store) == 0 && store.notices == [])
             store.close()
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -247,13 +247,13 @@ import Testing
 
     @Test func aDamagedPageIsFoundAtTheStart() async throws {
         try await Self.withFolder { folder in
-            try RoomStore(directory: folder).close()
+            try SQLiteStore(directory: folder).close()
             let path = folder + "/earshot.db"
             var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
             for at in (bytes.count / 2)..<(bytes.count / 2 + 8_192) { bytes[at] = 0xAA }
             try bytes.write(to: URL(fileURLWithPath: path))
             do {
-                _ = try RoomStore(directory: folder, isAlone: true)
+                _ = try SQLiteStore(directory: folder, isAlone: true)
                 Issue.record("opened")
             } catch {
                 #expect("\(error)".contains("damaged") && "\(error)".contains("backup"), "\(error)")

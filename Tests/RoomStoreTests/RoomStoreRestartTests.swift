@@ -106,7 +106,7 @@ import Testing
         let folder = NSTemporaryDirectory() + "earshot-timer-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let registry = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+        let registry = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
         try await registry.start()
         var new = NewRoom(policy: RoomPolicy())
         new.policy.neverStartedMs = 1_000
@@ -128,7 +128,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try Data(repeating: 0x41, count: 8_192).write(to: URL(fileURLWithPath: folder + "/earshot.db"))
         do {
-            _ = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+            _ = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
             Issue.record("opened")
         } catch let error as StoreError {
             #expect(error.path == folder + "/earshot.db")
@@ -139,10 +139,10 @@ import Testing
     @Test func aNewerFileIsLeftAlone() throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        _ = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+        _ = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
         try DatabaseQueue(path: folder + "/earshot.db").write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9 future')") }
         do {
-            _ = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+            _ = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
             Issue.record("opened")
         } catch let error as StoreError {
             #expect("\(error)".contains("newer version"))
@@ -151,7 +151,7 @@ import Testing
 
     @Test func aMissingFolderIsNamed() throws {
         do {
-            _ = try RoomRegistry(directory: "/nonexistent/earshot", settings: RoomRegistry.Settings())
+            _ = try RoomRegistry(.folder("/nonexistent/earshot"), settings: RoomRegistry.Settings())
             Issue.record("opened")
         } catch let error as StoreError {
             #expect("\(error)".contains("/nonexistent/earshot/earshot.db") && "\(error)".contains("folder"))
@@ -161,17 +161,17 @@ import Testing
     @Test func twoServersDoNotShareAFolder() async throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let first = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
-        #expect(throws: StoreError.self) { try RoomRegistry(directory: folder, settings: RoomRegistry.Settings()) }
+        let first = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
+        #expect(throws: StoreError.self) { try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings()) }
         await first.stop()
-        let second = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+        let second = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
         await second.stop()
     }
 
     @Test func theFileIsItsOwnersAlone() throws {
         let folder = try Self.folder()
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let registry = try RoomRegistry(directory: folder, settings: RoomRegistry.Settings())
+        let registry = try RoomRegistry(.folder(folder), settings: RoomRegistry.Settings())
         for name in ["earshot.db", "earshot.db-wal", "earshot.db-shm", "earshot.lock"] {
             let mode = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")[.posixPermissions] as? Int
             #expect(mode == 0o600, "\(name)")

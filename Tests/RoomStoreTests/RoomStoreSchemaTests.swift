@@ -122,7 +122,7 @@ import Testing
         var schema: [String] = []
         try self.withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try RoomStore(directory: folder).close()
+            try SQLiteStore(directory: folder).close()
             schema = try self.contents(folder).schema
         }
         return schema
@@ -133,7 +133,7 @@ import Testing
         try Self.withFolder { folder in
             try Self.make(schema, in: folder)
             let before = try Self.contents(folder)
-            let store = try RoomStore(directory: folder, isAlone: true)
+            let store = try SQLiteStore(directory: folder, isAlone: true)
             #expect(store.notices.count == 1 && store.notices[0].contains(".schema-"), "\(store.notices)")
             #expect(try store.readNow { try $0.room("cam1") }?.title == "A title")
             #expect(try store.readNow { try $0.storeID() } ?? 0 != 0)
@@ -198,7 +198,7 @@ import Testing
             let steps = Migrations.all.migrations.count - schema.steps.count
             #expect(images.folders.count >= steps, "\(images.folders.count)")
             for image in images.folders {
-                let store = try RoomStore(directory: image, isAlone: true)
+                let store = try SQLiteStore(directory: image, isAlone: true)
                 store.close()
                 let after = try Self.contents(image)
                 #expect(after.schema.sorted() == newest, "\(image)")
@@ -244,13 +244,13 @@ import Testing
     @Test func aNewerOneIsLeftAsItIs() throws {
         try Self.withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try RoomStore(directory: folder).close()
+            try SQLiteStore(directory: folder).close()
             try DatabaseQueue(path: folder + "/earshot.db").write {
                 try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99 future')")
             }
             let before = try Data(contentsOf: URL(fileURLWithPath: folder + "/earshot.db"))
             do {
-                _ = try RoomStore(directory: folder, isAlone: true)
+                _ = try SQLiteStore(directory: folder, isAlone: true)
                 Issue.record("opened")
             } catch {
                 #expect("\(error)".contains("newer version"))

@@ -37,7 +37,7 @@ import Testing
     @Test func backupBesideAServerAndRestore() async throws {
         try await Self.withFolders { data, base in
             let folder = StoreFolder(directory: data, secrets: Self.secrets, ofStore: ["admin-token"])
-            let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(data), settings: RoomRegistry.Settings())
             try await registry.start()
             try await Self.create("kept", in: registry)
             let report = try folder.check()
@@ -75,7 +75,7 @@ import Testing
             // Into an empty directory as well.
             let fresh = StoreFolder(directory: base + "/fresh", secrets: Self.secrets)
             #expect(try fresh.restore(from: backup) == nil)
-            let again = try RoomRegistry(directory: base + "/fresh", settings: RoomRegistry.Settings())
+            let again = try RoomRegistry(.folder(base + "/fresh"), settings: RoomRegistry.Settings())
             try await again.start()
             #expect(try await again.room("kept").state == .created)
             await again.stop()
@@ -85,7 +85,7 @@ import Testing
     /// A backup taken while rooms are created at full speed is consistent.
     @Test func backupUnderWrites() async throws {
         try await Self.withFolders { data, base in
-            let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(data), settings: RoomRegistry.Settings())
             try await registry.start()
             let writer = Task {
                 var number = 0
@@ -110,18 +110,18 @@ import Testing
 
     @Test func aRestoreThatWasCutOffKeepsTheServerFromStarting() async throws {
         try await Self.withFolders { data, base in
-            try RoomStore(directory: data).close()
+            try SQLiteStore(directory: data).close()
             let folder = StoreFolder(directory: data, secrets: Self.secrets)
             try folder.backup(to: base + "/backup")
             // As after a kill with the former files moved away and the new ones not there yet.
             #expect(FileManager.default.createFile(atPath: data + "/earshot.restoring", contents: nil))
             try FileManager.default.moveItem(atPath: data + "/earshot.db", toPath: base + "/away.db")
-            let error = #expect(throws: StoreError.self) { try RoomRegistry(directory: data, settings: RoomRegistry.Settings()) }
+            let error = #expect(throws: StoreError.self) { try RoomRegistry(.folder(data), settings: RoomRegistry.Settings()) }
             #expect("\(error.map { "\($0)" } ?? "")".contains("was not finished"))
             #expect(!FileManager.default.fileExists(atPath: data + "/earshot.db"))
             _ = try folder.restore(from: base + "/backup")
             #expect(try folder.check().problems == [])
-            let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(data), settings: RoomRegistry.Settings())
             await registry.stop()
         }
     }
@@ -131,7 +131,7 @@ import Testing
             let folder = StoreFolder(directory: data, secrets: [])
             let none = #expect(throws: StoreError.self) { try folder.check() }
             #expect("\(none.map { "\($0)" } ?? "")".contains("missing or empty"))
-            let registry = try RoomRegistry(directory: data, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(data), settings: RoomRegistry.Settings())
             try await registry.start()
             for number in 0..<200 { try await Self.create("room\(number)", in: registry) }
             await registry.stop()
@@ -171,7 +171,7 @@ import Testing
 
     @Test func aNewerBackupIsRefused() async throws {
         try await Self.withFolders { data, base in
-            try RoomStore(directory: data).close()
+            try SQLiteStore(directory: data).close()
             let folder = StoreFolder(directory: data, secrets: [])
             try folder.backup(to: base + "/backup")
             let queue = try DatabaseQueue(path: base + "/backup/earshot.db")

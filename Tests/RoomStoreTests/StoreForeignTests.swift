@@ -63,14 +63,14 @@ import Testing
             let backup = #expect(throws: StoreError.self) { try Self.folder(data).backup(to: base + "/backup") }
             #expect(Self.text(backup).contains("another program's database"))
             for isAlone in [true, false] {
-                let start = #expect(throws: StoreError.self) { try RoomStore(directory: data, isAlone: isAlone) }
+                let start = #expect(throws: StoreError.self) { try SQLiteStore(directory: data, isAlone: isAlone) }
                 #expect(Self.text(start).contains("another program's database") && Self.text(start).contains("another data directory"))
             }
             #expect(try Self.files(data) == before)
             // Restoring it over a directory that has a store.
             let own = base + "/own"
             try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
-            try RoomStore(directory: own).close()
+            try SQLiteStore(directory: own).close()
             try Self.write("keys", own + "/keys.json")
             let mine = try Self.files(own)
             let restore = #expect(throws: StoreError.self) { try Self.folder(own).restore(from: data) }
@@ -87,7 +87,7 @@ import Testing
             #expect(try Self.folder(data).check().problems.first?.contains("no tables") == true)
             #expect(throws: StoreError.self) { try Self.folder(base + "/other").restore(from: data) }
             // A server creates its own store there.
-            try RoomStore(directory: data, isAlone: true).close()
+            try SQLiteStore(directory: data, isAlone: true).close()
             #expect(try Self.folder(data).check().problems == [])
             try await DatabaseQueue(path: data + "/earshot.db").write { try $0.execute(sql: "DROP TABLE rooms") }
             #expect(try Self.folder(data).check().problems.first?.contains("rooms") == true)
@@ -96,7 +96,7 @@ import Testing
 
     @Test func aBackupWithoutTheKeysIsRefused() async throws {
         try await Self.withFolders { data, base in
-            try RoomStore(directory: data).close()
+            try SQLiteStore(directory: data).close()
             let folder = Self.folder(data)
             try folder.backup(to: base + "/backup")
             try Self.write("the keys", data + "/keys.json")
@@ -113,7 +113,7 @@ import Testing
 
     @Test func theDataDirectoryIsNoPlaceForBackups() async throws {
         try await Self.withFolders { data, base in
-            try RoomStore(directory: data).close()
+            try SQLiteStore(directory: data).close()
             let link = base + "/link"
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: data)
             for place in [data, link] {
@@ -132,7 +132,7 @@ import Testing
         try await Self.withFolders { data, base in
             let live = base + "/live"
             try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true)
-            let registry = try RoomRegistry(directory: live, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(live), settings: RoomRegistry.Settings())
             try await registry.start()
             for number in 1...20 {
                 var new = NewRoom(policy: RoomPolicy())
@@ -168,7 +168,7 @@ import Testing
                 #expect(try Self.files(data) == before)
                 #expect(try Self.folder(base + "/backup").check().rows.first { $0.what == "rooms" }?.count == 20)
             }
-            let store = try RoomStore(directory: data, isAlone: true)
+            let store = try SQLiteStore(directory: data, isAlone: true)
             #expect(store.notices.isEmpty == (share == 1), "\(store.notices)")
             if share == 0.6 { #expect(store.notices.first?.contains("cut off") == true, "\(store.notices)") }
             if share == 0 { #expect(store.notices.first?.contains("newest changes are lost") == true, "\(store.notices)") }
@@ -193,7 +193,7 @@ import Testing
             for name in stale + kept { try Self.write("x", "\(data)/\(name)") }
             try FileManager.default.createDirectory(atPath: "\(data)/restore-\(gone)", withIntermediateDirectories: true)
             try Self.write("x", "\(data)/restore-\(gone)/earshot.db")
-            try RoomStore(directory: data, isAlone: true).close()
+            try SQLiteStore(directory: data, isAlone: true).close()
             let names = Set(try FileManager.default.contentsOfDirectory(atPath: data))
             #expect(names.isDisjoint(with: stale + ["restore-\(gone)"]), "\(names)")
             #expect(names.isSuperset(of: kept), "\(names)")

@@ -211,6 +211,7 @@ enum Migrations {
         CREATE INDEX outbox_at ON outbox(state, at);
         CREATE INDEX recordings_deleted ON recordings(started_at) WHERE state = 'deleted';
         \(orphans)
+        \(StoreDialect.sqlite.orphanedWords)
         """
 
     /// Deletes rows of rooms that no longer exist.
@@ -220,7 +221,6 @@ enum Migrations {
         DELETE FROM kicks WHERE room_id NOT IN (SELECT id FROM rooms);
         DELETE FROM members WHERE room_id NOT IN (SELECT id FROM rooms);
         DELETE FROM slots WHERE room_id NOT IN (SELECT id FROM rooms);
-        DELETE FROM room_words WHERE rowid NOT IN (SELECT row FROM rooms);
         """
 
     /// Kicked users who may not return yet.

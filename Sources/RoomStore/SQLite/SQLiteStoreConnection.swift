@@ -3,11 +3,19 @@ import GRDB
 /// A connection to SQLite.
 struct SQLiteStoreConnection: StoreConnection {
     let database: Database
+    var dialect: StoreDialect { .sqlite }
+    /// SQLite has one writer at a time.
+    var locksRows: Bool { false }
 
     init(_ database: Database) { self.database = database }
 
     func run(_ sql: String, _ arguments: StoreArguments) throws {
         try self.database.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments))
+    }
+
+    func change(_ sql: String, _ arguments: StoreArguments) throws -> Int {
+        try self.run(sql, arguments)
+        return self.database.changesCount
     }
 
     func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws {
@@ -19,7 +27,7 @@ struct SQLiteStoreConnection: StoreConnection {
 
     func runScript(_ sql: String) throws { try self.database.execute(sql: sql) }
 
-    var changes: Int { self.database.changesCount }
+    func flush() {}
     var isInTransaction: Bool { self.database.isInsideTransaction }
 
     func isFatal(_ error: any Error) -> Bool {

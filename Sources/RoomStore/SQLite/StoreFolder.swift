@@ -15,7 +15,7 @@ package struct StoreFolder: Sendable {
     private let secrets: [String]
     /// Those of `secrets` that are useful only with this store.
     private let ofStore: [String]
-    private var path: String { RoomStore.path(in: self.directory) }
+    private var path: String { SQLiteStore.path(in: self.directory) }
 
     package init(directory: String, secrets: [String], ofStore: [String] = []) {
         self.directory = directory
@@ -155,10 +155,10 @@ package struct StoreFolder: Sendable {
             defer { try? FileManager.default.removeItem(atPath: partial) }
             try self.reading(isInUse: isInUse) { store in
                 try store.read { db in
-                    if try Migrations.areForeign(StoreAccess(db)) { throw RoomStore.foreign(self.path) }
-                    if try Migrations.areNewer(StoreAccess(db)) { throw RoomStore.newer(self.path) }
+                    if try Migrations.areForeign(StoreAccess(db)) { throw SQLiteStore.foreign(self.path) }
+                    if try Migrations.areNewer(StoreAccess(db)) { throw SQLiteStore.newer(self.path) }
                 }
-                try StoreCopy.make(of: store, at: RoomStore.path(in: partial))
+                try StoreCopy.make(of: store, at: SQLiteStore.path(in: partial))
             }
             for name in self.secrets where FileManager.default.fileExists(atPath: "\(self.directory)/\(name)") {
                 try StoreCopy.copy("\(self.directory)/\(name)", to: "\(partial)/\(name)")
@@ -202,7 +202,7 @@ package struct StoreFolder: Sendable {
             try? FileManager.default.removeItem(atPath: staged)
             guard mkdir(staged, 0o700) == 0 else { throw FileFailure("make", staged) }
             defer { try? FileManager.default.removeItem(atPath: staged) }
-            try copy.reading(isInUse: report.isInUse) { try StoreCopy.make(of: $0, at: RoomStore.path(in: staged)) }
+            try copy.reading(isInUse: report.isInUse) { try StoreCopy.make(of: $0, at: SQLiteStore.path(in: staged)) }
             for name in self.secrets where FileManager.default.fileExists(atPath: "\(backup)/\(name)") {
                 try StoreCopy.copy("\(backup)/\(name)", to: "\(staged)/\(name)")
             }
@@ -241,7 +241,7 @@ package struct StoreFolder: Sendable {
             throw FileFailure("make", mark)
         }
         try StoreCopy.sync(self.directory)
-        let names = [RoomStore.fileName] + ["-wal", "-shm"].map { RoomStore.fileName + $0 } + self.secrets
+        let names = [SQLiteStore.fileName] + ["-wal", "-shm"].map { SQLiteStore.fileName + $0 } + self.secrets
         let left = names.filter { FileIdentity(path: "\(self.directory)/\($0)") != nil }
         var aside: String?
         if !left.isEmpty {
@@ -273,7 +273,7 @@ package struct StoreFolder: Sendable {
         } catch let error as FileFailure {
             throw StoreError(path: self.directory, problem: error.description, advice: "check disk space and permissions")
         } catch {
-            throw RoomStore.explain(error, path: self.path)
+            throw SQLiteStore.explain(error, path: self.path)
         }
     }
 }

@@ -110,7 +110,7 @@ struct StoreInspection {
         try? files.removeItem(atPath: folder)
         try files.createDirectory(atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         defer { try? files.removeItem(atPath: folder) }
-        let copy = "\(folder)/\(RoomStore.fileName)"
+        let copy = "\(folder)/\(SQLiteStore.fileName)"
         try files.copyItem(atPath: self.path, toPath: copy)
         try files.copyItem(atPath: self.log, toPath: copy + "-wal")
         do {

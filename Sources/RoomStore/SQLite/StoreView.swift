@@ -51,7 +51,7 @@ struct StoreView {
 
     private init(of store: String, _ ends: [String], in folder: String, _ make: (String, String) -> Bool) throws {
         self.folder = folder
-        self.path = RoomStore.path(in: folder)
+        self.path = SQLiteStore.path(in: folder)
         // Left by a process that had the same id.
         try? FileManager.default.removeItem(atPath: folder)
         guard mkdir(folder, 0o700) == 0 else { throw FileFailure("make", folder) }
@@ -99,7 +99,7 @@ enum StoreFiles {
     static func owner(of name: String) -> pid_t? {
         for mark in self.unfinished {
             guard let range = name.ranges(of: mark).last else { continue }
-            guard name.hasPrefix(RoomStore.fileName) || (mark == "restore-" && range.lowerBound == name.startIndex) else { continue }
+            guard name.hasPrefix(SQLiteStore.fileName) || (mark == "restore-" && range.lowerBound == name.startIndex) else { continue }
             let digits = name[range.upperBound...].prefix { $0.isASCII && $0.isNumber }
             guard ["", "-journal", "-wal", "-shm"].contains(name[digits.endIndex...]), let number = pid_t(digits), number > 0 else {
                 continue

@@ -253,7 +253,7 @@ import Testing
 
     @Test func aFileThatCannotBeWrittenIsSaidAndLeavesNoToken() async throws {
         try await Fixture.withDirectory { directory in
-            let registry = try RoomRegistry(directory: directory.path, settings: .init())
+            let registry = try RoomRegistry(.folder(directory.path), settings: .init())
             try await registry.start()
             // A folder in the file's place makes the write fail. File modes would not stop root.
             try FileManager.default.createDirectory(

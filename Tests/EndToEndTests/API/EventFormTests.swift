@@ -75,7 +75,7 @@ import Upstream
             let time = WalkTime()
             var settings = RoomRegistry.Settings()
             settings.historyMs = 10_000 * 86_400_000
-            let registry = try RoomRegistry(directory: directory.path, settings: settings, clock: RoomClock(now: { time.now }))
+            let registry = try RoomRegistry(.folder(directory.path), settings: settings, clock: RoomClock(now: { time.now }))
             try await registry.start()
             for round in 0..<300 {
                 let done = await registry.result { work in

@@ -103,7 +103,7 @@ import Testing
         let directory = NSTemporaryDirectory() + "snapshots-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let registry = try RoomRegistry(directory: directory, settings: RoomRegistry.Settings())
+        let registry = try RoomRegistry(.folder(directory), settings: RoomRegistry.Settings())
         try await registry.start()
         let room = try RoomID(checking: "r")
         func take(_ id: String, _ stream: String, at: Int64, bytes: Int64, keep: Int = 10, quota: Int64 = 100) async throws -> [String] {

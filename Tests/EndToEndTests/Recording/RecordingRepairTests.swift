@@ -27,7 +27,7 @@ import Testing
             config.data.directory = directory.path
             config.recording.directory = directory.path
             let folder = RecordingFolder(config)
-            let registry = try RoomRegistry(directory: directory.path, settings: RoomRegistry.Settings())
+            let registry = try RoomRegistry(.folder(directory.path), settings: RoomRegistry.Settings())
             try await registry.start()
             let finisher = RecordingFinisher(
                 folder: folder, budget: RecordingBudget(folder, config.recording), rooms: registry,

@@ -23,10 +23,10 @@ enum EventCheck {
 
     /// Records an issue for each of the newest events that is not as the document says. The store's server has ended.
     static func checkNewest(in directory: String) throws {
-        guard FileManager.default.fileExists(atPath: RoomStore.path(in: directory)) else { return }
-        let store: RoomStore
+        guard FileManager.default.fileExists(atPath: SQLiteStore.path(in: directory)) else { return }
+        let store: SQLiteStore
         do {
-            store = try RoomStore(directory: directory)
+            store = try SQLiteStore(directory: directory)
         } catch {
             // The test has damaged it.
             return

@@ -6,7 +6,7 @@ import Synchronization
 @testable import RoomStore
 @testable import Rooms
 
-/// A registry on a real file in a folder of its own, with a clock that tests set.
+/// A registry on a real file in a folder of its own, or on a database of its own, with a clock that tests set.
 final class TestRegistry: Sendable {
     let directory: String
     let registry: RoomRegistry
@@ -28,7 +28,8 @@ final class TestRegistry: Sendable {
         var settings = RoomRegistry.Settings()
         settings.isExclusive = false
         change(&settings)
-        self.registry = try RoomRegistry(directory: folder, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
+        let place = try TestPostgres.place(of: folder).map(StorePlace.postgres) ?? .folder(folder)
+        self.registry = try RoomRegistry(place, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
 
@@ -71,14 +72,25 @@ final class TestRegistry: Sendable {
     /// Waits until everything submitted before is on disk.
     func settle() async { _ = await self.registry.result { _ in } }
 
-    func remove() { try? FileManager.default.removeItem(atPath: self.directory) }
+    func remove() {
+        TestPostgres.remove(self.directory)
+        try? FileManager.default.removeItem(atPath: self.directory)
+    }
 
-    /// Queries the file beside the registry.
+    /// Queries the file or database beside the registry.
     func sql<T: DatabaseValueConvertible>(_ type: T.Type = T.self, _ sql: String) throws -> T? {
-        try DatabaseQueue(path: self.directory + "/earshot.db").read { db in try T.fetchOne(db, sql: sql) }
+        if let connection = try TestPostgres.connect(self.directory) {
+            let value = try StoreAccess(connection).first(sql) { (row: inout RowReader) -> String? in row.optional() } ?? nil
+            return value.flatMap { T.fromDatabaseValue(Int64($0)?.databaseValue ?? $0.databaseValue) }
+        }
+        return try DatabaseQueue(path: self.directory + "/earshot.db").read { db in try T.fetchOne(db, sql: sql) }
     }
 
     func execute(_ sql: String) throws {
+        if let connection = try TestPostgres.connect(self.directory) {
+            try connection.runScript(sql)
+            return try connection.flush()
+        }
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         try DatabaseQueue(path: self.directory + "/earshot.db", configuration: configuration).writeWithoutTransaction { db in

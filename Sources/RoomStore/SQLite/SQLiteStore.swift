@@ -8,22 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An unusable store: the file, the problem and the remedy.
-package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
-    package let path: String
-    package let problem: String
-    package let advice: String
-    /// The store itself is fine, but another process uses it, or the place is taken.
-    package var isConflict = false
-    package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
-}
-
-/// The open database files were deleted, moved or replaced.
-struct StoreGone: Error {}
-
-/// The database of rooms, streams, events, tokens and notices: opens it, and runs transactions and reads. The statements are extensions of
-/// ``StoreAccess``. One writer on the registry's queue; readers on queues of their own.
-final class RoomStore: Sendable {
+/// A store in a file of SQLite's. One writer on the registry's queue; readers on queues of their own.
+final class SQLiteStore: RoomStore {
     static let fileName = "earshot.db"
     /// How long a write waits for one of another process (the command line's token commands).
     private static let busySeconds = 5.0
@@ -153,7 +139,7 @@ final class RoomStore: Sendable {
     }
 
     private static func explain(_ error: DatabaseError, path: String) -> StoreError {
-        let text = describe(error)
+        let text = error.text
         switch error.resultCode {
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             return StoreError(
@@ -174,7 +160,7 @@ final class RoomStore: Sendable {
     /// Moves all changes into the store's own file, then closes all connections. Later reads and writes fail. Returns any problem; the next
     /// start then moves them.
     @discardableResult
-    func close(emptiesLog: Bool = true) -> String? {
+    func close(emptiesLog: Bool) -> String? {
         var problem: String?
         do {
             if emptiesLog {
@@ -185,9 +171,9 @@ final class RoomStore: Sendable {
                 }
             }
         } catch {
-            problem = Self.registryError(error).storeProblem
+            problem = RegistryError(of: error).storeProblem
         }
-        do { try self.pool.close() } catch { problem = problem ?? Self.registryError(error).storeProblem }
+        do { try self.pool.close() } catch { problem = problem ?? RegistryError(of: error).storeProblem }
         return problem
     }
 
@@ -215,7 +201,7 @@ final class RoomStore: Sendable {
         do {
             return try await self.pool.read { db in try body(StoreAccess(db)) }
         } catch {
-            throw Self.registryError(error)
+            throw RegistryError(of: error)
         }
     }
 
@@ -229,20 +215,8 @@ final class RoomStore: Sendable {
         try self.pool.writeWithoutTransaction { try body(StoreAccess($0)) }
     }
 
-    /// Converts an internal error into one for the registry's callers.
-    static func registryError(_ error: any Error) -> RegistryError {
-        switch error {
-        case let error as RegistryError: error
-        case let error as FieldError: .invalid(error)
-        case let error as DatabaseError: .storeFailed(self.describe(error))
-        case is StoreGone: .storeGone
-        case is CancellationError: .storeFailed("cancelled")
-        default: .storeFailed("\(error)")
-        }
-    }
+}
 
-    /// Leaves out the statement and its values, which may hold secrets.
-    private static func describe(_ error: DatabaseError) -> String {
-        "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")"
-    }
+extension DatabaseError: DatabaseFailure {
+    var text: String { "SQLite \(self.extendedResultCode.rawValue): \(self.message ?? "no message")" }
 }

@@ -1,0 +1,141 @@
+import LibC
+import Rooms
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// This process's place among the nodes of a database: its number, and the incarnation that fences it. Used by the writer's thread.
+///
+/// `@unchecked Sendable`: the store's turn guards `batch`.
+final class Membership: @unchecked Sendable {
+    let number: Int64
+    private let incarnation: Int64
+    private let lease: NodeLease
+    private var batch: Int64 = 0
+
+    /// How long a node's place is kept for it after its last renewal, by the database's clock.
+    static let leaseSeconds = 10
+    private static let pauseUs: UInt32 = 250_000
+    /// Registrations run one after the other. Any number that no other program in the database uses.
+    private static let lock: Int64 = 0x6561_7273_686f_7432
+
+    /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another
+    /// machine leaves one behind. Throws ``StoreError`` if it is renewed. Blocks.
+    init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
+        let process = ProcessIdentity.current
+        let deadline = ContinuousClock.now + .seconds(Self.leaseSeconds + 1)
+        while true {
+            if let taken = try Self.take(place, process, writer) {
+                (self.number, self.incarnation) = taken
+                break
+            }
+            guard ContinuousClock.now < deadline else {
+                throw StoreError(
+                    path: place.description, problem: "a running server is its node \(place.node)",
+                    advice: "stop that one, or give this one a database of its own", isConflict: true)
+            }
+            usleep(Self.pauseUs)
+        }
+        self.lease = NodeLease(place, number: self.number, incarnation: self.incarnation)
+    }
+
+    /// Nil while another process has the place.
+    private static func take(
+        _ place: PostgresPlace, _ process: String, _ writer: PostgresConnection
+    ) throws -> (number: Int64, incarnation: Int64)? {
+        let store = StoreAccess(writer)
+        try writer.begin()
+        do {
+            try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
+            let isAlive = "CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END"
+            if let other = try store.first(
+                "SELECT name FROM nodes WHERE name <> ? AND \(isAlive) = 1 LIMIT 1", [place.node],
+                { (row: inout RowReader) -> String in row.next() })
+            {
+                throw StoreError(
+                    path: place.description, problem: "is in use by the server with the name \(other)",
+                    advice: "stop that one, or give this one a database of its own", isConflict: true)
+            }
+            let holder = try store.first("SELECT process, \(isAlive) FROM nodes WHERE name = ?", [place.node]) {
+                (row: inout RowReader) -> (process: String, isAlive: Bool) in (row.next(), row.next())
+            }
+            if let holder, holder.isAlive, holder.process != process, !ProcessIdentity.isGone(holder.process) {
+                writer.rollback()
+                return nil
+            }
+            let number = try store.insert(
+                """
+                INSERT INTO nodes (name, process, version, started_at, expires_at)
+                VALUES (?1, ?2, ?3, clock_timestamp(), clock_timestamp() + make_interval(secs => ?4))
+                ON CONFLICT (name) DO UPDATE SET process = ?2, version = ?3, started_at = clock_timestamp(),
+                    expires_at = clock_timestamp() + make_interval(secs => ?4)
+                RETURNING number
+                """, [place.node, process, place.version, self.leaseSeconds])
+            let incarnation = try store.insert(
+                """
+                INSERT INTO fences (node, incarnation, batch) VALUES (?, 1, 0)
+                ON CONFLICT (node) DO UPDATE SET incarnation = fences.incarnation + 1, batch = 0 RETURNING incarnation
+                """, [number])
+            try writer.commit()
+            return (number, incarnation)
+        } catch {
+            if writer.isOpen { writer.rollback() }
+            throw error
+        }
+    }
+
+    /// Begins a write transaction: the server refuses it once another process has taken the place. Returns the transaction's number.
+    func fence(_ writer: PostgresConnection) throws -> Int64 {
+        self.batch += 1
+        try writer.run("SELECT earshot_fence(?, ?, ?)", [self.number, self.incarnation, self.batch])
+        return self.batch
+    }
+
+    /// Whether a transaction whose COMMIT was never answered is in the database.
+    func wasCommitted(_ batch: Int64, _ writer: PostgresConnection) throws -> Bool {
+        try writer.open()
+        let found = try StoreAccess(writer).number(
+            "SELECT batch FROM fences WHERE node = ? AND incarnation = ?", [self.number, self.incarnation])
+        return found == batch
+    }
+
+    /// Gives the place up, so that the next process need not wait.
+    func leave(_ writer: PostgresConnection) {
+        self.lease.stop()
+        do {
+            try writer.open()
+            _ = try writer.change(
+                "UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", [self.number, ProcessIdentity.current])
+        } catch {
+            // The lease ends by itself.
+        }
+    }
+}
+
+/// Which process this is, for others on the same machine: they see whether it is gone.
+private enum ProcessIdentity {
+    /// The machine's boot, the process's number and when it started, in the kernel's ticks.
+    static let current: String = "\(boot) \(getpid()) \(started(getpid()) ?? "")"
+
+    private static let boot: String =
+        (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8))?.filter { !$0.isWhitespace } ?? UUID().uuidString
+
+    /// True only if the process was one of this machine and has ended.
+    static func isGone(_ identity: String) -> Bool {
+        let parts = identity.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 3, parts[0] == self.boot, let id = pid_t(parts[1]) else { return false }
+        return self.started(id) != parts[2]
+    }
+
+    /// proc(5), stat, field 22; the second field is a name in parentheses, which may hold anything.
+    private static func started(_ id: pid_t) -> String? {
+        guard let stat = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8), let end = stat.lastIndex(of: ")") else {
+            return nil
+        }
+        let fields = stat[stat.index(after: end)...].split(separator: " ")
+        return fields.count > 19 ? String(fields[19]) : nil
+    }
+}

@@ -1,0 +1,330 @@
+internal import CLibPQ
+import LibC
+import Rooms
+
+/// A connection to PostgreSQL. Blocks; used by one thread at a time.
+///
+/// Statements without results are sent with the next one that has some (pipeline mode; PostgreSQL, 34.5): a transaction costs a round trip
+/// for each answer that it needs, not for each statement. Every wait for the server has a limit.
+///
+/// `@unchecked Sendable`: its owner passes it from thread to thread, never to two at once.
+final class PostgresConnection: @unchecked Sendable {
+    struct Options: Sendable, Equatable {
+        /// `postgresql://user:password@host:port/database?options`, or libpq's `key=value` form (PostgreSQL, 34.1.1).
+        var url: String
+        /// Keeps parsed statements on the server. Off behind a pooler in transaction mode.
+        var prepares = true
+        /// Shown in pg_stat_activity.
+        var name = "earshot"
+        /// Longest wait for an answer.
+        var patienceMs: Int64 = 10_000
+    }
+
+    private enum Sent {
+        case preparation(name: String)
+        case statement
+        case synchronisation
+    }
+
+    private let options: Options
+    private var connection: OpaquePointer?
+    /// What the server has not answered yet, in order.
+    private var sent: [Sent] = []
+    private var prepared: [String: String] = [:]
+    /// Statements whose preparation has been sent, but not answered.
+    private var preparing: [String: String] = [:]
+    private var translations: [String: String] = [:]
+    private var nameCount = 0
+    private var isWriting = false
+    /// Waits for an answer since the start.
+    private(set) var roundTrips = 0
+
+    /// Most statements sent without reading an answer, so that neither end waits for the other with full buffers.
+    private static let mostUnanswered = 64
+    private static let mostPrepared = 500
+    static let connectSeconds = 5
+
+    init(_ options: Options) { self.options = options }
+
+    deinit { if let connection { PQfinish(connection) } }
+
+    var isOpen: Bool { self.connection != nil }
+
+    func close() {
+        if let connection { PQfinish(connection) }
+        self.connection = nil
+        self.sent = []
+        self.prepared = [:]
+        self.preparing = [:]
+        self.isWriting = false
+    }
+
+    // MARK: - Connecting
+
+    /// The settings that every connection needs. `tcp_user_timeout` ends one whose server no longer acknowledges what it is sent.
+    private static func parameters(_ options: Options) -> [(String, String)] {
+        [
+            ("dbname", options.url), ("connect_timeout", String(self.connectSeconds)), ("tcp_user_timeout", "5000"),
+            ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"), ("client_encoding", "UTF8"),
+            ("fallback_application_name", options.name),
+        ]
+    }
+
+    /// Connects unless connected. Throws ``PostgresFailure``.
+    func open() throws {
+        guard self.connection == nil else { return }
+        let parameters = Self.parameters(self.options)
+        let connection = withCStrings(parameters.map(\.0)) { keys in
+            withCStrings(parameters.map(\.1)) { values in PQconnectdbParams(keys, values, 1) }
+        }
+        guard let connection else { throw PostgresFailure(state: nil, "out of memory") }
+        guard PQstatus(connection) == CONNECTION_OK else {
+            defer { PQfinish(connection) }
+            throw PostgresFailure(state: nil, String(cString: PQerrorMessage(connection)))
+        }
+        // A writer that waits for its own buffer could not read what the server waits to send.
+        guard PQsetnonblocking(connection, 1) == 0, PQenterPipelineMode(connection) == 1 else {
+            PQfinish(connection)
+            throw PostgresFailure(state: nil, "the connection does not enter pipeline mode")
+        }
+        self.connection = connection
+        // Behind a pooler settings of a session are another client's next; these are the same for all.
+        try self.run("SET statement_timeout = '5s'")
+        try self.run("SET lock_timeout = '2s'")
+        try self.run("SET idle_in_transaction_session_timeout = '5s'")
+        try self.flush()
+    }
+
+    /// The server's version, as 150018 for 15.18.
+    var serverVersion: Int { self.connection.map { Int(PQserverVersion($0)) } ?? 0 }
+
+    // MARK: - Transactions
+
+    /// Whether a transaction that writes is open. Rows that it reads are locked.
+    func begin() throws {
+        try self.open()
+        try self.run("BEGIN")
+        self.isWriting = true
+    }
+
+    /// Throws a failure with ``PostgresFailure/isOfCommit`` when the connection failed and nobody knows.
+    func commit() throws {
+        // What failed before the COMMIT was sent is no doubt about it.
+        try self.flush()
+        self.isWriting = false
+        do {
+            try self.run("COMMIT")
+            try self.flush()
+        } catch var failure as PostgresFailure {
+            failure.isOfCommit = failure.endsConnection
+            throw failure
+        }
+    }
+
+    func rollback() {
+        self.isWriting = false
+        do {
+            try self.run("ROLLBACK")
+            try self.flush()
+        } catch {
+            self.close()
+        }
+    }
+
+    // MARK: - Sending
+
+    private func send(_ sql: String, _ arguments: StoreArguments) throws {
+        guard let connection else { throw PostgresFailure(state: nil, "not connected") }
+        if self.sent.count >= Self.mostUnanswered { try self.flush() }
+        let sql = self.translation(of: sql)
+        let texts = try arguments.values.map(Self.text)
+        let count = Int32(texts.count)
+        let isSent = try withOptionalCStrings(texts) { values -> Int32 in
+            guard self.options.prepares else { return PQsendQueryParams(connection, sql, count, nil, values, nil, nil, 0) }
+            let name = try self.name(of: sql, connection)
+            return PQsendQueryPrepared(connection, name, count, values, nil, nil, 0)
+        }
+        guard isSent == 1 else { throw self.broken() }
+        self.sent.append(.statement)
+    }
+
+    /// The statement's name on the server; sends its preparation the first time.
+    private func name(of sql: String, _ connection: OpaquePointer) throws -> String {
+        if let name = self.prepared[sql] ?? self.preparing[sql] { return name }
+        // Statements without a name are parsed each time: lists with rare filters are many.
+        let isKept = self.prepared.count + self.preparing.count < Self.mostPrepared
+        let name = isKept ? "s\(self.nameCount)" : ""
+        guard PQsendPrepare(connection, name, sql, 0, nil) == 1 else { throw self.broken() }
+        self.sent.append(.preparation(name: name))
+        if isKept {
+            self.nameCount += 1
+            self.preparing[sql] = name
+        }
+        return name
+    }
+
+    private func translation(of sql: String) -> String {
+        if let known = self.translations[sql] { return known }
+        let translated = StoreDialect.translated(sql)
+        if self.translations.count < Self.mostPrepared { self.translations[sql] = translated }
+        return translated
+    }
+
+    private static func text(_ value: StoreValue) throws -> String? {
+        switch value {
+        case .null: return nil
+        case .integer(let number): return String(number)
+        case .real(let number): return String(number)
+        case .text(let text):
+            // libpq takes texts that end with NUL; PostgreSQL stores none.
+            guard !text.utf8.contains(0) else { throw PostgresFailure(state: "22021", "a text holds the character U+0000") }
+            return text
+        }
+    }
+
+    // MARK: - Receiving
+
+    /// Sends what is queued, and reads all answers. Calls `body` with the rows of the last statement. Throws the first error.
+    private func receive(_ body: (OpaquePointer) throws -> Void = { _ in }) throws {
+        guard let connection else { throw PostgresFailure(state: nil, "not connected") }
+        guard !self.sent.isEmpty else { return }
+        guard PQpipelineSync(connection) == 1 else { throw self.broken() }
+        self.sent.append(.synchronisation)
+        self.roundTrips += 1
+        let deadline = ContinuousClock.now + .milliseconds(self.options.patienceMs)
+        var first: (any Error)?
+        let last = self.sent.count - 2
+        for (index, sent) in self.sent.enumerated() {
+            let result = try self.result(connection, deadline)
+            defer { PQclear(result) }
+            switch PQresultStatus(result) {
+            case PGRES_PIPELINE_SYNC, PGRES_PIPELINE_ABORTED: break
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
+                if case .preparation(let name) = sent { self.keep(name) }
+                if index == last, first == nil, let result {
+                    do { try body(result) } catch { first = error }
+                }
+            default: first = first ?? Self.failure(result, connection)
+            }
+            // Each statement's results end with a null; the synchronisation has none.
+            if case .synchronisation = sent { continue }
+            if let more = try self.result(connection, deadline) {
+                PQclear(more)
+                throw self.broken("more results than expected")
+            }
+        }
+        self.sent = []
+        // What the server did not accept is prepared anew.
+        self.preparing = [:]
+        guard let first else { return }
+        if let failure = first as? PostgresFailure, failure.endsConnection { self.close() }
+        throw first
+    }
+
+    private func keep(_ name: String) {
+        guard let sql = self.preparing.first(where: { $0.value == name })?.key else { return }
+        self.preparing[sql] = nil
+        self.prepared[sql] = name
+    }
+
+    /// The next result. Throws when the connection fails, or the server does not answer in time.
+    private func result(_ connection: OpaquePointer, _ deadline: ContinuousClock.Instant) throws -> OpaquePointer? {
+        while true {
+            let unsent = PQflush(connection)
+            guard unsent >= 0 else { throw self.broken() }
+            if unsent == 0, PQisBusy(connection) == 0 { return PQgetResult(connection) }
+            let left = (deadline - .now) / .milliseconds(1)
+            guard left > 0 else {
+                throw self.broken("no answer for \(self.options.patienceMs / 1_000) s; the connection is given up")
+            }
+            var descriptor = pollfd(fd: PQsocket(connection), events: Int16(POLLIN) | (unsent > 0 ? Int16(POLLOUT) : 0), revents: 0)
+            let ready = poll(&descriptor, 1, Int32(left.rounded(.up)))
+            guard ready >= 0 || errno == EINTR else { throw self.broken(errorText(errno)) }
+            if ready > 0, PQconsumeInput(connection) == 0 { throw self.broken() }
+        }
+    }
+
+    private static func failure(_ result: OpaquePointer?, _ connection: OpaquePointer) -> PostgresFailure {
+        func field(_ code: UInt8) -> String? { PQresultErrorField(result, Int32(code)).map { String(cString: $0) } }
+        let message = field(UInt8(ascii: "M")) ?? String(cString: PQerrorMessage(connection))
+        return PostgresFailure(state: field(UInt8(ascii: "C")), message)
+    }
+
+    /// Closes the connection, which is in no known state any more.
+    private func broken(_ why: String? = nil) -> PostgresFailure {
+        let message = why ?? self.connection.map { String(cString: PQerrorMessage($0)) } ?? "not connected"
+        self.close()
+        return PostgresFailure(state: nil, message.isEmpty ? "the connection was lost" : message)
+    }
+}
+
+extension PostgresConnection: StoreConnection {
+    var dialect: StoreDialect { .postgres }
+    var locksRows: Bool { self.isWriting }
+    var isInTransaction: Bool { self.connection.map { PQtransactionStatus($0) != PQTRANS_IDLE } ?? false }
+    func isFatal(_ error: any Error) -> Bool { (error as? PostgresFailure)?.losesTransaction ?? false }
+
+    func run(_ sql: String, _ arguments: StoreArguments = []) throws { try self.send(sql, arguments) }
+
+    func flush() throws { try self.receive() }
+
+    func change(_ sql: String, _ arguments: StoreArguments) throws -> Int {
+        try self.send(sql, arguments)
+        var count = 0
+        try self.receive { count = Int(String(cString: PQcmdTuples($0))) ?? 0 }
+        return count
+    }
+
+    func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws {
+        try self.send(sql, arguments)
+        try self.receive { result in
+            for row in 0..<PQntuples(result) {
+                guard try body(PostgresRow(result: result, row: row)) else { return }
+            }
+        }
+    }
+
+    /// PostgreSQL takes several statements in a text without arguments only outside of pipelines.
+    func runScript(_ sql: String) throws {
+        for statement in sql.split(separator: ";") where statement.contains(where: { !$0.isWhitespace }) {
+            try self.send(String(statement), [])
+        }
+    }
+
+    /// Runs a script of definitions, whose functions hold semicolons.
+    func runDefinitions(_ sql: String) throws {
+        for statement in sql.split(separator: "\n;;\n") { try self.send(String(statement), []) }
+        try self.flush()
+    }
+}
+
+/// A row of a result, in text form.
+private struct PostgresRow: StoreRow {
+    let result: OpaquePointer
+    let row: Int32
+
+    func text(at column: Int) -> String? {
+        guard PQgetisnull(self.result, self.row, Int32(column)) == 0 else { return nil }
+        return String(cString: PQgetvalue(self.result, self.row, Int32(column)))
+    }
+
+    func integer(at column: Int) -> Int64? { self.text(at: column).flatMap { Int64($0) } }
+    func real(at column: Int) -> Double? { self.text(at: column).flatMap { Double($0) } }
+}
+
+/// Calls `body` with an array of C strings that ends with NULL.
+private func withCStrings<R>(_ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> R) -> R {
+    let copies = texts.map { strdup($0) }
+    defer { for copy in copies { free(copy) } }
+    let pointers = copies.map { UnsafePointer<CChar>($0) } + [nil]
+    return pointers.withUnsafeBufferPointer { buffer in
+        // Not empty: the last is NULL.
+        body(buffer.baseAddress.unsafelyUnwrapped)
+    }
+}
+
+private func withOptionalCStrings<R>(_ texts: [String?], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) throws -> R) rethrows -> R {
+    let copies = texts.map { $0.flatMap { strdup($0) } }
+    defer { for copy in copies { free(copy) } }
+    return try copies.map { UnsafePointer<CChar>($0) }.withUnsafeBufferPointer { try body($0.baseAddress) }
+}

@@ -1,0 +1,29 @@
+/// An error of PostgreSQL or of the connection to it.
+struct PostgresFailure: DatabaseFailure, Equatable {
+    /// The five characters of an error of the server's (PostgreSQL, appendix A); nil if the connection failed.
+    let state: String?
+    /// One line.
+    let message: String
+    /// Whether the transaction may have been committed all the same: the connection failed between its COMMIT and the answer.
+    var isOfCommit = false
+
+    init(state: String?, _ message: String) {
+        self.state = state
+        self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+
+    var text: String { self.state.map { "PostgreSQL \($0): \(self.message)" } ?? "PostgreSQL: \(self.message)" }
+
+    /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet.
+    var endsConnection: Bool { self.state.map { $0.hasPrefix("08") || $0.hasPrefix("57P") } ?? true }
+
+    /// Whether nothing of a transaction can be kept: connection, resources, the operator's intervention, deadlocks, timeouts, read-only
+    /// standbys.
+    var losesTransaction: Bool {
+        guard let state else { return true }
+        return ["08", "25", "40", "53", "57", "58", "XX"].contains(state.prefix(2)) || state == "55P03"
+    }
+
+    /// Whether the same transaction may succeed if it is run again: a deadlock with another node, or a lock that it held.
+    var isOfOthers: Bool { self.state.map { ["40001", "40P01", "55P03"].contains($0) } ?? false }
+}

@@ -1,0 +1,64 @@
+import Dispatch
+import Rooms
+import Synchronization
+
+/// Connections that read, each on a queue of its own. A read takes the one with the fewest reads waiting. They connect when they are first
+/// used, and again after a failure.
+final class PostgresReaders: Sendable {
+    private struct Reader: Sendable {
+        let connection: PostgresConnection
+        let queue: DispatchQueue
+    }
+
+    private let readers: [Reader]
+    /// Reads running and waiting at each.
+    private let waiting: Mutex<[Int]>
+
+    init(_ options: PostgresConnection.Options, count: Int) {
+        self.readers = (0..<count).map { number in
+            Reader(connection: PostgresConnection(options), queue: DispatchQueue(label: "earshot.store.reader\(number)"))
+        }
+        self.waiting = Mutex(Array(repeating: 0, count: count))
+    }
+
+    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws -> T {
+        let (number, reader) = self.take()
+        defer { self.waiting.withLock { $0[number] -= 1 } }
+        return try await withCheckedThrowingContinuation { continuation in
+            reader.queue.async { continuation.resume(with: Result { try Self.read(reader.connection, body) }) }
+        }
+    }
+
+    /// Blocks.
+    func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        let (number, reader) = self.take()
+        defer { self.waiting.withLock { $0[number] -= 1 } }
+        return try reader.queue.sync { try Self.read(reader.connection, body) }
+    }
+
+    private func take() -> (Int, Reader) {
+        self.waiting.withLock { waiting in
+            var best = 0
+            for number in waiting.indices where waiting[number] < waiting[best] { best = number }
+            waiting[best] += 1
+            return (best, self.readers[best])
+        }
+    }
+
+    /// Several statements see one state of the database.
+    private static func read<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+        try connection.open()
+        do {
+            try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            let value = try body(StoreAccess(connection))
+            try connection.run("COMMIT")
+            try connection.flush()
+            return value
+        } catch {
+            if connection.isOpen { connection.rollback() }
+            throw error
+        }
+    }
+
+    func close() { for reader in self.readers { reader.queue.sync { reader.connection.close() } } }
+}

@@ -1,0 +1,148 @@
+/// The schema in PostgreSQL: SQLite's steps in other words, and what only several nodes need.
+enum PostgresSchema {
+    /// The table of the steps that are applied.
+    static let table = "earshot_schema"
+    /// One node migrates at a time. Any number that no other program in the database uses.
+    private static let lock: Int64 = 0x6561_7273_686f_7431
+
+    /// Brings the schema up to date. Throws ``Foreign`` and ``Newer``.
+    static func migrate(_ connection: PostgresConnection) throws {
+        try connection.begin()
+        let store = StoreAccess(connection)
+        try connection.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
+        let applied = try self.applied(store)
+        if applied.isEmpty, try self.tables(store) > 0 { throw Foreign() }
+        guard applied.isSubset(of: self.steps.map(\.name)) else { throw Newer() }
+        if applied.isEmpty {
+            try connection.run(
+                "CREATE TABLE \(self.table) (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())")
+        }
+        for step in self.steps where !applied.contains(step.name) {
+            try connection.runDefinitions(step.sql)
+            try connection.run("INSERT INTO \(self.table) (name) VALUES (?)", [step.name])
+        }
+        try connection.commit()
+    }
+
+    struct Foreign: Error {}
+    struct Newer: Error {}
+
+    /// The version of the schema, as ``Migrations/version``; 0 without one.
+    static func version(_ store: StoreAccess) throws -> Int {
+        try self.applied(store).compactMap { $0.split(separator: " ").first.flatMap { Int($0) } }.max() ?? 0
+    }
+
+    private static func applied(_ store: StoreAccess) throws -> Set<String> {
+        guard try store.number("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?", [self.table]) == 1
+        else { return [] }
+        return Set(try store.all("SELECT name FROM \(self.table)") { (row: inout RowReader) -> String in row.next() })
+    }
+
+    private static func tables(_ store: StoreAccess) throws -> Int64 {
+        try store.number("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") ?? 0
+    }
+
+    private static var steps: [(name: String, sql: String)] {
+        [("0 heads", self.heads)] + Migrations.steps.map { ($0.name, self.translated($0.sql())) } + [("13 nodes", self.nodes)]
+    }
+
+    // MARK: - PostgreSQL's own
+
+    /// The event counter, the words, and how many rooms there are of each kind, counted by each node for itself: one row for all would make
+    /// them wait for each other.
+    private static let heads = """
+        CREATE TABLE heads (id BIGINT PRIMARY KEY CHECK (id = 1), event BIGINT NOT NULL)
+        ;;
+        INSERT INTO heads VALUES (1, 0)
+        ;;
+        CREATE TABLE room_words (row BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)
+        ;;
+        CREATE INDEX room_words_words ON room_words USING gin (words)
+        ;;
+        CREATE TABLE room_counts (
+            shard BIGINT NOT NULL, owner TEXT COLLATE "C" NOT NULL, state TEXT COLLATE "C" NOT NULL, is_public BIGINT NOT NULL,
+            n BIGINT NOT NULL, PRIMARY KEY (owner, state, is_public, shard)
+        )
+        ;;
+        CREATE FUNCTION earshot_count(counted TEXT, its_state TEXT, its_public BIGINT, change BIGINT) RETURNS VOID LANGUAGE sql AS $$
+            INSERT INTO room_counts (shard, owner, state, is_public, n)
+            VALUES (coalesce(nullif(current_setting('earshot.node', true), ''), '0')::bigint, counted, its_state, its_public, change)
+            ON CONFLICT (owner, state, is_public, shard) DO UPDATE SET n = room_counts.n + change
+        $$
+        ;;
+        CREATE FUNCTION earshot_count_room() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+        BEGIN
+            IF TG_OP <> 'INSERT' THEN
+                PERFORM earshot_count('', OLD.state, OLD.is_public, -1);
+                IF OLD.owner IS NOT NULL THEN PERFORM earshot_count(OLD.owner, OLD.state, OLD.is_public, -1); END IF;
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                PERFORM earshot_count('', NEW.state, NEW.is_public, 1);
+                IF NEW.owner IS NOT NULL THEN PERFORM earshot_count(NEW.owner, NEW.state, NEW.is_public, 1); END IF;
+            END IF;
+            RETURN NULL;
+        END
+        $$
+        """
+
+    /// Nodes with their leases, and their fences: a node whose incarnation was raised writes nothing more. The two are apart so that the
+    /// renewal of a lease does not wait for a transaction.
+    private static let nodes = """
+        CREATE TRIGGER rooms_count_insert AFTER INSERT OR DELETE ON rooms FOR EACH ROW EXECUTE FUNCTION earshot_count_room()
+        ;;
+        CREATE TRIGGER rooms_count_update AFTER UPDATE OF state, is_public, owner ON rooms FOR EACH ROW
+            WHEN (OLD.state <> NEW.state OR OLD.is_public <> NEW.is_public OR OLD.owner IS DISTINCT FROM NEW.owner)
+            EXECUTE FUNCTION earshot_count_room()
+        ;;
+        CREATE TABLE nodes (
+            number BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+            name TEXT COLLATE "C" NOT NULL UNIQUE,
+            process TEXT NOT NULL,
+            version TEXT NOT NULL,
+            started_at TIMESTAMPTZ NOT NULL,
+            expires_at TIMESTAMPTZ NOT NULL
+        )
+        ;;
+        CREATE TABLE fences (node BIGINT PRIMARY KEY, incarnation BIGINT NOT NULL, batch BIGINT NOT NULL)
+        ;;
+        CREATE FUNCTION earshot_fence(its_node BIGINT, its_incarnation BIGINT, its_batch BIGINT) RETURNS VOID LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM set_config('earshot.node', its_node::text, true);
+            UPDATE fences SET batch = its_batch WHERE node = its_node AND incarnation = its_incarnation;
+            IF NOT FOUND THEN RAISE EXCEPTION 'another process has taken this node''s place' USING ERRCODE = 'EF001'; END IF;
+        END
+        $$
+        """
+
+    // MARK: - Translation
+
+    /// SQLite's definitions in PostgreSQL's words. References to other tables go: SQLite's connections do not check them either, and the
+    /// statements delete what belongs to a room.
+    private static func translated(_ sql: String) -> String {
+        var sql = sql
+        func replace(_ pattern: some RegexComponent, _ text: String) { sql.replace(pattern.regex.dotMatchesNewlines(), with: text) }
+        replace(/--[^\n]*\n/, "\n")
+        replace(/CREATE TABLE room_counts \([^;]*;/, "")
+        replace(/CREATE TRIGGER .*?END;/, "")
+        replace(/CREATE VIRTUAL TABLE [^;]*;/, "")
+        replace(/DELETE FROM room_words [^;]*;/, "")
+        replace(/PRAGMA [^;]*;/, "")
+        replace(/\) STRICT(, WITHOUT ROWID)?;/, ");")
+        replace(/REFERENCES [a-z_]+\([a-z_]+\) ON DELETE CASCADE/, "")
+        let letters = ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+        replace(
+            /title TEXT NOT NULL COLLATE NOCASE,/,
+            """
+            title TEXT NOT NULL,
+                title_key TEXT GENERATED ALWAYS AS (translate(title, '\(letters.0)', '\(letters.1)')) STORED,
+            """)
+        replace(/\btitle, id\)/, "title_key, id)")
+        replace(/INTEGER PRIMARY KEY AUTOINCREMENT/, "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY")
+        replace(/\bINTEGER\b/, "BIGINT")
+        replace(/\bREAL\b/, "DOUBLE PRECISION")
+        // Compared byte by byte, as SQLite and Swift do, whatever the database's locale is.
+        replace(/\bTEXT\b/, #"TEXT COLLATE "C""#)
+        replace(/\buser\b/, #""user""#)
+        return sql.split(separator: ";").filter { $0.contains { !$0.isWhitespace } }.joined(separator: "\n;;\n")
+    }
+}

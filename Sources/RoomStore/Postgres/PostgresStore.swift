@@ -1,0 +1,126 @@
+import Dispatch
+import Rooms
+import Support
+
+/// A store in a PostgreSQL database.
+final class PostgresStore: RoomStore {
+    /// The oldest version of PostgreSQL that has all that the statements use.
+    static let oldestServer = 15
+
+    let notices: [String] = []
+    private let place: PostgresPlace
+    private let writer: PostgresConnection
+    /// The writer is the registry's queue's; the command line has one thread.
+    private let turn = DispatchSemaphore(value: 1)
+    private let readers: PostgresReaders
+    private let membership: Membership?
+
+    /// Connects, and migrates the schema. `isNode`: takes the place of a node, which no other process may have. Blocks.
+    init(_ place: PostgresPlace, isNode: Bool) throws(StoreError) {
+        self.place = place
+        let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "earshot \(place.node)")
+        self.writer = PostgresConnection(options)
+        self.readers = PostgresReaders(options, count: max(1, place.readers))
+        do {
+            try self.writer.open()
+            guard self.writer.serverVersion >= Self.oldestServer * 10_000 else {
+                throw StoreError(
+                    path: place.description, problem: "is PostgreSQL \(self.writer.serverVersion / 10_000)",
+                    advice: "use PostgreSQL \(Self.oldestServer) or newer")
+            }
+            try PostgresSchema.migrate(self.writer)
+            self.membership = isNode ? try Membership(place, self.writer) : nil
+        } catch {
+            self.writer.close()
+            throw Self.explain(error, place)
+        }
+    }
+
+    func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
+
+    private static func explain(_ error: any Error, _ place: PostgresPlace) -> StoreError {
+        func problem(_ problem: String, _ advice: String) -> StoreError {
+            StoreError(path: place.description, problem: problem, advice: advice)
+        }
+        switch error {
+        case let error as StoreError: return error
+        case let error as StoreAccess.TransactionLost: return self.explain(error.cause, place)
+        case is PostgresSchema.Foreign:
+            return problem("holds another program's tables", "name a database of its own (database.url); it was not changed")
+        case is PostgresSchema.Newer:
+            return problem("was written by a newer version of earshot", "run that version, or restore a copy made before the upgrade")
+        case let error as PostgresFailure: return problem(error.text, Self.advice(error))
+        default: return problem("cannot be used (\(error))", "check which version of earshot wrote it")
+        }
+    }
+
+    /// What to do about an error, by its class. Failures to connect have no state, only libpq's words.
+    private static func advice(_ failure: PostgresFailure) -> String {
+        let text = failure.message
+        func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
+        switch failure.state?.prefix(2) {
+        case "42" where failure.state == "42501", "28":
+            return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
+        case "53": return "make room: its disk is full, or its limit of connections is reached"
+        case "57": return "wait until it accepts connections, and look into its log"
+        case nil where says("password", "authentication", "no pg_hba.conf entry", "role"):
+            return "check user and password in database.url, and pg_hba.conf of the server"
+        case nil where says("certificate", "SSL", "TLS"):
+            return "check sslmode and sslrootcert in database.url, and the server's certificate"
+        case nil where says("does not exist"): return "create it: CREATE DATABASE … OWNER …"
+        case nil where says("too many"): return "raise max_connections of the server, or lower database.readers"
+        case nil where says("could not translate host name", "refused", "timeout", "No route", "unreachable", "No such file"):
+            return "check host and port in database.url, and that PostgreSQL runs there"
+        default: return "check database.url and PostgreSQL's log"
+        }
+    }
+
+    // MARK: - Transactions
+
+    func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        do {
+            try self.writer.begin()
+            let batch = try self.membership?.fence(self.writer)
+            let result = try body(StoreAccess(self.writer))
+            do {
+                try self.writer.commit()
+            } catch let failure as PostgresFailure where failure.isOfCommit {
+                guard let batch, try self.membership?.wasCommitted(batch, self.writer) == true else { throw failure }
+            }
+            return result
+        } catch {
+            if self.writer.isOpen { self.writer.rollback() }
+            throw error
+        }
+    }
+
+    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        do {
+            return try await self.readers.read(body)
+        } catch {
+            throw RegistryError(of: error)
+        }
+    }
+
+    func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T { try self.readers.readNow(body) }
+
+    func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        try self.writer.open()
+        return try body(StoreAccess(self.writer))
+    }
+
+    func emptyLog() {}
+
+    func close(emptiesLog: Bool) -> String? {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        self.membership?.leave(self.writer)
+        self.writer.close()
+        self.readers.close()
+        return nil
+    }
+}

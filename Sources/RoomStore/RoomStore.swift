@@ -1,0 +1,66 @@
+import Rooms
+import Support
+
+/// The database of rooms, streams, events, tokens and notices. It runs transactions and reads; the statements are extensions of
+/// ``StoreAccess``. One writer; readers run beside it.
+protocol RoomStore: AnyObject, Sendable {
+    /// Problems found at the start and their remedies, one log line each.
+    var notices: [String] { get }
+
+    /// Runs a transaction, committed and on disk when this returns. At most one at a time; blocks.
+    func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T
+    /// Reads committed data without blocking the caller.
+    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
+    /// Reads committed data; blocks. For start-up and the command line.
+    func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T
+    /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
+    func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T
+    /// Removes overwritten data from all files, where the store is a file. Throws while it is being read; blocks.
+    func emptyLog() throws
+
+    /// Converts an error into an explanation for the operator.
+    func explain(_ error: any Error) -> StoreError
+    /// Closes all connections. Later reads and writes fail. Returns any problem. `emptiesLog`: leaves no file but the store's own, where it is
+    /// a file.
+    @discardableResult
+    func close(emptiesLog: Bool) -> String?
+}
+
+extension RoomStore {
+    @discardableResult
+    func close() -> String? { self.close(emptiesLog: true) }
+}
+
+/// An unusable store: the file or database, the problem and the remedy.
+package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A file's path, or a database's address without its password.
+    package let path: String
+    package let problem: String
+    package let advice: String
+    /// The store itself is fine, but another process uses it, or the place is taken.
+    package var isConflict = false
+    package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
+}
+
+/// The open database files were deleted, moved or replaced.
+struct StoreGone: Error {}
+
+/// An error of a database, described without the statement and its values, which may hold secrets.
+protocol DatabaseFailure: Error {
+    var text: String { get }
+}
+
+extension RegistryError {
+    /// Converts an internal error into one for the registry's callers.
+    init(of error: any Error) {
+        self =
+            switch error {
+            case let error as RegistryError: error
+            case let error as FieldError: .invalid(error)
+            case let error as any DatabaseFailure: .storeFailed(error.text)
+            case is StoreGone: .storeGone
+            case is CancellationError: .storeFailed("cancelled")
+            default: .storeFailed("\(error)")
+            }
+    }
+}
