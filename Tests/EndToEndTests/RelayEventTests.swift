@@ -91,7 +91,12 @@ import Upstream
                     #expect(try await edge.api("relay-tasks/\(task)")["attempts"].int == attempts.map { $0 + 1 })
                     // Held until the ban ends.
                     #expect(try await edge.call("POST", "streams/live/copy/forbid", #"{"seconds":2}"#).status == 200)
-                    try await held("forbidden")
+                    // The task itself may be seen only after the ban, when it runs again.
+                    try await eventually("word that it was held") {
+                        try await Self.relayEvents(edge, "copy").count {
+                            $0["kind"].string == "relay.interrupted" && $0["data"]["reason"].string == "forbidden"
+                        } == 2
+                    }
                     try await live()
                     // A drop counts as a broken connection.
                     #expect(try await edge.call("POST", "streams/live/copy/drop", "{}").status == 200)

@@ -344,8 +344,9 @@ import Testing
             #expect(try await a.frame("_remove_peer")["socketId"].string == gone)
             #expect(ContinuousClock.now - start > .seconds(40), "not before its time")
             let counters = server.server.parts.apps.counters
-            try await eventually("its connection to be closed") { counters.current.connections == 1 }
-            #expect(counters.current.cut[.silent] == 1)
+            try await eventually("its connection to be closed, and counted") {
+                counters.current.connections == 1 && counters.current.cut[.silent] == 1
+            }
             #expect(await server.lines.comes("A mesh connection was cut", "reason=silent"))
             await silent.close()
             await a.socket.close()
