@@ -60,7 +60,7 @@ package final class SocketClient: Sendable {
     package func take(_ count: Int) { self.handler.state.withLock { $0.received.removeFirst(count) } }
 
     /// Removes and returns the next whole HTTP answer. One without a Content-Length has no body.
-    package func answer(within seconds: Double = 10) async throws -> (head: String, body: String) {
+    package func answer(within seconds: Double = 60) async throws -> (head: String, body: String) {
         var found: (head: String, body: String)?
         try await eventually("an answer", within: seconds) {
             // Read in this order: once the end is seen, everything before it has arrived.

@@ -91,7 +91,7 @@ import Testing
                 let client = try await SocketClient.open(port, from: address)
                 do {
                     try await client.send(request)
-                    let answer = try await client.answer(within: 30)
+                    let answer = try await client.answer()
                     #expect(
                         answer.head.hasPrefix("HTTP/1.1 200 ") && answer.body.contains(expected), "\(answer)",
                         sourceLocation: sourceLocation)

@@ -81,7 +81,7 @@ import Testing
                 try await server.waitForPush()
                 let state = try await cli.json("drain", "--within", "2s")
                 #expect(state["pushes"].int == 1 && (state["secondsLeft"].double ?? 9) <= 2, "\(state)")
-                let ended = try await server.earshot.process.outcome(within: 20)
+                let ended = try await server.earshot.process.outcome()
                 #expect(ended.status == 0 && ended.errors.contains("the time has passed"), "\(ended.errors)")
                 #expect(ended.errors.contains("reason=server_shutdown"), "\(ended.errors)")
             }
@@ -94,7 +94,7 @@ import Testing
             try await ReloadingServer.run(in: directory) { server in
                 let cli = CLI(server: server.earshot.http, token: try CLI.tokenFile(server.earshot.token, in: directory))
                 #expect(try await cli.text("drain", "--within", "10m") == "the server is ending now\n")
-                #expect(try await server.earshot.process.outcome(within: 20).status == 0)
+                #expect(try await server.earshot.process.outcome().status == 0)
             }
         }
     }

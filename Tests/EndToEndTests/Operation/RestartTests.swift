@@ -76,7 +76,7 @@ import Testing
             process.send(SIGTERM)
             try await eventually("the line") { process.errorsSoFar.contains("does not start again") }
             process.send(SIGTERM)
-            let ended = try await process.outcome(within: 20)
+            let ended = try await process.outcome()
             #expect(ended.status == 0 && ended.errors.components(separatedBy: "has started").count == 2, "\(ended.errors)")
         }
     }
@@ -99,7 +99,7 @@ import Testing
             }
             #expect(process.isRunning && process.errorsSoFar.components(separatedBy: "so it goes on").count == 3, "\(process.errorsSoFar)")
             process.send(SIGTERM)
-            #expect(try await process.outcome(within: 20).status == 0)
+            #expect(try await process.outcome().status == 0)
         }
     }
 
@@ -125,7 +125,7 @@ import Testing
                         process.errorsSoFar.components(separatedBy: "has started").count == starts + 1
                     }
                 } else {
-                    #expect(try await process.outcome(within: 20).status == 0)
+                    #expect(try await process.outcome().status == 0)
                 }
             }
         }
@@ -151,7 +151,7 @@ import Testing
             #expect(process.errorsSoFar.contains("no setting names its address"))
             #expect(try await HTTPAnswer.get("http://127.0.0.1:\(port)/healthz").status == 200)
             process.send(SIGTERM)
-            #expect(try await process.outcome(within: 20).status == 0)
+            #expect(try await process.outcome().status == 0)
         }
     }
 }

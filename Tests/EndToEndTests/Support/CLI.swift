@@ -23,7 +23,7 @@ struct CLI: Sendable {
             + ["--server", self.server] + (self.token.map { ["--token-file", $0] } ?? [])
     }
 
-    func callAsFunction(_ arguments: String..., within seconds: Double = 30) async throws -> ClientProcess.Outcome {
+    func callAsFunction(_ arguments: String..., within seconds: Double = 60) async throws -> ClientProcess.Outcome {
         try await ClientProcess.run(try self.line(arguments), within: seconds)
     }
 

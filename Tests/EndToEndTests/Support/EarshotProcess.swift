@@ -26,7 +26,7 @@ struct EarshotProcess: Sendable {
     }
 
     /// Runs `earshot` with these arguments to its end.
-    static func command(_ arguments: [String], within seconds: Double = 30) async throws -> ClientProcess.Outcome {
+    static func command(_ arguments: [String], within seconds: Double = 60) async throws -> ClientProcess.Outcome {
         try await ClientProcess.run([Self.binary()] + arguments, within: seconds)
     }
 

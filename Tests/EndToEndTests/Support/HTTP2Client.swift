@@ -254,7 +254,7 @@ final class HTTP2Client: Sendable {
     var goAways: [(last: Int, code: Int)] { self.frames.filter { $0.kind == .goAway }.map { ($0.word(at: 0), $0.word(at: 4)) } }
 
     /// Waits for the stream's end or reset.
-    func answer(_ stream: Int, within seconds: Double = 15) async throws -> Answer {
+    func answer(_ stream: Int, within seconds: Double = 60) async throws -> Answer {
         try await eventually("stream \(stream)'s end", within: seconds) {
             let isClosed = self.isClosed
             let answer = self.soFar(stream)

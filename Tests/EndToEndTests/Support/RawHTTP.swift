@@ -7,7 +7,7 @@ import NIOPosix
 /// Sends raw bytes to the HTTP port, as no client would, and returns the answer.
 enum RawHTTP {
     /// Waits for the connection's end, at most `seconds`; returns what arrived until then.
-    static func send(_ text: String, to server: TestServer, within seconds: Double = 4) async throws -> String {
+    static func send(_ text: String, to server: TestServer, within seconds: Double = 60) async throws -> String {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: server.addresses.http.port) { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -108,7 +108,7 @@ final class WebSocketClient: Sendable {
     }
 
     /// Waits for the first message of this type.
-    func message(_ type: String, within seconds: Double = 10) async throws -> JSON {
+    func message(_ type: String, within seconds: Double = 60) async throws -> JSON {
         var found: JSON?
         try await eventually("a \(type) message", within: seconds) {
             found = try self.messages.first { $0["type"].string == type }
