@@ -15,10 +15,14 @@ import Testing
     @Test func aHangingProofIsSilence() async throws {
         let socket = try ManagerSocket()
         let hangs = Mutex(false)
+        let isHeld = Mutex(false)
         let reports = ServiceReports(
             manager: try Self.manager(socket, watchdogUs: 60_000), stopsWithinMs: 1,
             proof: {
-                while hangs.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+                while hangs.withLock({ $0 }) {
+                    isHeld.withLock { $0 = true }
+                    try await Task.sleep(for: .milliseconds(5))
+                }
             }, status: { "fine" })
         let task = Task { try await reports.run() }
         defer { task.cancel() }
@@ -26,8 +30,8 @@ import Testing
         try await eventually("signs of life") { count() >= 5 }
         #expect(socket.lines.first == "READY=1")
         hangs.withLock { $0 = true }
-        // One may be on its way.
-        try await Task.sleep(for: .milliseconds(50))
+        // Until then one may be on its way.
+        try await eventually("the proof to hang") { isHeld.withLock { $0 } }
         let before = count()
         try await Task.sleep(for: .milliseconds(300))
         #expect(count() == before)
