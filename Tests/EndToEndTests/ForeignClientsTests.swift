@@ -37,7 +37,7 @@ import Testing
 
     /// Both join a running stream, and get it from a keyframe on without a gap.
     @Test func rtmpdumpAndGStreamerJoinLate() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 5)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 10)
         let expected = try await PacketList.of(file: source)
         try await Fixture.withDirectory { directory in
             let files = ["rtmpdump", "rtmp2src"].map { directory.appendingPathComponent("\($0).flv").path }

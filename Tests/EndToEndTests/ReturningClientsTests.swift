@@ -10,9 +10,10 @@ import Testing
 
 /// A publisher that leaves and returns: its viewers stay, and see one stream whose time never goes back.
 @Suite struct ReturningClientsTests {
+    /// The first is killed before its end, however late the test sees that it has begun.
     private static func sources() async throws -> (String, String) {
         (
-            try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6),
+            try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30),
             try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, tone: 880)
         )
     }

@@ -13,7 +13,7 @@ import Testing
 @Suite struct TLSClientsTests {
     /// Pushed over RTMP and RTMPS, played over RTMPS by an early and a late viewer.
     @Test(arguments: ["rtmp", "rtmps"]) func packetsAreTheSameOverTLS(_ scheme: String) async throws {
-        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 4)
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 8)
         let expected = try await PacketList.of(file: source)
         try await Self.run { server, _ in
             let url = "\(server.rtmps)/live/cam1"
@@ -145,7 +145,7 @@ import Testing
 
     /// With the real process: new connections get the new certificate, running ones continue.
     @Test func hangUpReloadsTheCertificate() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 4)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await Fixture.withDirectory { directory in
             let files = try await Certificate.make("first", in: directory)
             let config = directory.appendingPathComponent("earshot.yaml")

@@ -11,7 +11,7 @@ import Testing
 /// Two publishers on one name: the same credential replaces its ghost, another one is refused.
 @Suite struct TakeoverClientsTests {
     @Test func anotherCredentialIsRefused() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 3)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         let other = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2, tone: 880)
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"
@@ -19,7 +19,8 @@ import Testing
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(url)?key=a")) { first in
                     try await server.wait("streams") { ($0["list"][0]["bytesIn"].int ?? 0) > 20_000 }
-                    let refused = try await ClientProcess.run(FFmpeg.push(other, to: "\(url)?key=b"))
+                    // The holder waits, connected: another ffmpeg may take seconds to start.
+                    let refused = try await first.halted { try await ClientProcess.run(FFmpeg.push(other, to: "\(url)?key=b")) }
                     #expect(refused.status != 0)
                     #expect(refused.errors.contains("published by another device"), "\(refused.errors)")
                     try await eventually("the refusal's line") { server.lines.contains("Connection closed", "reason=name_taken") }
@@ -34,7 +35,8 @@ import Testing
     }
 
     @Test func theSameCredentialTakesOver() async throws {
-        let first = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
+        // Far longer than another ffmpeg needs to start.
+        let first = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         let second = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 2, tone: 880)
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 500 }) { server in
             let url = "\(server.rtmp)/live/cam1"

@@ -66,8 +66,8 @@ import Testing
         try await TestServer.run({ $0.access.publishFrom = [] }) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId":"short"}"#).status == 201)
             for scheme in ["txSecret", "jwt"] {
-                let push = try await server.pushURL("short", #"{"lifetime":8,"scheme":"\#(scheme)"}"#)
-                let expired = Date(timeIntervalSinceNow: 9.1)
+                let push = try await server.pushURL("short", #"{"lifetime":15,"scheme":"\#(scheme)"}"#)
+                let expired = Date(timeIntervalSinceNow: 16.1)
                 try await ClientProcess.during(FFmpeg.pushForEver(source, to: push)) { ffmpeg in
                     try await server.wait("rooms/short") { $0["state"].string == "live" }
                     let before = try await server.api("streams/live/short")["stream"]["bytesIn"].int

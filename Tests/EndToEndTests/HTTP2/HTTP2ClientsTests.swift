@@ -51,7 +51,7 @@ import Testing
                 request.method = .POST
                 request.headers = ["authorization": "Bearer \(server.token)", "content-type": "application/json"]
                 request.body = .bytes(ByteBuffer(string: "{\"roomId\":\"r1\"}"))
-                let answer = try await client.execute(request, timeout: .seconds(20))
+                let answer = try await client.execute(request, timeout: .seconds(60))
                 #expect(answer.version == (isOld ? .http1_1 : .http2))
                 let body = try await answer.body.collect(upTo: 1 << 20)
                 #expect((200...201).contains(answer.status.code), "\(answer.status) \(String(buffer: body))")
@@ -121,7 +121,7 @@ import Testing
 
     /// A recording, whole and in ranges, and a snapshot of a live room: the same bytes as over HTTP/1.1.
     @Test func filesAndPictures() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 6)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
         try await TestServer.runSecure({ $0.recording.apps = ["live"] }) { server in
             let key = "authorization: Bearer \(server.token)"
             try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
@@ -248,7 +248,7 @@ import Testing
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
         try await TestServer.runSecure({
-            $0.relay.maxBehindMs = 1_500
+            $0.relay.maxBehindMs = 4_000
             $0.limits.httpIdleMs = 1_000
             $0.limits.httpConnections = 20
         }) { server in
@@ -261,7 +261,7 @@ import Testing
                 try await eventually("their ends") {
                     server.lines.all.count { $0.contains("reason=too_slow") && $0.contains("https-") } == 3
                 }
-                #expect(try await server.api("sessions?role=player")["total"].int == 0)
+                try await server.wait("sessions?role=player") { $0["total"].int == 0 }
                 // Pending bytes are discarded, and the place is free.
                 try await eventually("the connection's end") {
                     try await server.api("selfcheck")["ok"].bool == true && Self.connections(to: server.secure) == 0

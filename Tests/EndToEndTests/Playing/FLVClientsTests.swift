@@ -67,7 +67,7 @@ import Testing
     /// Plain, and over TLS with the certificate checked. Each message is an FLV header or a tag; together they make a file.
     @Test(arguments: [false, true]) func webSocket(_ isSecure: Bool) async throws {
         let packages = try await PythonPackage(requirement: "websockets==15.0.1").folder()
-        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 5)
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 10)
         let expected = try await PacketList.of(file: source)
         try await Fixture.withDirectory { directory in
             let files = try await Certificate.make("localhost", in: directory)

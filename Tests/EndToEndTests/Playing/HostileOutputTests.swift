@@ -93,7 +93,8 @@ import Testing
         let source = try await Fixture.flv(
             video: Fixture.baseline + ["-b:v", "4M", "-minrate", "4M"], audio: nil, seconds: 12, size: "1280x720")
         try await TestServer.run({
-            $0.relay.maxBehindMs = 1_500
+            // A busy machine may keep the player from reading for a while before it is stopped.
+            $0.relay.maxBehindMs = 4_000
             $0.hls.segmentMs = 1_000
         }) { server in
             try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in

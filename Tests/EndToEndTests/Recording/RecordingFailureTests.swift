@@ -47,7 +47,7 @@ import Testing
             #expect(server.hits(.recordingQuota) >= 1)
 
             // A call to record gets the reason, and deleting a recording makes room.
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
                 try await eventually("the quota to be full for all") {
                     let refused = try await server.record("cam1", "start")
@@ -122,7 +122,7 @@ import Testing
 
     /// The recorder's thread hangs on its disk: playback goes on, and frames to record wait.
     @Test func aSlowDiskDelaysNobody() async throws {
-        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 5)
+        let source = try await Fixture.flv(video: Fixture.withBFrames, audio: Fixture.aac, seconds: 10)
         try await TestServer.run({
             $0.recording.apps = ["live"]
             $0.rooms.policy.cleanStopMs = 300

@@ -86,7 +86,7 @@ import Testing
 
     /// The previous stream's recorder hangs on its disk. The next stream's recording begins when that one ends.
     @Test func theNextStreamWaitsForASlowDisk() async throws {
-        let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 3)
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 10)
         let long = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await TestServer.run({
             $0.recording.apps = ["live"]
