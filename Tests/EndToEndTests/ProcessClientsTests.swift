@@ -25,7 +25,8 @@ import Testing
                 let ended = try await earshot.process.outcome()
                 let took = ContinuousClock.now - asked
                 let stalled = try await StallMeter.machine.stalled(from: asked, to: asked + took)
-                #expect(took - stalled * 4 < .seconds(5), "\(took), and \(stalled) of it the machine's")
+                // As long as a service manager is told that it may take.
+                #expect(took - stalled * 4 < .seconds(10), "\(took), and \(stalled) of it the machine's")
                 #expect(ended.status == 0, "\(ended.errors)")
                 #expect(ended.errors.contains("reason=server_shutdown"))
                 // The server announced its end, so each client ends by itself: the players as at a stream's end.

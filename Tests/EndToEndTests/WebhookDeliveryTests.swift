@@ -51,12 +51,12 @@ import Testing
         }
     }
 
-    /// Events of rooms that the server's shutdown causes are delivered before the process ends. A target that does not answer delays the end by no
-    /// more than a second.
+    /// Events of rooms that the server's shutdown causes are delivered before the process ends. The minute that a target may take to answer does not
+    /// delay the end.
     @Test func theServerEnds() async throws {
         let (good, silent) = (try await WebhookReceiver.start(), try await WebhookReceiver.start())
         silent.answer { _, _ in .never }
-        let told = try await TestServer.run({ Self.configure(&$0, urls: [good.url, silent.url]) }) { server in
+        let told = try await TestServer.run({ Self.configure(&$0, urls: [good.url, silent.url], timeoutMs: 60_000) }) { server in
             let camera = try await RawClient.connected(server.port)
             try await camera.publish("cam1")
             for number in 0..<30 {
@@ -65,7 +65,7 @@ import Testing
             try await eventually("the room to be live") { good.deliveries.contains { $0.json["kind"].string == "room.live" } }
             return ContinuousClock.now
         }
-        #expect(await StallMeter.pool.passed(since: told) < .seconds(6))
+        #expect(ContinuousClock.now - told < .seconds(40))
         let kinds = good.deliveries.map { $0.json["kind"].string ?? "" }
         #expect(kinds.contains("room.interrupted"), "\(kinds)")
     }

@@ -12,12 +12,14 @@ import Testing
         ]) { server in
             let port = try server.httpPort
             try await server.makeRoom("cam1")
-            try await server.apply(["limits.httpHead": "2s", "limits.httpBody": "1h", "limits.httpIdle": "1h", "http.firstWait": "0s"])
+            try await server.apply(["limits.httpHead": "2s", "limits.httpBody": "1h", "limits.httpIdle": "1h", "http.firstWait": "50s"])
             let silent = try await SocketClient.open(port)
             try await eventually("the silent one's end") { silent.isClosed }
+            // A busy machine may need a while to send a head.
+            try await server.apply(["limits.httpHead": "1h", "limits.httpBody": "1h", "limits.httpIdle": "1h", "http.firstWait": "0s"])
             let player = try await SocketClient.open(port)
             try await player.send(Self.get("/live/cam1.flv"))
-            #expect(try await player.answer(within: 30).head.hasPrefix("HTTP/1.1 404 "))
+            #expect(try await player.answer(within: 45).head.hasPrefix("HTTP/1.1 404 "))
 
             try await server.apply(["limits.httpHead": "1h", "limits.httpBody": "300ms", "limits.httpIdle": "300ms"])
             let slow = try await SocketClient.open(port)

@@ -49,8 +49,8 @@ import Testing
                 return sizes.count
             }
             try await eventually("the first fragment") { try await look() > 0 }
-            // Fragments of ten seconds would take forty.
-            try await eventually("four more", within: 25) { try await look() >= 5 }
+            // Fragments of ten seconds would take a hundred.
+            try await eventually("ten more", within: 60) { try await look() >= 11 }
         }
     }
 
