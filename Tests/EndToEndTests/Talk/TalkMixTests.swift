@@ -49,7 +49,8 @@ import Testing
                 for mix in mixes {
                     let samples = Array(try RawSamples.read(directory.appendingPathComponent("\(mix).f32")).suffix(2 * 48_000))
                     #expect(samples.count == 2 * 48_000, "\(mix)")
-                    let levels = tones.mapValues { Tone.levels(samples, Double($0)) }.mapValues { $0[$0.count / 2] }
+                    // Half of the time: a talker that its machine holds up pauses.
+                    let levels = tones.mapValues { Tone.levels(samples, Double($0)).sorted() }.mapValues { $0[$0.count / 2] }
                     let others = levels.filter { mix != "mix-\($0.key)" }
                     #expect(others.values.allSatisfy { $0 > -35 }, "\(mix): \(levels)")
                     if let own = levels.first(where: { mix == "mix-\($0.key)" }), let least = others.values.min() {
@@ -58,7 +59,7 @@ import Testing
                     #expect(wasLate || Signal.longestSilence(samples) < 480, "\(mix): \(Signal.longestSilence(samples)) samples of silence")
                 }
                 for talker in talkers { talker.send(SIGTERM) }
-                for talker in talkers { _ = try await talker.outcome(within: 20) }
+                for talker in talkers { _ = try await talker.outcome() }
             }
         }
     }
@@ -127,9 +128,9 @@ import Testing
                     (try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int).map { $0 > 40_000 } ?? false
                 }
                 dump.send(SIGINT)
-                _ = try await dump.outcome(within: 20)
+                _ = try await dump.outcome()
                 talker.send(SIGTERM)
-                _ = try await talker.outcome(within: 20)
+                _ = try await talker.outcome()
                 let raw = directory.appendingPathComponent("mix.f32").path
                 _ = try await ClientProcess.run(["ffmpeg", "-v", "error", "-i", file, "-f", "f32le", "-ar", "48000", raw], within: 30)
                 let samples = try RawSamples.read(URL(fileURLWithPath: raw))

@@ -31,7 +31,8 @@ import Testing
                 for (frequency, isHeard) in [(440.0, name.hasPrefix("mix.")), (1_000, true)] {
                     let levels = Tone.levels(samples, frequency)
                     if isHeard {
-                        #expect(levels[levels.count / 2] > -20, "\(frequency) Hz: \(levels)")
+                        // Half of the time: a microphone that its machine holds up pauses.
+                        #expect(levels.sorted()[levels.count / 2] > -20, "\(frequency) Hz: \(levels)")
                     } else {
                         #expect(levels[levels.count - 2] < -50, "\(frequency) Hz: \(levels)")
                     }

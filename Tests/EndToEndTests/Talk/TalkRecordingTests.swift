@@ -35,7 +35,7 @@ import Testing
             try await eventually("no channel that ticks") { server.server.parts.talk.ticking == 0 }
             await ear.close()
             camera.send(SIGTERM)
-            _ = try await camera.outcome(within: 20)
+            _ = try await camera.outcome()
         }
     }
 
@@ -77,7 +77,7 @@ import Testing
                 try await !server.api("streams")["list"].list.contains { $0["name"].string == "r1/mix" }
             }
             camera.send(SIGTERM)
-            _ = try await camera.outcome(within: 20)
+            _ = try await camera.outcome()
         }
     }
 }
