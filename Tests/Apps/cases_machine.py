@@ -1,6 +1,7 @@
 """The claw machine's cases: its page in Chromium, its script for other pages, its HTTP API."""
 import contextlib
 import json
+import math
 import os
 import re
 import signal
@@ -183,7 +184,8 @@ def machine_flood(server):
         times = [[float(line.rstrip(",")) for line in probe.communicate(timeout=60)[0].split()] for probe in watched]
     # The device acknowledges each command that it gets.
     assert told["sent"] == 200 and told["taken"] + told["refused"] == 200, told
-    assert told["refused"] >= 20 and told["most"] <= 30, told
+    # What came while the player stood still it sees at once.
+    assert told["refused"] >= 20 and told["most"] <= 30 * (1 + math.ceil(told["late"] - 0.1)), told
     assert sum("the claw goes" in line for line in claw.lines) == told["taken"], told
     for pictures in times:
         gaps = [after - before for before, after in zip(pictures, pictures[1:])]

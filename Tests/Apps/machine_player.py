@@ -8,7 +8,7 @@ import websockets
 
 
 async def main(url, rate, seconds):
-    taken, refused = [], 0
+    taken, refused, late = [], 0, 0.0
     async with websockets.connect(url) as socket:
         async def hears(wanted):
             while True:
@@ -22,6 +22,13 @@ async def main(url, rate, seconds):
         await socket.send(json.dumps({"type": "command", "ref": 2, "content": {"command": 12, "data": invitation["content"]["data"]}}))
         await hears(lambda frame: frame["type"] == "turn" and frame["phase"] == "playing")
 
+        async def ticks():
+            nonlocal late
+            while True:
+                due = time.monotonic() + 0.02
+                await asyncio.sleep(0.02)
+                late = max(late, time.monotonic() - due)
+
         async def answers():
             nonlocal refused
             while len(taken) + refused < rate * seconds:
@@ -31,15 +38,16 @@ async def main(url, rate, seconds):
                 elif frame["type"] == "error" and frame["code"] == "407":
                     refused += 1
 
-        listening = asyncio.create_task(answers())
+        listening, ticking = asyncio.create_task(answers()), asyncio.create_task(ticks())
         begin = time.monotonic()
         for number in range(rate * seconds):
             await asyncio.sleep(max(0, begin + number / rate - time.monotonic()))
             await socket.send(json.dumps({"type": "command", "ref": 10 + number, "content": {"command": 1, "data": "left", "serial": number}}))
         await listening
+        ticking.cancel()
     # Answers are late by different times: nine tenths of a second are judged.
     most = max(sum(start <= other < start + 0.9 for other in taken) for start in taken)
-    print(json.dumps({"sent": rate * seconds, "taken": len(taken), "refused": refused, "most": most}))
+    print(json.dumps({"sent": rate * seconds, "taken": len(taken), "refused": refused, "most": most, "late": late}))
 
 
 asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

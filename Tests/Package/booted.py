@@ -75,11 +75,11 @@ def check(debian, deb, say):
     booted = Booted(debian.root)
     try:
         expect(booted.show("ActiveState") == "active", f"enabled, it starts with the system: {booted.show('ActiveState')}")
-        wait_for("its status", lambda: "0 publishers" in booted.show("StatusText"), 15)
+        wait_for("its status", lambda: "0 publishers" in booted.show("StatusText"))
         pid = booted.show("MainPID")
         with_network = lambda words: ["nsenter", f"--target={booted.leader}", "--net", *words]
         with push("rtmp://127.0.0.1:1935/live/cam1", under=with_network):
-            wait_for("the status of a push", lambda: booted.show("StatusText") == "1 publisher, 0 viewers", 20)
+            wait_for("the status of a push", lambda: booted.show("StatusText") == "1 publisher, 0 viewers")
             for url in ["rtmp://127.0.0.1:1935/live/cam1", "http://127.0.0.1:8080/live/cam1.m3u8"]:
                 expect(frames(url, under=with_network) >= 25, f"pictures of {url}")
         booted.inside("systemctl", "reload", "earshot")
@@ -91,7 +91,8 @@ def check(debian, deb, say):
         begin = time.monotonic()
         booted.inside("systemctl", "stop", "earshot")
         result = booted.show("Result")
-        expect(result == "success" and time.monotonic() - begin < 8, f"stopped: {result} after {time.monotonic() - begin:.1f} s")
+        # After TimeoutStopSec it would be no success.
+        expect(result == "success", f"stopped: {result} after {time.monotonic() - begin:.1f} s")
         level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", booted.inside("systemd-analyze", "security", "--no-pager", "earshot"))
         expect(level and float(level[1]) <= 2.0, f"exposure {level and level[1]}")
         journal = booted.inside("journalctl", "-u", "earshot", "--no-pager", "-o", "cat")

@@ -112,7 +112,7 @@ def ends(binary):
         expect(made.outside.wait(15) == 0, f"it ends well: {made.outside.returncode}")
     with container(binary) as made:
         made.outside.kill()
-        wait_for("its end with its parent", lambda: is_gone(made.server), 10)
+        wait_for("its end with its parent", lambda: is_gone(made.server))
 
 
 def restarts(binary):
@@ -134,10 +134,10 @@ def orphans(binary):
     with container(binary) as made:
         for _ in range(3):
             made.inside("sh", "-c", "(sleep 0.2 &) ; (sleep 0.1 &)")
-        wait_for("the end of all orphans", lambda: not children(made.server), 10)
+        wait_for("the end of all orphans", lambda: not children(made.server))
         made.inside("sh", "-c", "(sleep 1.5 &)")
         made.restart()
-        wait_for("the end of an orphan from before the restart", lambda: not children(made.server), 10)
+        wait_for("the end of an orphan from before the restart", lambda: not children(made.server))
 
 
 def ends_with_its_parent(binary):
@@ -147,7 +147,7 @@ def ends_with_its_parent(binary):
     with container(binary) as made:
         made.restart()
         made.outside.kill()
-        wait_for("its end with its parent", lambda: is_gone(made.server), 5)
+        wait_for("its end with its parent", lambda: is_gone(made.server))
 
 
 def catches(process, number):
@@ -166,10 +166,10 @@ def early(binary):
             try:
                 server = wait_for("process 1", lambda: next(iter(children(outside.pid)), None))
                 wait_for("its program", lambda: os.path.realpath(f"/proc/{server}/exe") == os.path.realpath(binary))
-                wait_for("its ear for SIGTERM", lambda: catches(server, signal.SIGTERM), 5)
+                wait_for("its ear for SIGTERM", lambda: catches(server, signal.SIGTERM))
                 time.sleep(delay)
                 os.kill(server, signal.SIGTERM)
-                wait_for(f"its end, asked {delay} s after its start,", lambda: outside.poll() is not None, 5)
+                wait_for(f"its end, asked {delay} s after its start,", lambda: outside.poll() is not None)
                 expect(outside.returncode in (0, 143), f"it ends well: {outside.returncode}")
             finally:
                 outside.kill()

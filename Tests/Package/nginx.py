@@ -68,7 +68,7 @@ class Nginx:
         return int(lines[0].split()[1]), {line.split(":")[0].lower(): line.partition(":")[2].strip() for line in lines[1:]}, body
 
 
-def first(stream, wanted, patience=5.0):
+def first(stream, wanted, patience=60.0):
     """The bytes up to where `wanted` came, and the seconds until then."""
     begin, data = time.monotonic(), b""
     stream.settimeout(patience)
@@ -127,14 +127,20 @@ def cache(nginx):
 
 def unbuffered(nginx):
     """A voice of 24 kbit/s: what a proxy keeps back until a buffer is full would come after seconds."""
-    with nginx.open("/live/voice.flv") as stream:
-        _, seconds = first(stream, b"FLV\x01")
-        expect(seconds < 1.5, f"the first bytes took {seconds:.1f} s")
-        longest, begin, last = 0.0, time.monotonic(), time.monotonic()
-        while time.monotonic() < begin + 3:
-            expect(stream.recv(65536), "the stream goes on")
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-        expect(longest < 1, f"a pause of {longest:.1f} s")
+    paces = []
+    # A machine may stand still for a moment; what a buffer holds back comes late each time.
+    for _ in range(5):
+        with nginx.open("/live/voice.flv") as stream:
+            _, seconds = first(stream, b"FLV\x01")
+            longest, begin, last = 0.0, time.monotonic(), time.monotonic()
+            while time.monotonic() < begin + 3:
+                expect(stream.recv(65536), "the stream goes on")
+                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        paces.append((seconds, longest))
+        if seconds < 1.5 and longest < 1:
+            return
+    told = ", ".join(f"{seconds:.1f} s and {longest:.1f} s" for seconds, longest in paces)
+    expect(False, f"until the first bytes, and the longest pause after them: {told}")
 
 
 def websocket(nginx):

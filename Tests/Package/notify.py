@@ -4,6 +4,7 @@ import signal
 import tempfile
 import time
 
+from standstill import Standstill
 from tools import Earshot, Manager, expect, push, wait_for
 
 
@@ -15,14 +16,14 @@ def states(binary):
         with Earshot(binary, environment) as server:
             manager.wait("READY=1")
             manager.wait("STATUS=0 publishers, 0 viewers")
-            begin = time.monotonic()
-            wait_for("three signs of life", lambda: manager.lines().count("WATCHDOG=1") >= 3, 12)
-            expect(time.monotonic() - begin < 9, "signs of life come at least every 3 s")
+            begin, machine = time.monotonic(), Standstill()
+            wait_for("three signs of life", lambda: manager.lines().count("WATCHDOG=1") >= 3)
+            expect(time.monotonic() - begin - machine.total < 9, "signs of life come at least every 3 s")
             with push(f"{server.rtmp}/live/cam1"):
                 manager.wait("STATUS=1 publisher, 0 viewers")
             server.process.send_signal(signal.SIGHUP)
             manager.wait("RELOADING=1")
-            wait_for("READY after RELOADING", lambda: manager.lines().count("READY=1") == 2, 5)
+            wait_for("READY after RELOADING", lambda: manager.lines().count("READY=1") == 2)
             expect(any(line.startswith("MONOTONIC_USEC=") for line in manager.lines()), "a reload has its time")
             expect(server.stop() == 0, "the server ends well")
         lines = manager.lines()
@@ -35,14 +36,14 @@ def silence(binary):
     name = f"@earshot-test-{os.getpid()}-silence"
     manager = Manager(name)
     with Earshot(binary, {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "600000"}) as server:
-        wait_for("signs of life", lambda: manager.lines().count("WATCHDOG=1") >= 3, 10)
+        wait_for("signs of life", lambda: manager.lines().count("WATCHDOG=1") >= 3)
         server.process.send_signal(signal.SIGSTOP)
         manager.read(0.5)
         count = manager.lines().count("WATCHDOG=1")
         manager.read(1.5)
         expect(manager.lines().count("WATCHDOG=1") == count, "a stopped process stays silent")
         server.process.send_signal(signal.SIGCONT)
-        wait_for("signs of life again", lambda: manager.lines().count("WATCHDOG=1") > count, 10)
+        wait_for("signs of life again", lambda: manager.lines().count("WATCHDOG=1") > count)
     manager.close()
     for environment in [{"NOTIFY_SOCKET": ""}, {"NOTIFY_SOCKET": "vsock:2:1"}, {"NOTIFY_SOCKET": "/nowhere/socket"}, {"NOTIFY_SOCKET": "/" + "x" * 200}]:
         with Earshot(binary, environment) as server:

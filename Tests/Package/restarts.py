@@ -28,7 +28,7 @@ class Service:
     def show(self, *names):
         return [self.booted.show(name) for name in names]
 
-    def status(self, text, patience=20):
+    def status(self, text, patience=60):
         wait_for(f"the status {text!r}", lambda: self.booted.show("StatusText") == text, patience)
 
     def is_former(self):
@@ -212,7 +212,7 @@ def reload_by_call(service):
         before, reloads = changed(), log(service).count("Settings reloaded")
         act()
         wait_for("the reload", lambda: log(service).count("Settings reloaded") == reloads + 1)
-        wait_for(f"systemd to see a reload by {how}", lambda: changed() > before and service.show("ActiveState") == ["active"], 5)
+        wait_for(f"systemd to see a reload by {how}", lambda: changed() > before and service.show("ActiveState") == ["active"])
     told = service.booted.try_inside("systemctl", "status", "--no-pager", "--lines=20", "earshot").stdout
     expect("Settings reloaded" in told and "Active: active (running)" in told, f"systemctl status after `earshot reload`: {told[-600:]}")
 

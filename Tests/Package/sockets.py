@@ -92,9 +92,9 @@ def restart(binary):
                 with urllib.request.urlopen(f"{server.http}/healthz", timeout=15) as answer:
                     expect(answer.status == 200, "health during a restart")
                 time.sleep(0.01)
-            wait_for("READY again", lambda: manager.lines().count("READY=1") == times, 10)
+            wait_for("READY again", lambda: manager.lines().count("READY=1") == times)
         count = manager.lines().count("WATCHDOG=1")
-        wait_for("signs of life of the new program", lambda: manager.lines().count("WATCHDOG=1") > count, 10)
+        wait_for("signs of life of the new program", lambda: manager.lines().count("WATCHDOG=1") > count)
         expect(server.process.poll() is None and server.text().count("has started") == 3, f"it has started again twice: {server.text()[-800:]}")
         expect("STOPPING=1" not in manager.lines() and manager.lines().count("RELOADING=1") == 2, f"{manager.lines()}")
         expect(server.stop() == 0, "the server ends well")
@@ -127,7 +127,7 @@ def restart_http2(binary):
                 for times in range(2, 5):
                     time.sleep(0.7)
                     server.process.send_signal(signal.SIGUSR2)
-                    wait_for("the next start", lambda times=times: server.text().count("has started") == times, 20)
+                    wait_for("the next start", lambda times=times: server.text().count("has started") == times)
                 time.sleep(0.5)
             finally:
                 stop.set()

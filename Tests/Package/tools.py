@@ -22,7 +22,7 @@ def expect(condition, what):
         raise Failed(what)
 
 
-def wait_for(what, condition, patience=20.0):
+def wait_for(what, condition, patience=60.0):
     """The first true answer of `condition`; fails when none comes in time."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -63,7 +63,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def get(url, headers=None, patience=10):
+def get(url, headers=None, patience=30):
     """(status, body) of a GET; follows nothing. Status 0: nobody answers."""
     try:
         with urllib.request.build_opener(_Stay).open(urllib.request.Request(url, headers=headers or {}), timeout=patience) as answer:
@@ -130,7 +130,7 @@ class Earshot:
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
-    def stop(self, patience=10):
+    def stop(self, patience=30):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:

@@ -1,6 +1,7 @@
 """Publishers, viewers, and what is in recordings."""
 
 import contextlib
+import functools
 import http.client
 import os
 import struct
@@ -9,6 +10,7 @@ import threading
 import time
 
 from processes import Process, wait_for
+from standstill import Standstill
 
 RATE = 25
 # A keyframe each second.
@@ -57,6 +59,11 @@ class Publisher:
         self.process.stop(grace=3)
 
 
+@functools.cache
+def _machine():
+    return Standstill()
+
+
 class Viewer(threading.Thread):
     """Plays HTTP-FLV, counts what it sees, and comes back when it is sent away. Owned by whoever started it."""
 
@@ -71,6 +78,7 @@ class Viewer(threading.Thread):
         # How often time went backwards within one connection.
         self.backward = 0
         self.last_at = time.monotonic()
+        self._machine, self._stood_still = _machine(), 0.0
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.start()
@@ -127,11 +135,13 @@ class Viewer(threading.Thread):
         with self._lock:
             self.longest_gap = 0.0
             self.last_at = time.monotonic()
+            self._stood_still = self._machine.total
 
     def gap(self):
-        """The longest gap since `watch`, the present one included, in seconds."""
+        """The longest gap since `watch`, the present one included, in seconds. Less what the machine stood still meanwhile."""
         with self._lock:
-            return max(self.longest_gap, time.monotonic() - self.last_at)
+            longest = max(self.longest_gap, time.monotonic() - self.last_at)
+            return max(0.0, longest - (self._machine.total - self._stood_still))
 
     def sees(self, seconds, count=RATE):
         """Whether so many tags more come in time."""

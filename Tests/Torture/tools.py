@@ -12,8 +12,9 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Processes and the RTMP publisher are those of the players suite.
+# Processes and the RTMP publisher are those of the players suite; the console's knows how long the machine stood still.
 sys.path.append(os.path.join(HERE, "..", "Players"))
+sys.path.append(os.path.join(HERE, "..", "Console"))
 
 _output = threading.Lock()
 # Set when the run is interrupted: what is found while everything is being ended is nothing.
