@@ -47,7 +47,8 @@ import Testing
             // While ann spoke nothing of ben was in the mix, and vice versa.
             let windows = stride(from: 0, to: heard.count - 4_800, by: 4_800).map { Array(heard[$0..<($0 + 4_800)]) }
             let both = windows.filter { Signal.level($0, frequency: 500) > -40 && Signal.level($0, frequency: 1_200) > -40 }
-            #expect(both.isEmpty)
+            // The floor passes within a tenth of a second, or at the border of two.
+            #expect(both.count <= 2, "\(both.count) of \(windows.count)")
             try await eventually("the last release") { try await room.floorEvents().last == "released ben unpublished" }
             #expect(
                 try await room.floorEvents() == [
