@@ -21,7 +21,7 @@ import Testing
                 func url(_ command: String) async throws -> String {
                     try await cli.text("rooms", command, "cam1", "--quiet").trimmingCharacters(in: .newlines)
                 }
-                let push = try ClientProcess(FFmpeg.push(source, to: try await url("push-url")))
+                let push = try ClientProcess(FFmpeg.pushForEver(source, to: try await url("push-url")))
                 defer { push.send(SIGKILL) }
                 // Sessions are listed in the order in which they came.
                 try await eventually("the push") { try await cli.json("sessions", "list")["total"].int == 1 }

@@ -22,7 +22,7 @@ import Testing
             #expect(created.status == 201, "\(created.text)")
             let push = try await server.pushURL("walk")
 
-            try await ClientProcess.during(FFmpeg.push(source, to: push)) { ffmpeg in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: push)) { ffmpeg in
                 try await server.wait("rooms?state=live") { $0["total"].int == 1 }
                 let room = try await server.api("rooms?state=live")["list"][0]
                 #expect(room["roomId"].string == "walk" && room["liveStatus"].int == 1 && room["owner"].string == "ada")

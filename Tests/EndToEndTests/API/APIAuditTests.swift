@@ -120,7 +120,7 @@ import Testing
             let refusal = try await self.lines(api, "?result=conflict")[0]
             #expect(refusal["before"].isNull && refusal["after"].isNull, "it changed nothing")
 
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/r1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/r1")) { _ in
                 try await server.wait("rooms/r1") { $0["state"].string == "live" }
                 try await api.ok("POST", "rooms/r1/record", #"{"action":"start"}"#)
                 try await server.wait("recordings?roomId=r1") { $0["list"].count == 1 }

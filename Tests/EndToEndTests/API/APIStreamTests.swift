@@ -32,7 +32,7 @@ import Testing
 
             let url = "\(server.rtmp)/live/cam1"
             let viewer = try await TagClient.play(from: server, "live/cam1")
-            let first = try ClientProcess(FFmpeg.push(source, to: url))
+            let first = try ClientProcess(FFmpeg.pushForEver(source, to: url))
             defer { first.send(SIGKILL) }
             try await server.wait("rooms/cam1") { $0["state"].string == "live" }
             let room = try await api.ok("GET", "rooms/cam1")
@@ -64,7 +64,7 @@ import Testing
             #expect(try await first.outcome().status != 0)
             try await server.wait("rooms/cam1") { $0["state"].string == "interrupted" }
             #expect(try await api.ok("GET", "rooms/cam1")["stateReason"].string == "dropped")
-            let second = try ClientProcess(FFmpeg.push(source, to: url))
+            let second = try ClientProcess(FFmpeg.pushForEver(source, to: url))
             defer { second.send(SIGKILL) }
             try await server.wait("rooms/cam1") { $0["state"].string == "live" }
 
@@ -86,7 +86,7 @@ import Testing
             let twice = try await api.refused(409, "POST", "streams/live/cam1/resume")
             #expect(twice["state"].string == "inactive")
             #expect(twice["allowed"].list.map(\.string) == ["forbid"])
-            let third = try ClientProcess(FFmpeg.push(source, to: url))
+            let third = try ClientProcess(FFmpeg.pushForEver(source, to: url))
             defer { third.send(SIGKILL) }
             try await server.wait("rooms/cam1") { $0["state"].string == "live" }
             let all = try await api.ok("GET", "streams/published?limit=2")
@@ -222,7 +222,7 @@ import Testing
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 30)
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
-            let push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1"))
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1"))
             defer { push.send(SIGKILL) }
             var viewers: [TagClient] = []
             for _ in 0..<3 { viewers.append(try await TagClient.play(from: server, "live/cam1")) }

@@ -32,7 +32,7 @@ import Testing
             #expect(url.hasPrefix("\(server.rtmp)/live/r1?"), "\(url)")
             let bare = try await ClientProcess.run(FFmpeg.push(source, to: "\(server.rtmp)/live/r1"))
             #expect(bare.status != 0)
-            let push = try ClientProcess(FFmpeg.push(source, to: url))
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: url))
             defer { push.send(SIGKILL) }
             try await server.wait("rooms/r1") { $0["state"].string == "live" }
             let play = try await api.ok("GET", "rooms/r1/play-urls?scheme=\(scheme)")["streams"][0]

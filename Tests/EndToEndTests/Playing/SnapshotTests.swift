@@ -50,7 +50,7 @@ import Testing
         try await TestServer.run({ $0.rooms.policy.cleanStopMs = 0 }) { server in
             for size in sizes {
                 let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 4, size: size)
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { push in
                     var picture = Data()
                     try await eventually("a picture") {
                         let answer = try await server.call("GET", "rooms/cam1/snapshot.jpg")
@@ -59,6 +59,8 @@ import Testing
                     }
                     let shown = try JPEGSize(ByteBuffer(bytes: picture)).orThrow()
                     #expect("\(shown.width)x\(shown.height)" == size)
+                    // A clean stop.
+                    push.send(SIGINT)
                     _ = try await push.outcome()
                 }
                 try await eventually("its end") { try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 404 }

@@ -69,7 +69,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
             let task = try await TestServer.run(data: data) { server in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("rooms/cam1") { $0["state"].string == "live" }
                     let started = try await server.record("cam1", "start").json()["data"]["taskId"].string.orThrow()
                     try await server.wait("recordings") { ($0["list"][0]["bytes"].int ?? 0) > 2_000 }
@@ -78,7 +78,7 @@ import Testing
             }
             try await TestServer.run(data: data) { server in
                 #expect(try await !server.eventKinds("cam1").contains("record.ended"))
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("rooms/cam1") { $0["liveStatus"].int == 3 }
                     try await server.wait("recordings") { $0["list"].count == 2 && ($0["list"][0]["bytes"].int ?? 0) > 2_000 }
                     let stopped = try await server.record("cam1", "stop").json()["data"]
@@ -92,7 +92,7 @@ import Testing
             }
             // A stopped recording stays stopped.
             try await TestServer.run(data: data) { server in
-                try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+                try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("rooms/cam1") { $0["liveStatus"].int == 1 }
                     #expect(try await server.record("cam1", "stop").status == 409)
                 }
@@ -108,7 +108,7 @@ import Testing
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
                 for name in ["cam1", "cam2"] {
-                    let push = try ClientProcess(FFmpeg.push(source, to: "\(server.rtmp)/live/\(name)"))
+                    let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/\(name)"))
                     defer { push.send(SIGKILL) }
                     try await server.wait("rooms/\(name)") { $0["state"].string == "live" }
                     #expect(try await server.record(name, "start").status == 200)

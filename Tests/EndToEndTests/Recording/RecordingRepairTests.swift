@@ -71,7 +71,7 @@ import Testing
     @Test func aRefusedCallIsNotCarriedOutLater() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 20)
         try await TestServer.run({ $0.recording.minFreeBytes = 1 << 50 }) { server in
-            try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
                 let recordings = server.server.parts.recordings
                 #expect(try await server.record("cam1", "start").status == 409)
@@ -104,7 +104,7 @@ import Testing
             try await eventually("the disk to hang") { isHeld.load(ordering: .sequentiallyConsistent) }
             _ = try await push.outcome()
             try await server.wait("rooms/cam1") { $0["state"].string == "expired" }
-            try await ClientProcess.during(FFmpeg.push(long, to: url)) { _ in
+            try await ClientProcess.during(FFmpeg.pushForEver(long, to: url)) { _ in
                 try await server.wait("rooms/cam1") { $0["state"].string == "live" }
                 // The store has the push; its recording was requested but could not begin.
                 try await server.wait("rooms/cam1/events?limit=1000") { events in
