@@ -23,7 +23,7 @@ struct FrameJudge {
 
     /// `ms` is the message's received time, unwrapped.
     mutating func take(_ kind: Frame.Kind, ms: Int64, _ payload: ByteBuffer) {
-        guard self.problem == nil, kind != .data else { return }
+        guard self.problem == nil, kind != .data, !Self.isFiller(kind, payload) else { return }
         let header = kind == .video ? self.clip.videoHeader : self.clip.audioHeader
         if payload == header {
             self.headers.insert(kind)
@@ -49,6 +49,11 @@ struct FrameJudge {
         self.firstMs = min(self.firstMs ?? ms, ms)
         self.lastOfAllMs = max(self.lastOfAllMs, ms)
         if kind == .video { self.pictures += 1 } else { self.tones += 1 }
+    }
+
+    /// What the server sends when the push pauses, as on a machine that stands still: a video command frame, which players skip.
+    private static func isFiller(_ kind: Frame.Kind, _ payload: ByteBuffer) -> Bool {
+        kind == .video && (payload.readableBytesView.first ?? 0) & 0xF0 == 0x50
     }
 
     private static func word(_ kind: Frame.Kind) -> String { kind == .video ? "video" : "audio" }
