@@ -290,7 +290,7 @@ let package = Package(
         .testTarget(name: "AppsTests", dependencies: ["Apps", "Rooms", "Support", crypto], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
         .testTarget(
-            name: "RoomStoreTests", dependencies: ["RoomStore", "RoomTestSupport", "Rooms", "Support", grdb],
+            name: "RoomStoreTests", dependencies: ["LibC", "RoomStore", "RoomTestSupport", "Rooms", "Support", "TestSupport", grdb],
             swiftSettings: settings),
         .testTarget(
             name: "ServerConfigurationTests",

@@ -92,6 +92,7 @@ package actor RoomRegistry {
     private let failing = Atomic<Bool>(false)
     /// The error of the last failed commit.
     private var failure = RegistryError.storeFailed("")
+    private var lost: LostBatch?
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.
@@ -300,10 +301,12 @@ package actor RoomRegistry {
 
     // MARK: - The queue's work
 
-    /// Commits one batch.
+    /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     private func drain() {
-        let kept = self.commit(self.intake.take(Self.batch))
-        if kept.isEmpty || self.isStopping {
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(Self.batch))
+        if kept.isEmpty && self.lost == nil || self.isStopping {
+            for operation in self.lost?.batch ?? [] { operation.fail(self.failure) }
+            self.lost = nil
             if self.intake.done() { self.scheduleDrain() }
         } else {
             // Fails the queued calls, which would otherwise wait behind these facts for long.
@@ -311,6 +314,27 @@ package actor RoomRegistry {
             self.scheduleDrain(after: Self.retrySeconds)
         }
         if self.isRunning { self.armTimer() }
+    }
+
+    /// A batch that ran, and may be in the store or not. Its calls wait until that is known.
+    private struct LostBatch {
+        let commit: CommitLost
+        let batch: [Operation]
+        let work: WorkResults
+        let completions: [@Sendable () -> Void]
+    }
+
+    /// Asks for the fate of such a batch. Returns the facts to retry.
+    private func resolve(_ lost: LostBatch) -> [Operation] {
+        do {
+            let isCommitted = try self.store.wasCommitted(lost.commit)
+            self.lost = nil
+            guard isCommitted else { return self.failed(lost.batch, lost.commit) }
+            self.finish(lost.batch, lost.work, lost.completions)
+        } catch {
+            self.noteFailure(error)
+        }
+        return []
     }
 
     /// Runs a batch in one transaction. Returns the facts to retry if nothing could be written.
@@ -340,13 +364,31 @@ package actor RoomRegistry {
             }
         } catch {
             self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
-            self.note(error) { $0.failedCommits += 1 }
-            self.failing.store(true, ordering: .relaxed)
-            self.failure = RegistryError(of: error)
-            for operation in batch where operation.kind == .call { operation.fail(self.failure) }
-            return batch.filter(\.kind.isFact)
+            guard let commit = error as? CommitLost else { return self.failed(batch, error) }
+            self.lost = LostBatch(commit: commit, batch: batch, work: done, completions: completions)
+            self.noteFailure(error)
+            return []
         }
         self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), true)
+        self.finish(batch, done, completions)
+        return []
+    }
+
+    /// Fails the calls of a batch that was not stored. Returns its facts.
+    private func failed(_ batch: [Operation], _ error: any Error) -> [Operation] {
+        self.noteFailure(error)
+        for operation in batch where operation.kind == .call { operation.fail(self.failure) }
+        return batch.filter(\.kind.isFact)
+    }
+
+    private func noteFailure(_ error: any Error) {
+        self.note(error) { $0.failedCommits += 1 }
+        self.failing.store(true, ordering: .relaxed)
+        self.failure = RegistryError(of: error)
+    }
+
+    /// Publishes what a stored batch has changed, and answers its callers.
+    private func finish(_ batch: [Operation], _ done: WorkResults, _ completions: [@Sendable () -> Void]) {
         self.failing.store(false, ordering: .relaxed)
         self.counted.withLock {
             $0.commits += 1
@@ -355,7 +397,6 @@ package actor RoomRegistry {
         for failure in done.failures { self.note(failure) { $0.lostFacts += 1 } }
         self.publish(done.outcomes, done.playChanges, done.kicks, gone: done.gone)
         for completion in completions { completion() }
-        return []
     }
 
     private func note(_ error: any Error, _ count: (inout Counters) -> Void) {

@@ -9,6 +9,8 @@ protocol RoomStore: AnyObject, Sendable {
 
     /// Runs a transaction, committed and on disk when this returns. At most one at a time; blocks.
     func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T
+    /// Whether a transaction whose commit got no answer is in the store. Throws while nobody can tell; blocks.
+    func wasCommitted(_ lost: CommitLost) throws -> Bool
     /// Reads committed data without blocking the caller.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
     /// Reads committed data; blocks. For start-up and the command line.
@@ -29,6 +31,14 @@ protocol RoomStore: AnyObject, Sendable {
 extension RoomStore {
     @discardableResult
     func close() -> String? { self.close(emptiesLog: true) }
+}
+
+/// The connection failed between a transaction's COMMIT and the answer, and nobody knows yet whether it was committed. No other transaction
+/// of this process must run before ``RoomStore/wasCommitted(_:)`` tells.
+struct CommitLost: Error {
+    /// The transaction's number.
+    let batch: Int64
+    let cause: any Error
 }
 
 /// An unusable store: the file or database, the problem and the remedy.
@@ -58,6 +68,7 @@ extension RegistryError {
             case let error as RegistryError: error
             case let error as FieldError: .invalid(error)
             case let error as any DatabaseFailure: .storeFailed(error.text)
+            case let error as CommitLost: .init(of: error.cause)
             case is StoreGone: .storeGone
             case is CancellationError: .storeFailed("cancelled")
             default: .storeFailed("\(error)")

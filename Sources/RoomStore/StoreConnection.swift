@@ -100,16 +100,17 @@ struct StoreAccess {
             // An error of the last statements belongs to this operation.
             try self.connection.flush()
             return result
-        } catch {
-            guard self.connection.isInTransaction, !self.connection.isFatal(error) else { throw TransactionLost(cause: error) }
+        } catch let first {
+            guard self.connection.isInTransaction, !self.connection.isFatal(first) else { throw TransactionLost(cause: first) }
             do {
                 try self.run("ROLLBACK TO operation")
                 try self.run("RELEASE operation")
                 try self.connection.flush()
-            } catch let second {
-                throw TransactionLost(cause: second)
+            } catch {
+                // The first error says what is wrong.
+                throw TransactionLost(cause: first)
             }
-            throw error
+            throw first
         }
     }
 

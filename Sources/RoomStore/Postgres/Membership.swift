@@ -106,7 +106,6 @@ final class Membership: @unchecked Sendable {
     func leave(_ writer: PostgresConnection) {
         self.lease.stop()
         do {
-            try writer.open()
             _ = try writer.change(
                 "UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", [self.number, ProcessIdentity.current])
         } catch {

@@ -40,6 +40,6 @@ final class NodeLease: Sendable {
 
     func stop() {
         self.isOver.withLock { $0 = true }
-        self.queue.sync { self.connection.close() }
+        self.queue.async { self.connection.close() }
     }
 }

@@ -36,6 +36,7 @@ final class PostgresConnection: @unchecked Sendable {
     private var translations: [String: String] = [:]
     private var nameCount = 0
     private var isWriting = false
+    private var refusal: (failure: PostgresFailure, until: ContinuousClock.Instant)?
     /// Waits for an answer since the start.
     private(set) var roundTrips = 0
 
@@ -43,6 +44,7 @@ final class PostgresConnection: @unchecked Sendable {
     private static let mostUnanswered = 64
     private static let mostPrepared = 500
     static let connectSeconds = 5
+    private static let refusalTime = Duration.seconds(1)
 
     init(_ options: Options) { self.options = options }
 
@@ -70,9 +72,33 @@ final class PostgresConnection: @unchecked Sendable {
         ]
     }
 
-    /// Connects unless connected. Throws ``PostgresFailure``.
+    /// Connects unless connected. After a failure to connect, others within a second fail at once: callers must not wait for a timeout each.
+    /// Throws ``PostgresFailure``.
     func open() throws {
-        guard self.connection == nil else { return }
+        if self.connection != nil, self.isAlive { return }
+        if let refusal, ContinuousClock.now < refusal.until { throw refusal.failure }
+        do {
+            try self.connect()
+            self.refusal = nil
+        } catch {
+            self.close()
+            if let failure = error as? PostgresFailure { self.refusal = (failure, .now + Self.refusalTime) }
+            throw error
+        }
+    }
+
+    /// Whether the server has not ended the connection while nothing was going on.
+    private var isAlive: Bool {
+        guard let connection, self.sent.isEmpty else { return true }
+        var descriptor = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+        guard poll(&descriptor, 1, 0) != 0 else { return true }
+        // It says why before it closes.
+        if PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK { return true }
+        self.close()
+        return false
+    }
+
+    private func connect() throws {
         let parameters = Self.parameters(self.options)
         let connection = withCStrings(parameters.map(\.0)) { keys in
             withCStrings(parameters.map(\.1)) { values in PQconnectdbParams(keys, values, 1) }

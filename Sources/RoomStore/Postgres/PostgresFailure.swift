@@ -14,6 +14,9 @@ struct PostgresFailure: DatabaseFailure, Equatable {
 
     var text: String { self.state.map { "PostgreSQL \($0): \(self.message)" } ?? "PostgreSQL: \(self.message)" }
 
+    /// Raised by the server's function that begins a node's transactions, once another process has the node's place.
+    static let fenced = "EF001"
+
     /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet.
     var endsConnection: Bool { self.state.map { $0.hasPrefix("08") || $0.hasPrefix("57P") } ?? true }
 
@@ -21,7 +24,7 @@ struct PostgresFailure: DatabaseFailure, Equatable {
     /// standbys.
     var losesTransaction: Bool {
         guard let state else { return true }
-        return ["08", "25", "40", "53", "57", "58", "XX"].contains(state.prefix(2)) || state == "55P03"
+        return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == "55P03"
     }
 
     /// Whether the same transaction may succeed if it is run again: a deadlock with another node, or a lock that it held.

@@ -60,5 +60,6 @@ final class PostgresReaders: Sendable {
         }
     }
 
-    func close() { for reader in self.readers { reader.queue.sync { reader.connection.close() } } }
+    /// Each closes after the read that it is at.
+    func close() { for reader in self.readers { reader.queue.async { reader.connection.close() } } }
 }

@@ -109,7 +109,7 @@ enum PostgresSchema {
         BEGIN
             PERFORM set_config('earshot.node', its_node::text, true);
             UPDATE fences SET batch = its_batch WHERE node = its_node AND incarnation = its_incarnation;
-            IF NOT FOUND THEN RAISE EXCEPTION 'another process has taken this node''s place' USING ERRCODE = 'EF001'; END IF;
+            IF NOT FOUND THEN RAISE EXCEPTION 'another process has taken this node''s place' USING ERRCODE = '\(PostgresFailure.fenced)'; END IF;
         END
         $$
         """

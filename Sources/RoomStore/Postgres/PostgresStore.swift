@@ -87,7 +87,10 @@ final class PostgresStore: RoomStore {
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
-                guard let batch, try self.membership?.wasCommitted(batch, self.writer) == true else { throw failure }
+                guard let batch else { throw failure }
+                let lost = CommitLost(batch: batch, cause: failure)
+                guard let isCommitted = try? self.ask(lost) else { throw lost }
+                guard isCommitted else { throw failure }
             }
             return result
         } catch {
@@ -95,6 +98,21 @@ final class PostgresStore: RoomStore {
             throw error
         }
     }
+
+    /// Waits for the database since the start, for the writer.
+    var roundTrips: Int {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        return self.writer.roundTrips
+    }
+
+    func wasCommitted(_ lost: CommitLost) throws -> Bool {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        return try self.ask(lost)
+    }
+
+    private func ask(_ lost: CommitLost) throws -> Bool { try self.membership?.wasCommitted(lost.batch, self.writer) ?? false }
 
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
@@ -118,7 +136,7 @@ final class PostgresStore: RoomStore {
     func close(emptiesLog: Bool) -> String? {
         self.turn.wait()
         defer { self.turn.signal() }
-        self.membership?.leave(self.writer)
+        if self.writer.isOpen { self.membership?.leave(self.writer) }
         self.writer.close()
         self.readers.close()
         return nil

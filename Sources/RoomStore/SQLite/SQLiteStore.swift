@@ -193,6 +193,9 @@ final class SQLiteStore: RoomStore {
         }
     }
 
+    /// A file answers every commit.
+    func wasCommitted(_ lost: CommitLost) -> Bool { false }
+
     /// Empties the write-ahead log into the store, so that no file holds overwritten data. Throws while it is being read; blocks.
     func emptyLog() throws { try self.pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
 
