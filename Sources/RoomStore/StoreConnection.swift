@@ -73,6 +73,8 @@ extension String: StoreConvertible {
 struct StoreArguments: ExpressibleByArrayLiteral {
     let values: [StoreValue]
 
+    init(values: [StoreValue]) { self.values = values }
+
     init(_ values: [(any StoreConvertible)?]) { self.values = values.map { $0?.storeValue ?? .null } }
 
     init(arrayLiteral elements: (any StoreConvertible)?...) { self.init(elements) }

@@ -24,9 +24,7 @@ final class PostgresStore: RoomStore {
         do {
             try self.writer.open()
             guard self.writer.serverVersion >= Self.oldestServer * 10_000 else {
-                throw StoreError(
-                    path: place.description, problem: "is PostgreSQL \(self.writer.serverVersion / 10_000)",
-                    advice: "use PostgreSQL \(Self.oldestServer) or newer")
+                throw Self.isTooOld(place, self.writer.serverVersion)
             }
             try PostgresSchema.migrate(self.writer)
             self.membership = isNode ? try Membership(place, self.writer) : nil
@@ -38,7 +36,12 @@ final class PostgresStore: RoomStore {
 
     func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
 
-    private static func explain(_ error: any Error, _ place: PostgresPlace) -> StoreError {
+    static func isTooOld(_ place: PostgresPlace, _ version: Int) -> StoreError {
+        StoreError(
+            path: place.description, problem: "is PostgreSQL \(version / 10_000)", advice: "use PostgreSQL \(self.oldestServer) or newer")
+    }
+
+    static func explain(_ error: any Error, _ place: PostgresPlace) -> StoreError {
         func problem(_ problem: String, _ advice: String) -> StoreError {
             StoreError(path: place.description, problem: problem, advice: advice)
         }
@@ -62,6 +65,7 @@ final class PostgresStore: RoomStore {
         case "42" where failure.state == "42501", "28":
             return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
         case "53": return "make room: its disk is full, or its limit of connections is reached"
+        case "55": return "another process holds its locks; start again when that has ended (`earshot store copy` lets no server begin)"
         case "57": return "wait until it accepts connections, and look into its log"
         case nil where says("password", "authentication", "no pg_hba.conf entry", "role"):
             return "check user and password in database.url, and pg_hba.conf of the server"

@@ -132,6 +132,24 @@ package struct StoreFolder: Sendable {
         return try body(store)
     }
 
+    /// Reads one state of a store that nobody uses, whole and known to this version. Changes no file. Throws ``StoreError``.
+    func whole<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        try self.explained {
+            if let notice = try StoreInspection(path: self.path, directory: self.directory).notices.first {
+                throw StoreError(
+                    path: self.path, problem: notice, advice: "start the server once to recover what is left, or restore a backup")
+            }
+            return try self.reading(isInUse: false) { store in
+                try store.read { db in
+                    let access = StoreAccess(db)
+                    if try Migrations.areForeign(access) { throw SQLiteStore.foreign(self.path) }
+                    if try Migrations.areNewer(access) { throw SQLiteStore.newer(self.path) }
+                    return try body(access)
+                }
+            }
+        }
+    }
+
     // MARK: - Backup
 
     /// Copies a snapshot of the store, and the secrets, into a new folder. Complete or not at all. Throws ``StoreError``.

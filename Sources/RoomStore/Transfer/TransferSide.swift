@@ -1,0 +1,158 @@
+import LibC
+import Rooms
+
+/// One of the two stores of a copy, opened for it alone: no server uses it meanwhile.
+struct TransferSide {
+    let store: StoreAccess
+    let place: StorePlace
+
+    /// Runs `body` and explains its errors as this store's.
+    func attempt<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        do {
+            return try body(self.store)
+        } catch {
+            throw self.place.explain(error)
+        }
+    }
+}
+
+extension StorePlace {
+    /// A file's path, or a database's address without its password.
+    var name: String {
+        switch self {
+        case .folder(let directory): SQLiteStore.path(in: directory)
+        case .postgres(let place): place.description
+        }
+    }
+
+    func explain(_ error: any Error) -> StoreError {
+        switch self {
+        case .folder: SQLiteStore.explain(error, path: self.name)
+        case .postgres(let place): PostgresStore.explain(error, place)
+        }
+    }
+
+    func isTaken(_ why: String) -> StoreError {
+        StoreError(
+            path: self.name, problem: "is not empty: \(why)", advice: "name an empty database, or a data directory without a store",
+            isConflict: true)
+    }
+
+    private func isUsed(by whom: String) -> StoreError {
+        StoreError(path: self.name, problem: "is in use by \(whom)", advice: "stop it first, then copy", isConflict: true)
+    }
+
+    private func checkSchema(_ version: Int) throws {
+        guard version == Migrations.version else {
+            throw StoreError(
+                path: self.name,
+                problem: version == 0
+                    ? "holds no registry" : "has the schema \(version), and this version of earshot copies \(Migrations.version)",
+                advice: version == 0
+                    ? "name the data directory or the database of a server" : "start the server of this version on it once, then copy")
+        }
+    }
+
+    // MARK: - Source
+
+    /// Reads one state of the whole store, which stays as it is. No server can begin to use it meanwhile. Throws ``StoreError``.
+    func reading<T>(_ body: (TransferSide) throws -> T) throws -> T {
+        switch self {
+        case .folder(let directory):
+            if FileIdentity(path: self.name) == nil { try self.checkSchema(0) }
+            let lock = try self.lock(directory)
+            defer { withExtendedLifetime(lock) {} }
+            return try StoreFolder(directory: directory, secrets: []).whole { store in
+                try self.checkSchema(Migrations.version(store))
+                return try body(TransferSide(store: store, place: self))
+            }
+        case .postgres(let place):
+            return try self.connected(place) { connection in
+                try self.checkSchema(PostgresSchema.version(StoreAccess(connection)))
+                try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                try self.takeAlone(connection)
+                let result = try body(TransferSide(store: StoreAccess(connection), place: self))
+                connection.rollback()
+                return result
+            }
+        }
+    }
+
+    // MARK: - Target
+
+    /// Runs one transaction in a store that is empty, or made for it, and commits when `body` returns. Throws ``StoreError``.
+    func filling<T>(_ body: (TransferSide) throws -> T) throws -> T {
+        switch self {
+        case .folder(let directory):
+            if mkdir(directory, 0o700) != 0, errno != EEXIST { throw self.explain(FileFailure("make", directory)) }
+            let lock = try self.lock(directory)
+            defer { withExtendedLifetime(lock) {} }
+            // A store with an older schema would be changed by opening it.
+            if FileIdentity(path: self.name)?.size ?? 0 > 0 {
+                try StoreFolder(directory: directory, secrets: []).whole { store in
+                    guard try Migrations.version(store) == Migrations.version else { throw self.isTaken("it has another schema") }
+                }
+            }
+            let store = try SQLiteStore(directory: directory, isAlone: true)
+            defer { store.close() }
+            do {
+                return try store.transaction { try body(TransferSide(store: $0, place: self)) }
+            } catch {
+                throw self.explain(error)
+            }
+        case .postgres(let place):
+            return try self.connected(place) { connection in
+                let version = try PostgresSchema.version(StoreAccess(connection))
+                guard [0, Migrations.version].contains(version) else { throw self.isTaken("it has the schema \(version)") }
+                try PostgresSchema.migrate(connection)
+                try connection.begin()
+                try self.takeAlone(connection)
+                let result = try body(TransferSide(store: StoreAccess(connection), place: self))
+                try connection.commit()
+                return result
+            }
+        }
+    }
+
+    // MARK: - Alone
+
+    private func lock(_ directory: String) throws -> StoreLock {
+        guard !StoreLock.isHeld(directory: directory) else { throw self.isUsed(by: "a server") }
+        return try StoreLock(directory: directory, store: self.name)
+    }
+
+    /// Longest wait for an answer: an index over millions of rows is written meanwhile.
+    private static let patienceMs: Int64 = 600_000
+
+    private func connected<T>(_ place: PostgresPlace, _ body: (PostgresConnection) throws -> T) throws -> T {
+        let connection = PostgresConnection(
+            .init(url: place.url, prepares: place.prepares, name: "earshot store copy", patienceMs: Self.patienceMs))
+        defer { connection.close() }
+        do {
+            try connection.open()
+            guard connection.serverVersion >= PostgresStore.oldestServer * 10_000 else {
+                throw PostgresStore.isTooOld(place, connection.serverVersion)
+            }
+            return try body(connection)
+        } catch {
+            throw self.explain(error)
+        }
+    }
+
+    /// Locks the list of nodes until the transaction's end, so that no server can register. The transaction's state is read afterwards.
+    private func takeAlone(_ connection: PostgresConnection) throws {
+        // A session's own settings would be another client's next behind a pooler.
+        try connection.run("SET LOCAL statement_timeout = 0")
+        try connection.run("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+        do {
+            try connection.run("LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE NOWAIT")
+            try connection.flush()
+        } catch let failure as PostgresFailure where failure.state == "55P03" {
+            throw self.isUsed(by: "a server, or by another copy")
+        }
+        let server = try StoreAccess(connection).first("SELECT name FROM nodes WHERE expires_at > clock_timestamp() LIMIT 1") {
+            (row: inout RowReader) -> String in row.next()
+        }
+        if let server { throw self.isUsed(by: "the server with the name \(server)") }
+    }
+}
