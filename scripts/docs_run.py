@@ -22,7 +22,7 @@ ASSIGNMENT = re.compile(r"^([A-Z]+)=(\$\(.*\))$")
 # The first words of commands that are for a machine of their own, or are what this runs within.
 SKIPPED = (
     "make ", "sudo make ", "sudo install ", "sudo apt-get ", "sudo systemctl ", "systemctl ", "tar ", "./run", "certbot ", "docker ", "kubectl ",
-    "earshot serve ", "python3 -m venv ", "~/.machine/bin/python ", "sudo -u earshot earshot store restore ")
+    "earshot serve ", "python3 -m venv ", "~/.machine/bin/python ", "sudo -u earshot earshot store restore ", "earshot store copy ")
 ENDLESS = ("ffmpeg -re ", "ffplay ", "earshot events follow")
 # Exit statuses other than 0 that the text leads to: there is no such notice, and no such host.
 EXPECTED = {"earshot callbacks redeliver 17": 3, "earshot webhooks test 1": 1}

@@ -10,7 +10,7 @@ import Rooms
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Check, back up and restore the server's database and keys.",
+        abstract: "Check, back up, restore and copy the server's database.",
         discussion: """
             These commands work on the server's data directory: run them on its machine, as the user that the server runs as. check and \
             backup may run beside the server; restore needs it stopped. Recordings and pictures are separate files and not part of a backup.
@@ -19,10 +19,11 @@ struct StoreCommand: AsyncParsableCommand {
               earshot store check
               earshot store backup /var/backups/earshot-$(date +%F)
               earshot store restore /var/backups/earshot-2026-11-22
+              earshot store copy --from /var/lib/earshot --to env:EARSHOT_DATABASE_URL
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [Check.self, Backup.self, Restore.self])
+        subcommands: [Check.self, Backup.self, Restore.self, Copy.self])
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
