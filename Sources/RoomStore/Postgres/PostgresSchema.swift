@@ -5,10 +5,19 @@ enum PostgresSchema {
     /// One node migrates at a time. Any number that no other program in the database uses.
     private static let lock: Int64 = 0x6561_7273_686f_7431
 
-    /// Brings the schema up to date. Throws ``Foreign`` and ``Newer``.
-    static func migrate(_ connection: PostgresConnection) throws {
+    /// Longest wait for an answer: a step may have to write large tables anew.
+    private static let patienceMs: Int64 = 600_000
+
+    /// Brings the schema up to date, on a connection of its own. Throws ``Foreign`` and ``Newer``.
+    static func migrate(_ options: PostgresConnection.Options) throws {
+        var options = options
+        options.patienceMs = self.patienceMs
+        let connection = PostgresConnection(options)
+        defer { connection.close() }
         try connection.begin()
         let store = StoreAccess(connection)
+        try connection.run("SET LOCAL statement_timeout = 0")
+        try connection.run("SET LOCAL lock_timeout = 0")
         try connection.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
         let applied = try self.applied(store)
         if applied.isEmpty, try self.tables(store) > 0 { throw Foreign() }
@@ -67,7 +76,10 @@ enum PostgresSchema {
         CREATE FUNCTION earshot_count(counted TEXT, its_state TEXT, its_public BIGINT, change BIGINT) RETURNS VOID LANGUAGE sql AS $$
             INSERT INTO room_counts (shard, owner, state, is_public, n)
             VALUES (coalesce(nullif(current_setting('earshot.node', true), ''), '0')::bigint, counted, its_state, its_public, change)
-            ON CONFLICT (owner, state, is_public, shard) DO UPDATE SET n = room_counts.n + change
+            ON CONFLICT (owner, state, is_public, shard) DO UPDATE SET n = room_counts.n + change;
+            -- Owners come and go.
+            DELETE FROM room_counts WHERE owner = counted AND owner <> '' AND state = its_state AND is_public = its_public AND n = 0
+                AND shard = coalesce(nullif(current_setting('earshot.node', true), ''), '0')::bigint
         $$
         ;;
         CREATE FUNCTION earshot_count_room() RETURNS TRIGGER LANGUAGE plpgsql AS $$

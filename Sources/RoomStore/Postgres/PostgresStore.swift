@@ -26,7 +26,7 @@ final class PostgresStore: RoomStore {
             guard self.writer.serverVersion >= Self.oldestServer * 10_000 else {
                 throw Self.isTooOld(place, self.writer.serverVersion)
             }
-            try PostgresSchema.migrate(self.writer)
+            try PostgresSchema.migrate(options)
             self.membership = isNode ? try Membership(place, self.writer) : nil
         } catch {
             self.writer.close()

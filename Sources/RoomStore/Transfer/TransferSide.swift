@@ -104,7 +104,7 @@ extension StorePlace {
             return try self.connected(place) { connection in
                 let version = try PostgresSchema.version(StoreAccess(connection))
                 guard [0, Migrations.version].contains(version) else { throw self.isTaken("it has the schema \(version)") }
-                try PostgresSchema.migrate(connection)
+                try PostgresSchema.migrate(.init(url: place.url, prepares: place.prepares, name: "earshot store copy"))
                 try connection.begin()
                 try self.takeAlone(connection)
                 let result = try body(TransferSide(store: StoreAccess(connection), place: self))
