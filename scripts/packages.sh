@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test|postgres: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -17,8 +17,10 @@ demo=("${build[@]}" ffmpeg:ffmpeg curl:curl)
 players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-base: vlc-plugin-video-output: mpv:mpv obs-studio:obs xvfb:Xvfb libx11-6:
     util-linux:setpriv chromium: rtmpdump:rtmpdump nginx-light:nginx libnginx-mod-rtmp: gstreamer1.0-tools:gst-launch-1.0
     gstreamer1.0-plugins-base: gstreamer1.0-plugins-good: gstreamer1.0-plugins-bad: gstreamer1.0-plugins-ugly: gstreamer1.0-libav:)
+# What postgres.sh starts, and how.
+postgres=(postgresql:initdb util-linux:setpriv)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
-test=("${players[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
+test=("${players[@]}" "${postgres[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
     prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
@@ -39,8 +41,9 @@ budget) wanted=("${budget[@]}") ;;
 sanitize) wanted=("${sanitize[@]}") ;;
 package) wanted=("${package[@]}") ;;
 package-test) wanted=("${package_test[@]}") ;;
+postgres) wanted=("${postgres[@]}") ;;
 *)
-    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test"
+    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test|postgres"
     exit 2
     ;;
 esac
@@ -77,17 +80,31 @@ forbid_daemons() {
     elif [[ -e $policy || -L $policy ]]; then
         return 0
     fi
-    trap allow_daemons EXIT
-    trap 'exit 129' HUP
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
     printf '#!/bin/sh\n# earshot packages.sh %s\nexit 101\n' $$ | "${as_root[@]}" tee "$policy" >/dev/null
     "${as_root[@]}" chmod 755 "$policy"
 }
 
-allow_daemons() {
+allow_daemons() { [[ $(own_policy) != "$$" ]] || "${as_root[@]}" rm -f "$policy"; }
+
+# Debian's package of PostgreSQL makes a cluster when it is first installed, which tests do not need. A file beside the package's settings keeps it
+# from that. It goes when this installation is over: whoever installs another version later gets a cluster as usual.
+no_cluster=/etc/postgresql-common/createcluster.d/earshot.conf
+forbid_cluster() {
+    [[ " ${missing[*]} " == *" postgresql "* ]] || return 0
+    "${as_root[@]}" mkdir -p "${no_cluster%/*}"
+    printf '# earshot packages.sh %s\ncreate_main_cluster = false\n' $$ | "${as_root[@]}" tee "$no_cluster" >/dev/null
+}
+
+allow_cluster() {
+    grep -qsx "# earshot packages.sh $$" "$no_cluster" || return 0
+    "${as_root[@]}" rm -f "$no_cluster"
+    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "${no_cluster%/*}"
+}
+
+at_end() {
     trap - EXIT HUP INT TERM
-    [[ $(own_policy) != "$$" ]] || "${as_root[@]}" rm -f "$policy"
+    allow_cluster
+    allow_daemons
 }
 
 install() {
@@ -107,7 +124,12 @@ install() {
         fi
     fi
     say "installing ${missing[*]}"
+    trap at_end EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     forbid_daemons
+    forbid_cluster
     log=$(mktemp)
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
     # The package lists are fetched only when these are absent or too old to serve.
@@ -121,10 +143,11 @@ install() {
         fi
     fi
     rm -f "$log"
-    allow_daemons
+    at_end
 }
 
 if ((${#missing[@]})); then install; fi
+[[ $1 != postgres ]] || exit 0
 
 least=6.2
 get="get it from https://www.swift.org/install/linux and put its usr/bin into PATH"

@@ -16,12 +16,13 @@ import install  # noqa: E402
 import life  # noqa: E402
 import nginx  # noqa: E402
 import notify  # noqa: E402
+import postgres  # noqa: E402
 import sockets  # noqa: E402
 import suite  # noqa: E402
 
 
 def checks():
-    return {f"{module.__name__}.{check.__name__}": check for module in [files, install, first_process, notify, sockets, nginx] for check in module.CHECKS}
+    return {f"{module.__name__}.{check.__name__}": check for module in [files, install, first_process, notify, sockets, nginx, postgres] for check in module.CHECKS}
 
 
 def quick(arguments):
