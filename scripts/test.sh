@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
-# Without, also the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
+# Without, also rooms on PostgreSQL, the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
 # documents name, what packages bring, a package's life in a clean Debian, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,14 @@ demo() {
     DEMO_SECONDS=6 DEMO_BIN=$SCRATCH/debug scripts/demo.sh | tee "$RESULTS/demo" || return
     grep -q '^demo: console http://.*&page=/rooms/demo$' "$RESULTS/demo"
 }
+# The tests of the registry of rooms once more, on a server of their own. It goes with this script, however that ends.
+rooms_on_postgres() {
+    local folder=$RESULTS/postgres url code=0
+    url=$(EARSHOT_POSTGRES_FAST=1 EARSHOT_POSTGRES_OWNER=$$ scripts/postgres.sh start "$folder") || return
+    EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests --filter RoomStoreTests || code=$?
+    scripts/postgres.sh stop "$folder" || code=1
+    return "$code"
+}
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then
@@ -26,6 +34,7 @@ fi
 # Apart: what computes for seconds on the threads that tests share would keep the servers, and the links to them, from answering.
 attempt "tests of the parts" run_tests --skip EndToEndTests --skip UpstreamTests
 attempt "tests of the links" run_tests --filter UpstreamTests
+attempt "rooms on PostgreSQL" rooms_on_postgres
 attempt "tests of the server" run_tests --filter EndToEndTests --skip LoadedServer
 # These load both cores.
 attempt "loaded server" run_tests --filter LoadedServerTests
