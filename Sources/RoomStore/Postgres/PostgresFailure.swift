@@ -12,6 +12,9 @@ struct PostgresFailure: DatabaseFailure, Equatable {
         self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 
+    /// An address that cannot be used, which is not shown.
+    static let unreadableAddress = "the address cannot be read"
+
     var text: String { self.state.map { "PostgreSQL \($0): \(self.message)" } ?? "PostgreSQL: \(self.message)" }
 
     /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet.
