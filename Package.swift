@@ -261,6 +261,8 @@ let package = Package(
             name: "MediaClips", dependencies: ["FFmpeg", "Media", nioCore], path: "Tests/MediaClips", swiftSettings: settings),
         // Clocks that the tests of rooms set.
         .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
+        // The PostgreSQL that tests run on where they are told to.
+        .target(name: "PostgresTestSupport", dependencies: ["RoomStore"], path: "Tests/PostgresTestSupport", swiftSettings: settings),
         // Shared by most tests: waiting, seeds, clients as processes, files of media.
         .target(
             name: "TestSupport", dependencies: ["LibC", "Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
@@ -290,7 +292,8 @@ let package = Package(
         .testTarget(name: "AppsTests", dependencies: ["Apps", "Rooms", "Support", crypto], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
         .testTarget(
-            name: "RoomStoreTests", dependencies: ["LibC", "RoomStore", "RoomTestSupport", "Rooms", "Support", "TestSupport", grdb],
+            name: "RoomStoreTests",
+            dependencies: ["LibC", "PostgresTestSupport", "RoomStore", "RoomTestSupport", "Rooms", "Support", "TestSupport", grdb],
             swiftSettings: settings),
         .testTarget(
             name: "ServerConfigurationTests",
@@ -386,8 +389,9 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
-                "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "RTMP", "RTMPServer", "Relay",
-                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
+                "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "PostgresTestSupport", "RTMP",
+                "RTMPServer",
+                "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh build
-export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,RoomStore,Apps,Health,Relay,Upstream,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport
+export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,RoomStore,Apps,Health,Relay,Upstream,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
 # Two hundred times the same tests: what computes in them is optimised.
 export EARSHOT_FAST=Media,Apps,Rooms,RTMP,HLS,Talk,Relay,TalkTests,RelayTests,AppsTests,SignalCheck
 . scripts/build-env.sh

@@ -109,7 +109,7 @@ package actor RoomRegistry {
             self.lock = settings.isExclusive ? try StoreLock(directory: directory, store: path) : nil
             self.store = try SQLiteStore(directory: directory, isAlone: settings.isExclusive)
         case .postgres(let place):
-            self.lock = nil
+            self.lock = settings.isExclusive ? try place.folder.map { try StoreLock(directory: $0, store: $0) } : nil
             self.store = try PostgresStore(place, isNode: settings.isExclusive)
         }
         try self.store.readNow { store in

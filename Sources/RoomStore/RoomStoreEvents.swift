@@ -61,8 +61,15 @@ extension StoreAccess {
 
     // MARK: - Notices
 
-    /// Gives up notices of events that this version does not know: they would hold up all that wait behind them. Returns how many.
-    func giveUpUnknown() throws -> Int {
+    /// Gives up notices of events that this version does not know: they would hold up all that wait behind them. Returns a line for the log,
+    /// if there were any.
+    func giveUpUnknownNotice() throws -> String? {
+        let count = try self.giveUpUnknown()
+        guard count > 0 else { return nil }
+        return "\(count) webhook notices of events that this version does not know are given up; a later version can send them again"
+    }
+
+    private func giveUpUnknown() throws -> Int {
         let count = try self.change(
             """
             UPDATE outbox SET state = 'failed', is_head = 0, last_error = 'this version of earshot does not know the event'

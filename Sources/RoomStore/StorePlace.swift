@@ -3,6 +3,14 @@ package enum StorePlace: Sendable, Equatable {
     /// SQLite, in a folder.
     case folder(String)
     case postgres(PostgresPlace)
+
+    /// The database at `url`, or the folder if there is none.
+    package init(folder: String, url: String?, readers: Int, prepares: Bool, node: String, version: String) {
+        self =
+            url.map {
+                .postgres(PostgresPlace(url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder))
+            } ?? .folder(folder)
+    }
 }
 
 /// A database in PostgreSQL, and who this process is there.
@@ -17,23 +25,23 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
     package var node: String
     /// This program's version, for the list of nodes.
     package var version: String
+    /// The server's data directory, which no other running server may have: keys, statistics and recordings are there. Nil: none.
+    package var folder: String?
 
-    package init(url: String, readers: Int = 4, prepares: Bool = true, node: String = "earshot", version: String = "") {
+    package init(
+        url: String, readers: Int = 4, prepares: Bool = true, node: String = "earshot", version: String = "", folder: String? = nil
+    ) {
         self.url = url
         self.readers = readers
         self.prepares = prepares
         self.node = node
         self.version = version
+        self.folder = folder
     }
 
-    /// The address without user, password and options.
+    /// The address without user, password and options: `postgresql://db.example.com:5432/earshot`.
     package var description: String {
-        guard let scheme = self.url.firstRange(of: "://") else {
-            let shown = self.url.split(separator: " ").filter { part in ["host=", "port=", "dbname="].contains { part.hasPrefix($0) } }
-            return "PostgreSQL (\(shown.joined(separator: " ")))"
-        }
-        let rest = self.url[scheme.upperBound...].prefix { $0 != "?" }
-        let address = rest.lastIndex(of: "@").map { rest[rest.index(after: $0)...] } ?? rest
-        return "postgresql://\(address)"
+        guard let address = try? PostgresAddress(self.url) else { return "database.url" }
+        return address.shown
     }
 }

@@ -33,27 +33,37 @@ enum TokenSecret {
     }
 }
 
-/// The API tokens and access keys in a data directory, with or without a server that runs on it. For the command line: every call blocks.
+/// The API tokens and access keys in a data directory or a database, with or without a server that runs on it. For the command line: every call blocks.
 package final class TokenStore: Sendable {
-    private let directory: String
+    private let place: StorePlace
     private let store: any RoomStore
     private let clock = RoomClock()
 
     /// Opens or creates the store. Throws ``StoreError``.
-    package init(directory: String) throws {
-        self.directory = directory
-        // Held while opening, so that no server starts while the files are inspected. A running server has inspected them.
-        let lock =
-            StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: SQLiteStore.path(in: directory))
-        self.store = try SQLiteStore(directory: directory, isAlone: lock != nil)
-        withExtendedLifetime(lock) {}
+    package init(_ place: StorePlace) throws {
+        self.place = place
+        switch place {
+        case .folder(let directory):
+            // Held while opening, so that no server starts while the files are inspected. A running server has inspected them.
+            let lock =
+                StoreLock.isHeld(directory: directory) ? nil : try StoreLock(directory: directory, store: SQLiteStore.path(in: directory))
+            self.store = try SQLiteStore(directory: directory, isAlone: lock != nil)
+            withExtendedLifetime(lock) {}
+        case .postgres(let place):
+            self.store = try PostgresStore(place, isNode: false)
+        }
     }
 
     /// Problems found with the store's files.
     package var notices: [String] { self.store.notices }
 
     /// Closes the store, and leaves a running server's changes to it.
-    package func close() { self.store.close(emptiesLog: !StoreLock.isHeld(directory: self.directory)) }
+    package func close() {
+        switch self.place {
+        case .folder(let directory): self.store.close(emptiesLog: !StoreLock.isHeld(directory: directory))
+        case .postgres: self.store.close()
+        }
+    }
 
     package func create(
         name: String, role: TokenRole, scope: TokenScope = .all
@@ -73,7 +83,7 @@ package final class TokenStore: Sendable {
         return self.line(operation, change)
     }
 
-    /// The audit line of a change that the command line makes in the data directory.
+    /// The audit line of a change that the command line makes.
     static func line(_ operation: String, _ change: AuditChange) -> AuditLine {
         var line = AuditLine(operation)
         line.token = "cli"

@@ -1,4 +1,5 @@
 import Foundation
+import PostgresTestSupport
 import RoomStore
 import Rooms
 import ServerTestSupport
@@ -32,7 +33,7 @@ import Testing
             let json = JSON(try JSONSerialization.jsonObject(with: try await Self.run(data, "list", "--json").output))
             #expect(json["total"].int == 2 && json["list"][0]["name"].string == "shop" && json["list"][0]["role"].string == "app")
 
-            let tokens = try TokenStore(directory: data.path)
+            let tokens = try TokenStore(try TestPostgres.store(in: data.path))
             defer { tokens.close() }
             #expect(try tokens.list().map(\.role) == [.app, .admin])
 

@@ -307,7 +307,7 @@ import Testing
                     """)
             }
         }
-        func ids(_ sql: String) throws -> String? { try test.sql(String.self, "SELECT group_concat(id) FROM (\(sql))") }
+        func ids(_ sql: String) throws -> String? { try test.sql(String.self, StoreWords.list("id", from: sql)) }
         await test.advance(60_000)
         // Notices that waited too long are given up, and deleted in the next round.
         #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9,16,17,18")
@@ -378,7 +378,7 @@ import Testing
         try await test.create("cam1")
         try test.execute(
             """
-            PRAGMA foreign_keys = OFF;
+            \(StoreWords.unchecked)
             INSERT INTO talk_members VALUES ('gone', 'u', 1, 0, NULL, 1), ('cam1', 'u', 1, 0, NULL, 1);
             INSERT INTO kicks VALUES ('gone', 'u', 9000000000000);
             """)

@@ -80,7 +80,7 @@ import Testing
         let test = try TestRegistry()
         defer { test.remove() }
         try await test.create("cam1")
-        try test.pragma("max_page_count = \(try test.sql(Int.self, "PRAGMA page_count") ?? 0)")
+        try test.fill(true)
         let custom = "{\"a\":\"" + String(repeating: "x", count: 4_000) + "\"}"
         var failures = 0
         for index in 0..<40 {
@@ -95,7 +95,7 @@ import Testing
         #expect(test.registry.counters.lastFailure?.contains("xxx") == false, "the store's words do not quote what was to be written")
         #expect(try await test.registry.events(after: 0, room: nil, limit: 1_000) == test.events, "what was not stored is not told")
         #expect(try await test.registry.roomCounts()[.created] == test.events.count)
-        try test.pragma("max_page_count = 1000000000")
+        try test.fill(false)
         try await test.create("later") { $0.custom = custom }
         let all = try await test.registry.events(after: 0, room: nil, limit: 1_000)
         #expect(all == test.events)
@@ -107,13 +107,13 @@ import Testing
         defer { test.remove() }
         try await test.create("cam1")
         let grant = try await test.goLive("live/cam1")
-        try test.pragma("query_only = 1")
+        try test.refuseWrites(true)
         test.registry.pushEnded(grant.sequence, .connectionLost)
-        #expect(await test.push("live/cam1") == .failure(.unavailable(#"storeFailed("SQLite 8: attempt to write a readonly database")"#)))
+        #expect(await test.refusal("live/cam1")?.contains(StoreWords.readOnly) == true)
         await #expect(throws: RegistryError.self) { try await test.create("cam2") }
         #expect(try await test.registry.room("cam1").state == .live)
         let told = test.kinds
-        try test.pragma("query_only = 0")
+        try test.refuseWrites(false)
         // Retried by itself, or with the next operation.
         try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
         #expect(Array(test.kinds.dropFirst(told.count)) == [.streamEnd, .roomInterrupted])
@@ -126,12 +126,12 @@ import Testing
         defer { test.remove() }
         try await test.create("cam1")
         let grant = try await test.goLive("live/cam1")
-        try test.pragma("query_only = 1")
+        try test.refuseWrites(true)
         let begin = ContinuousClock.now
         test.registry.pushEnded(grant.sequence, .connectionLost)
         try await test.eventually { test.registry.counters.failedCommits >= 2 }
         #expect(ContinuousClock.now - begin >= .milliseconds(990))
-        try test.pragma("query_only = 0")
+        try test.refuseWrites(false)
     }
 
     @Test func callsAfterTheStopAreRefused() async throws {
@@ -157,6 +157,11 @@ extension TestRegistry {
     /// Sets a pragma on the writing connection.
     func pragma(_ text: String) throws { try self.registry.store.writerRead { _ = try $0.number("PRAGMA \(text)") } }
 
+    /// Why the store refuses a push; nil if it does not.
+    func refusal(_ path: String) async -> String? {
+        if case .failure(.unavailable(let text)) = await self.push(path) { text } else { nil }
+    }
+
     func eventually(_ condition: () async throws -> Bool) async throws {
         let end = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < end {
@@ -172,12 +177,12 @@ extension TestRegistry {
         defer { test.remove() }
         try await test.create("cam1")
         let id = try RoomID(checking: "cam1")
-        try test.pragma("query_only = 1")
+        try test.refuseWrites(true)
         #expect(test.registry.reportViewers([id: 1]))
         for viewers in 2...50 { #expect(!test.registry.reportViewers([id: viewers])) }
         try await test.eventually { test.registry.counters.failedCommits > 0 }
         let before = test.registry.counters.operations
-        try test.pragma("query_only = 0")
+        try test.refuseWrites(false)
         try await test.eventually { try await test.registry.room("cam1").peak == 1 }
         #expect(test.registry.counters.operations == before + 1)
         #expect(test.registry.reportViewers([id: 7]))

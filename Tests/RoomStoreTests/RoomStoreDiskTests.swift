@@ -45,18 +45,18 @@ import Testing
         defer { test.remove() }
         try await test.create("cam1")
         let grant = try await test.goLive("live/cam1")
-        try test.pragma("query_only = 1")
+        try test.refuseWrites(true)
         test.registry.pushEnded(grant.sequence, .connectionLost)
         for index in 0..<3_000 {
             test.registry.floorChanged(grant.roomID, [FloorRecord(kind: .granted, user: "u\(index)", reason: "test", mode: "open")])
         }
-        #expect(await test.push("live/cam1") == .failure(.unavailable(#"storeFailed("SQLite 8: attempt to write a readonly database")"#)))
+        #expect(await test.refusal("live/cam1")?.contains(StoreWords.readOnly) == true)
         try await test.eventually { test.registry.storeStatus.isFailing }
         let status = test.registry.storeStatus
         // The batch being tried just now does not count as waiting.
         #expect(status.waitingFacts <= 800 && status.droppedFacts >= 3_001 - 800 - 256, "\(status)")
         #expect(status.problem?.contains("cannot be written") == true)
-        try test.pragma("query_only = 0")
+        try test.refuseWrites(false)
         try await test.eventually { try await test.registry.room("cam1").state == .interrupted }
         try await test.eventually { !test.registry.storeStatus.isFailing && test.registry.storeStatus.waitingFacts == 0 }
         await test.settle()

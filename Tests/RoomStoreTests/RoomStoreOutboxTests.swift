@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import Testing
 
 @testable import RoomStore
@@ -209,7 +210,7 @@ import Testing
         #expect(await fieldError { try await test.registry.createToken(name: "", role: .app) }?.field == "name")
         #expect(await fieldError { try await test.registry.createToken(name: "a\nb", role: .app) }?.field == "name")
         // The command line's store, beside the server.
-        let store = try TokenStore(directory: test.directory)
+        let store = try TokenStore(try TestPostgres.store(in: test.directory))
         defer { store.close() }
         #expect(try store.list() == [token])
         let (second, secondSecret) = try store.create(name: "app", role: .app)

@@ -1,4 +1,5 @@
 import GRDB
+import PostgresTestSupport
 import Testing
 
 @testable import RoomStore
@@ -285,7 +286,8 @@ import Testing
     // MARK: - Cost
 
     /// The query plans of a page's statements use index ranges. None sorts or scans a table.
-    @Test func everyPageReadsIndexRanges() async throws {
+    @Test(.disabled(if: TestPostgres.isOn, "reads SQLite's plans; aPageReadsAnIndex is PostgreSQL's"))
+    func everyPageReadsIndexRanges() async throws {
         let (test, _) = try await Self.filled(30)
         defer { test.remove() }
         let database = try DatabaseQueue(path: test.directory + "/earshot.db")
@@ -317,8 +319,40 @@ import Testing
         }
     }
 
+    /// The same on PostgreSQL, which must not need to sort or to read a table through, even if it would for a table this small.
+    @Test(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) func aPageReadsAnIndex() async throws {
+        let (test, _) = try await Self.filled(30)
+        defer { test.remove() }
+        let connection = try #require(try TestPostgres.connect(test.directory))
+        for way in ["seqscan", "sort", "bitmapscan"] { try connection.run("SET enable_\(way) = off") }
+        for shape in Self.shapes {
+            for cursor in [nil, "yes"] {
+                var query = shape
+                if cursor != nil {
+                    query.after =
+                        RoomCursor(
+                            order: query.order,
+                            key: query.order == .id ? .none : query.order == .newest || query.order == .oldest ? .number(1) : .text("a"),
+                            id: "a"
+                        ).text
+                }
+                let plan = try RoomPlan(query, .postgres)
+                for range in plan.ranges.prefix(1) {
+                    let sql = plan.sql(range)
+                    let steps = try StoreAccess(connection).all("EXPLAIN (COSTS OFF) \(sql)", plan.arguments(range)) {
+                        (row: inout RowReader) -> String in row.next()
+                    }
+                    let text = steps.joined(separator: "; ")
+                    #expect(text.contains("Index") && !text.contains("Seq Scan") && !text.contains("Sort"), "\(sql): \(text)")
+                    let hasRange = text.contains("Index Cond") && (text.contains("<") || text.contains(">"))
+                    #expect(cursor == nil || hasRange, "\(sql): \(text)")
+                }
+            }
+        }
+    }
+
     /// The same for all other statements of a running server.
-    @Test func noStatementReadsATableThrough() async throws {
+    @Test(.disabled(if: TestPostgres.isOn, "traces SQLite's connection")) func noStatementReadsATableThrough() async throws {
         let test = try TestRegistry { $0.webhooks = [WebhookTarget(url: "http://x/", format: .earshot)] }
         defer { test.remove() }
         let traced = Traced()

@@ -205,6 +205,14 @@ import Testing
             "apps.classroom.rongcloud.host: has a query"
         ),
         ("apps: {classroom: {rongcloud: {appKey: \"k 1\"}}}", "\"k 1\" is not 1 to 64 letters and digits"),
+        (
+            "database: {url: \"mysql://root:geheim@h/d\"}",
+            "database.url: the value, of 23 bytes, has another scheme; expected postgresql://"
+        ),
+        ("database: {url: \"postgresql://u:ge heim@h/d\"}", "database.url: the value, of 26 bytes, holds a space; expected %20"),
+        ("database: {url: db.example.com}", "database.url: the value, of 14 bytes, is not postgresql://"),
+        ("database: {readers: 65}", "database.readers: "), ("database: {readers: 0}", "database.readers: "),
+        ("cluster: {name: \"node 1\"}", "cluster.name: \"node 1\" is not 1 to 64 of A-Z a-z 0-9 _ . -"),
         ("data: {directory: /dev/null}", "data.directory: /dev/null is not a folder"),
     ])
     func badFiles(text: String, problem: String) throws {
@@ -363,6 +371,8 @@ import Testing
         config.rtmps = ServerConfig.RTMPS()
         config.https = ServerConfig.HTTPS()
         config.data = ServerConfig().data
+        config.database.url = nil
+        config.cluster = ServerConfig.Cluster()
         config.urls = ServerConfig.URLs()
         config.credentials = ServerConfig.Credentials()
         config.hooks = ServerConfig.Hooks()

@@ -22,49 +22,53 @@ final class Membership: @unchecked Sendable {
     /// Registrations run one after the other. Any number that no other program in the database uses.
     private static let lock: Int64 = 0x6561_7273_686f_7432
 
-    /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another
-    /// machine leaves one behind. Throws ``StoreError`` if it is renewed. Blocks.
+    /// Takes the node's place. While another process uses the database, waits until its lease must have ended: a server that was killed on
+    /// another machine leaves one behind. Throws ``StoreError`` once it is renewed. Blocks.
     init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
         let process = ProcessIdentity.current
         let deadline = ContinuousClock.now + .seconds(Self.leaseSeconds + 1)
-        while true {
-            if let taken = try Self.take(place, process, writer) {
-                (self.number, self.incarnation) = taken
-                break
-            }
-            guard ContinuousClock.now < deadline else {
-                throw StoreError(
-                    path: place.description, problem: "a running server is its node \(place.node)",
-                    advice: "stop that one, or give this one a database of its own", isConflict: true)
+        var first: Holder?
+        waiting: while true {
+            switch try Self.take(place, process, writer) {
+            case .taken(let number, let incarnation):
+                (self.number, self.incarnation) = (number, incarnation)
+                break waiting
+            case .held(let holder):
+                first = first ?? holder
+                guard holder == first, ContinuousClock.now < deadline else {
+                    throw StoreError(
+                        path: place.description, problem: "is in use by the running server \(holder.name)",
+                        advice: "stop that one, or give this one a database of its own", isConflict: true)
+                }
             }
             usleep(Self.pauseUs)
         }
         self.lease = NodeLease(place, number: self.number, incarnation: self.incarnation)
     }
 
-    /// Nil while another process has the place.
-    private static func take(
-        _ place: PostgresPlace, _ process: String, _ writer: PostgresConnection
-    ) throws -> (number: Int64, incarnation: Int64)? {
+    /// Another process in the database. One that runs renews its lease.
+    private struct Holder: Equatable {
+        let name: String
+        let process: String
+        let expires: String
+    }
+
+    private enum Attempt {
+        case taken(number: Int64, incarnation: Int64)
+        case held(Holder)
+    }
+
+    private static func take(_ place: PostgresPlace, _ process: String, _ writer: PostgresConnection) throws -> Attempt {
         let store = StoreAccess(writer)
         try writer.begin()
         do {
             try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
-            let isAlive = "CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END"
-            if let other = try store.first(
-                "SELECT name FROM nodes WHERE name <> ? AND \(isAlive) = 1 LIMIT 1", [place.node],
-                { (row: inout RowReader) -> String in row.next() })
-            {
-                throw StoreError(
-                    path: place.description, problem: "is in use by the server with the name \(other)",
-                    advice: "stop that one, or give this one a database of its own", isConflict: true)
-            }
-            let holder = try store.first("SELECT process, \(isAlive) FROM nodes WHERE name = ?", [place.node]) {
-                (row: inout RowReader) -> (process: String, isAlive: Bool) in (row.next(), row.next())
-            }
-            if let holder, holder.isAlive, holder.process != process, !ProcessIdentity.isGone(holder.process) {
+            let others = try store.all(
+                "SELECT name, process, expires_at FROM nodes WHERE expires_at > clock_timestamp() ORDER BY name = ? DESC", [place.node]
+            ) { (row: inout RowReader) -> Holder in Holder(name: row.next(), process: row.next(), expires: row.next()) }
+            if let other = others.first(where: { $0.process != process && !ProcessIdentity.isGone($0.process) }) {
                 writer.rollback()
-                return nil
+                return .held(other)
             }
             let number = try store.insert(
                 """
@@ -80,7 +84,7 @@ final class Membership: @unchecked Sendable {
                 ON CONFLICT (node) DO UPDATE SET incarnation = fences.incarnation + 1, batch = 0 RETURNING incarnation
                 """, [number])
             try writer.commit()
-            return (number, incarnation)
+            return .taken(number: number, incarnation: incarnation)
         } catch {
             if writer.isOpen { writer.rollback() }
             throw error

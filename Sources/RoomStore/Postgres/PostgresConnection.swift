@@ -99,6 +99,7 @@ final class PostgresConnection: @unchecked Sendable {
     }
 
     private func connect() throws {
+        _ = try PostgresAddress(self.options.url)
         let parameters = Self.parameters(self.options)
         let connection = withCStrings(parameters.map(\.0)) { keys in
             withCStrings(parameters.map(\.1)) { values in PQconnectdbParams(keys, values, 1) }
@@ -123,6 +124,8 @@ final class PostgresConnection: @unchecked Sendable {
 
     /// The server's version, as 150018 for 15.18.
     var serverVersion: Int { self.connection.map { Int(PQserverVersion($0)) } ?? 0 }
+
+    var isEncrypted: Bool { self.connection.map { PQsslInUse($0) == 1 } ?? false }
 
     // MARK: - Transactions
 

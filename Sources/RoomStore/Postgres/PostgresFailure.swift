@@ -12,6 +12,9 @@ struct PostgresFailure: DatabaseFailure, Equatable {
         self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 
+    /// An address that cannot be used, which is not shown.
+    static let unreadableAddress = "the address cannot be read"
+
     var text: String { self.state.map { "PostgreSQL \($0): \(self.message)" } ?? "PostgreSQL: \(self.message)" }
 
     /// Raised by the server's function that begins a node's transactions, once another process has the node's place.

@@ -7,7 +7,7 @@ final class PostgresStore: RoomStore {
     /// The oldest version of PostgreSQL that has all that the statements use.
     static let oldestServer = 15
 
-    let notices: [String] = []
+    let notices: [String]
     private let place: PostgresPlace
     private let writer: PostgresConnection
     /// The writer is the registry's queue's; the command line has one thread.
@@ -23,21 +23,32 @@ final class PostgresStore: RoomStore {
         self.readers = PostgresReaders(options, count: max(1, place.readers))
         do {
             try self.writer.open()
-            guard self.writer.serverVersion >= Self.oldestServer * 10_000 else {
-                throw Self.isTooOld(place, self.writer.serverVersion)
-            }
+            try Self.checkVersion(self.writer.serverVersion, place)
             try PostgresSchema.migrate(options)
-            self.membership = isNode ? try Membership(place, self.writer) : nil
+            let membership = isNode ? try Membership(place, self.writer) : nil
+            self.membership = membership
+            self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
         } catch {
             self.writer.close()
             throw Self.explain(error, place)
         }
     }
 
+    /// Returns a notice for the log, if there is anything to say.
+    private static func giveUpUnknown(_ writer: PostgresConnection, _ membership: Membership) throws -> [String] {
+        try writer.begin()
+        _ = try membership.fence(writer)
+        let notice = try StoreAccess(writer).giveUpUnknownNotice()
+        try writer.commit()
+        return notice.map { [$0] } ?? []
+    }
+
     func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
 
-    static func isTooOld(_ place: PostgresPlace, _ version: Int) -> StoreError {
-        StoreError(
+    /// `version`: as 150018 for 15.18.
+    static func checkVersion(_ version: Int, _ place: PostgresPlace) throws(StoreError) {
+        guard version < self.oldestServer * 10_000 else { return }
+        throw StoreError(
             path: place.description, problem: "is PostgreSQL \(version / 10_000)", advice: "use PostgreSQL \(self.oldestServer) or newer")
     }
 
@@ -58,26 +69,35 @@ final class PostgresStore: RoomStore {
     }
 
     /// What to do about an error, by its class. Failures to connect have no state, only libpq's words.
-    private static func advice(_ failure: PostgresFailure) -> String {
+    static func advice(_ failure: PostgresFailure) -> String {
         let text = failure.message
         func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
         switch failure.state?.prefix(2) {
         case "42" where failure.state == "42501", "28":
             return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
-        case "53": return "make room: its disk is full, or its limit of connections is reached"
-        case "55": return "another process holds its locks; start again when that has ended (`earshot store copy` lets no server begin)"
+        case "25" where failure.state == "25006":
+            return "name the primary, not a standby: add target_session_attrs=read-write to database.url"
+        case "53" where failure.state == "53300": return self.tooMany
+        case "53": return "make room: its disk is full, or its memory"
+        case "55" where failure.state == "55P03", "57" where failure.state == "57014":
+            return "look what keeps the database busy (pg_stat_activity, pg_locks); `earshot store copy` lets no server begin"
         case "57": return "wait until it accepts connections, and look into its log"
+        case nil where text == PostgresFailure.unreadableAddress:
+            return "check database.url; in a URL, write special characters of user and password percent-encoded, as %40 for @"
+        case nil where says("too many", "remaining connection slots"): return self.tooMany
+        case nil where says("no answer for"): return "look whether PostgreSQL is stuck, or the network to it"
         case nil where says("password", "authentication", "no pg_hba.conf entry", "role"):
             return "check user and password in database.url, and pg_hba.conf of the server"
         case nil where says("certificate", "SSL", "TLS"):
             return "check sslmode and sslrootcert in database.url, and the server's certificate"
         case nil where says("does not exist"): return "create it: CREATE DATABASE … OWNER …"
-        case nil where says("too many"): return "raise max_connections of the server, or lower database.readers"
         case nil where says("could not translate host name", "refused", "timeout", "No route", "unreachable", "No such file"):
             return "check host and port in database.url, and that PostgreSQL runs there"
         default: return "check database.url and PostgreSQL's log"
         }
     }
+
+    private static let tooMany = "raise max_connections of the server, or lower database.readers"
 
     // MARK: - Transactions
 

@@ -59,12 +59,7 @@ final class SQLiteStore: RoomStore {
             if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
             try Migrations.all.migrate(pool)
             if isAlone {
-                let unknown = try pool.write { try StoreAccess($0).giveUpUnknown() }
-                if unknown > 0 {
-                    notices.append(
-                        "\(unknown) webhook notices of events that this version does not know are given up; a later version can send them again"
-                    )
-                }
+                if let notice = try pool.write({ try StoreAccess($0).giveUpUnknownNotice() }) { notices.append(notice) }
                 // The file itself gets the schema, and the id that reveals a foreign log. Best effort: somebody may be reading.
                 _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }

@@ -130,9 +130,7 @@ extension StorePlace {
         defer { connection.close() }
         do {
             try connection.open()
-            guard connection.serverVersion >= PostgresStore.oldestServer * 10_000 else {
-                throw PostgresStore.isTooOld(place, connection.serverVersion)
-            }
+            try PostgresStore.checkVersion(connection.serverVersion, place)
             return try body(connection)
         } catch {
             throw self.explain(error)

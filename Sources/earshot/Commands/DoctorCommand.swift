@@ -150,6 +150,7 @@ enum MachineChecks {
             .blocking("access") { AccessChecks.judge(subject.config) },
             .blocking("files") { FileChecks.run(subject) },
             .blocking("disk") { DiskChecks.run(subject) },
+            .blocking("database") { DatabaseCheck.run(subject) },
             .blocking("open files") { DescriptorCheck.run(subject) },
             .blocking("kernel") { KernelCheck.run() },
             .blocking("clock") { ClockCheck.run(subject) },

@@ -30,10 +30,10 @@ struct StoreCommand: AsyncParsableCommand {
             abstract: "Read the whole database and report what is wrong with it.",
             discussion: "Changes nothing. The exit status is 1 if something is wrong.")
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
-            try await self.directory.withStore { store in
+            try await self.place.withStore { store in
                 let report = try store.check()
                 if self.json {
                     try Console.print(Self.json(report).text())
@@ -77,11 +77,11 @@ struct StoreCommand: AsyncParsableCommand {
                 only its owner may read it. It must not exist yet.
                 """)
         @Argument(help: ArgumentHelp("The folder to create.", valueName: "BACKUP")) var backup: String
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
             let backup = Folder.name(self.backup)
-            try await self.directory.withStore { store in
+            try await self.place.withStore { store in
                 try store.backup(to: backup)
                 try Console.print(DisplayText.escaped(backup))
             }
@@ -97,12 +97,12 @@ struct StoreCommand: AsyncParsableCommand {
                 has finished.
                 """)
         @Argument(help: ArgumentHelp("A folder that `earshot store backup` has made.", valueName: "BACKUP")) var backup: String
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
             let backup = Folder.name(self.backup)
             // If the disk was lost, the data directory may be missing too.
-            try await self.directory.withStore(mustExist: false) { store in
+            try await self.place.withStore(mustExist: false) { store in
                 if let former = try store.restore(from: backup) {
                     Console.complain("the former files are in \(DisplayText.escaped(former.folder))")
                     for name in former.missing {
@@ -123,16 +123,30 @@ struct StoreCommand: AsyncParsableCommand {
     }
 }
 
-extension DataDirectoryOption {
+extension StorePlaceOptions {
     fileprivate func withStore(mustExist: Bool = true, _ body: (StoreFolder) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
-            guard !mustExist || access(self.path, F_OK) == 0 else {
+            let path = self.directory.path
+            let database: String? =
+                switch try self.place() {
+                case .folder(let folder): StoreMarker.database(of: folder)
+                case .postgres(let place): "\(place)"
+                }
+            if let database {
                 throw CommandFailure(
-                    .notFound, "cannot use the data directory \(self.path): \(Console.explain(errno))\nGive --data DIR.")
+                    .failed,
+                    """
+                    rooms and tokens are in \(DisplayText.escaped(database)), not in a data directory
+                    Use pg_dump and pg_restore for them, and copy the keys in the data directory: \(ServerSecrets.files.joined(separator: ", ")).
+                    """)
+            }
+            guard !mustExist || access(path, F_OK) == 0 else {
+                throw CommandFailure(
+                    .notFound, "cannot use the data directory \(path): \(Console.explain(errno))\nGive --data DIR.")
             }
             do {
-                try body(StoreFolder(directory: self.path, secrets: ServerSecrets.files, ofStore: [FirstToken.fileName]))
+                try body(StoreFolder(directory: path, secrets: ServerSecrets.files, ofStore: [FirstToken.fileName]))
             } catch let error as StoreError {
                 throw CommandFailure(error.isConflict ? .conflict : .failed, DisplayText.escaped("\(error)"))
             }

@@ -10,7 +10,7 @@ struct TokenCommand: AsyncParsableCommand {
         abstract: "Make, list and revoke API tokens, with or without a running server.",
         discussion: """
             These commands work on the server's data directory: run them on its machine, as the user that the server runs as. A running \
-            server applies the change at once.
+            server applies the change at once. For a server with a PostgreSQL database give --config FILE, or set EARSHOT_DATABASE_URL.
 
             The role app may create, list, change and close rooms and make their URLs; ops may also forbid them, list and cut streams \
             and sessions, and manage recordings; admin may do everything.
@@ -38,10 +38,10 @@ struct TokenCommand: AsyncParsableCommand {
         var rooms: [String] = []
         @Option(help: ArgumentHelp("Limit the token to this app's rooms and streams; may be given several times.", valueName: "APP"))
         var apps: [String] = []
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
-            try await self.directory.withTokens { tokens in
+            try await self.place.withTokens { tokens in
                 let namesake = try tokens.list().first { $0.name == self.name && $0.revokedAt == nil }
                 if let namesake {
                     throw CommandFailure(
@@ -69,10 +69,10 @@ struct TokenCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List tokens; their secrets are not kept.")
         @Flag(help: "Include revoked tokens.") var all = false
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
-            try await self.directory.withTokens { tokens in
+            try await self.place.withTokens { tokens in
                 let list = try tokens.list().filter { self.all || $0.revokedAt == nil }
                 if self.json { return try Console.print(Self.json(list).text()) }
                 guard !list.isEmpty else { return Console.complain("no tokens") }
@@ -112,10 +112,10 @@ struct TokenCommand: AsyncParsableCommand {
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Revoke a token, at once and for good.")
         @Argument(help: ArgumentHelp("The token's id or its name.", valueName: "ID|NAME")) var token: String
-        @OptionGroup var directory: DataDirectoryOption
+        @OptionGroup var place: StorePlaceOptions
 
         func run() async throws {
-            try await self.directory.withTokens { tokens in
+            try await self.place.withTokens { tokens in
                 let list = try tokens.list()
                 // Names may be numbers: prefer a valid token of this name, then the id.
                 let known =
@@ -134,18 +134,30 @@ struct TokenCommand: AsyncParsableCommand {
 
 extension TokenRole: ExpressibleByArgument {}
 
-extension DataDirectoryOption {
-    /// Opens the directory's tokens for the duration of `body`. A missing directory is not created: it is more likely a mistake.
+extension StorePlaceOptions {
+    /// Opens the directory's tokens, or those of the configured database, for the duration of `body`. A missing directory is not created: it
+    /// is more likely a mistake.
     func withTokens(_ body: (TokenStore) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
-            guard access(self.path, F_OK) == 0 else {
-                let why = Console.explain(errno)
-                throw CommandFailure(
-                    .failed, "cannot use the data directory \(self.path): \(why)\nGive --data DIR; the server makes it at its first start.")
+            let place = try self.place()
+            if case .folder(let path) = place {
+                guard access(path, F_OK) == 0 else {
+                    let why = Console.explain(errno)
+                    throw CommandFailure(
+                        .failed, "cannot use the data directory \(path): \(why)\nGive --data DIR; the server makes it at its first start.")
+                }
+                if let database = StoreMarker.database(of: path) {
+                    throw CommandFailure(
+                        .failed,
+                        """
+                        the server of \(path) keeps its tokens in \(DisplayText.escaped(database))
+                        Give --config FILE with the server's settings, or set EARSHOT_DATABASE_URL.
+                        """)
+                }
             }
             do {
-                let tokens = try TokenStore(directory: self.path)
+                let tokens = try TokenStore(place)
                 for notice in tokens.notices { Console.complain("earshot: \(DisplayText.escaped(notice))") }
                 defer { tokens.close() }
                 try body(tokens)

@@ -1,4 +1,5 @@
 import Foundation
+import PostgresTestSupport
 import RoomStore
 import Rooms
 import ServerConfiguration
@@ -282,7 +283,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
-                let tokens = try TokenStore(directory: data)
+                let tokens = try TokenStore(try TestPostgres.store(in: data))
                 let made = try tokens.create(name: "shop", role: .app)
                 _ = try tokens.revoke(made.token.id)
                 tokens.close()

@@ -1,4 +1,6 @@
 import Foundation
+import PostgresTestSupport
+import RoomStore
 import TestSupport
 
 /// The built `earshot` binary as a separate process.
@@ -36,7 +38,13 @@ struct EarshotProcess: Sendable {
     ) async throws -> Result {
         let directory = data.appendingPathComponent("data").path
         let flags = ["--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", directory]
-        return try await ClientProcess.serving(under + [Self.binary(), "serve"] + flags + arguments) { process in
+        var environment: [String] = []
+        if TestPostgres.isOn {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            environment = ["/usr/bin/env", "EARSHOT_DATABASE_URL=\(try TestPostgres.place(of: directory)?.url ?? "")"]
+        }
+        return try await ClientProcess.serving(environment + under + [Self.binary(), "serve"] + flags + arguments) { process in
             func banner() -> String { String(decoding: process.outputSoFar, as: UTF8.self) }
             try await eventually("the banner") {
                 guard process.isRunning else { throw TimedOut(description: "earshot ended: \(process.errorsSoFar)") }

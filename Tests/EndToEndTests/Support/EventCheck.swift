@@ -1,5 +1,6 @@
 import Foundation
 import Notifications
+import PostgresTestSupport
 import ServerTestSupport
 import Support
 import Testing
@@ -23,10 +24,12 @@ enum EventCheck {
 
     /// Records an issue for each of the newest events that is not as the document says. The store's server has ended.
     static func checkNewest(in directory: String) throws {
-        guard FileManager.default.fileExists(atPath: SQLiteStore.path(in: directory)) else { return }
-        let store: SQLiteStore
+        let database = try TestPostgres.place(of: directory)
+        guard database != nil || FileManager.default.fileExists(atPath: SQLiteStore.path(in: directory)) else { return }
+        let store: any RoomStore
         do {
-            store = try SQLiteStore(directory: directory)
+            store =
+                if let database { try PostgresStore(database, isNode: false) } else { try SQLiteStore(directory: directory) }
         } catch {
             // The test has damaged it.
             return

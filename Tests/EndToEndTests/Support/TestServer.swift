@@ -1,6 +1,8 @@
 import EarshotServer
 import Foundation
 import Logging
+import PostgresTestSupport
+import RoomStore
 import ServerConfiguration
 import ServerTestSupport
 import ServiceLifecycle
@@ -27,7 +29,10 @@ struct TestServer: Sendable {
         _ configure: (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-data-\(UUID().uuidString)").path
-        defer { try? FileManager.default.removeItem(atPath: directory) }
+        defer {
+            TestPostgres.remove(directory)
+            try? FileManager.default.removeItem(atPath: directory)
+        }
         let result = try await Self.serve(data: directory, configure, body)
         try EventCheck.checkNewest(in: directory)
         return result
@@ -52,6 +57,13 @@ struct TestServer: Sendable {
         config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
         config.http.listen = HostPort(host: "127.0.0.1", port: 0)
         config.https.listen = HostPort(host: "127.0.0.1", port: 0)
+        if TestPostgres.isOn {
+            // Beside the folder's name is the database's.
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            config.database.url = try TestPostgres.place(of: directory)?.url
+            config.database.readers = 2
+        }
         configure(&config)
         let lines = LogLines()
         var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })

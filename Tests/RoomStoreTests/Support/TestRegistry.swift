@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PostgresTestSupport
 import Support
 import Synchronization
 
@@ -158,5 +159,55 @@ func fieldError<T>(_ body: () async throws -> T) async -> FieldError? {
         return if case .invalid(let error) = error { error } else { nil }
     } catch {
         return nil
+    }
+}
+
+extension TestPostgres {
+    /// A connection beside the registry's. Nil where the tests run on SQLite.
+    static func connect(_ folder: String) throws -> PostgresConnection? {
+        guard let place = try self.place(of: folder) else { return nil }
+        let connection = PostgresConnection(.init(url: place.url))
+        try connection.open()
+        return connection
+    }
+}
+
+/// What tests need to say in the words of the store that they run on.
+enum StoreWords {
+    /// Lets rows refer to rooms that do not exist. PostgreSQL's tables never mind.
+    static let unchecked = TestPostgres.isOn ? "" : "PRAGMA foreign_keys = OFF;"
+    /// The store's failure when it takes no writes.
+    static let readOnly = TestPostgres.isOn ? "PostgreSQL 25006" : "SQLite 8: attempt to write a readonly database"
+
+    /// One line of all values, in their order.
+    static func list(_ column: String, from query: String) -> String {
+        TestPostgres.isOn
+            ? "SELECT string_agg(\(column)::text, ',') FROM (\(query)) AS listed" : "SELECT group_concat(\(column)) FROM (\(query))"
+    }
+}
+
+extension TestRegistry {
+    /// Makes the store refuse writes, or take them again.
+    func refuseWrites(_ refuses: Bool) throws {
+        guard TestPostgres.isOn else { return try self.pragma("query_only = \(refuses ? 1 : 0)") }
+        try self.registry.store.writerRead { store in
+            try store.run("SET default_transaction_read_only = \(refuses ? "on" : "off")")
+            try store.connection.flush()
+        }
+    }
+
+    /// Leaves the store no room for new rooms, or gives it room again.
+    func fill(_ isFull: Bool) throws {
+        guard let connection = try TestPostgres.connect(self.directory) else {
+            return try self.pragma("max_page_count = \(isFull ? try self.sql(Int.self, "PRAGMA page_count") ?? 0 : 1_000_000_000)")
+        }
+        guard isFull else { return try connection.runDefinitions("DROP TRIGGER test_full ON rooms") }
+        try connection.runDefinitions(
+            """
+            CREATE OR REPLACE FUNCTION test_full() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+            BEGIN RAISE EXCEPTION 'could not extend file: the disk is full' USING ERRCODE = '53100'; END $$
+            ;;
+            CREATE TRIGGER test_full BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION test_full()
+            """)
     }
 }

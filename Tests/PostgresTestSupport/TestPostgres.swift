@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-@testable import RoomStore
+@testable package import RoomStore
 
-/// The PostgreSQL that the tests of rooms run on with EARSHOT_STORE=postgres. EARSHOT_TEST_POSTGRES is its address, whose role may create
+/// The PostgreSQL that tests run on with EARSHOT_STORE=postgres. EARSHOT_TEST_POSTGRES is its address, whose role may create
 /// databases.
-enum TestPostgres {
-    static let server: String? = {
+package enum TestPostgres {
+    package static let server: String? = {
         let environment = ProcessInfo.processInfo.environment
         guard environment["EARSHOT_STORE"] == "postgres" else { return nil }
         guard let url = environment["EARSHOT_TEST_POSTGRES"] else {
@@ -14,7 +14,7 @@ enum TestPostgres {
         }
         return url
     }()
-    static var isOn: Bool { self.server != nil }
+    package static var isOn: Bool { self.server != nil }
 
     private static let file = "/postgres-url"
     private static let run = String(UUID().uuidString.filter { $0 != "-" }.prefix(12)).lowercased()
@@ -29,7 +29,7 @@ enum TestPostgres {
     private static let lock = Mutex(())
 
     /// The database that belongs to this folder; made the first time. Nil where the tests run on SQLite.
-    static func place(of folder: String) throws -> PostgresPlace? {
+    package static func place(of folder: String) throws -> PostgresPlace? {
         guard self.isOn else { return nil }
         let path = folder + self.file
         if let known = try? String(contentsOfFile: path, encoding: .utf8) { return PostgresPlace(url: known, readers: 2) }
@@ -39,19 +39,24 @@ enum TestPostgres {
         return PostgresPlace(url: self.url(of: name), readers: 2)
     }
 
-    static func remove(_ folder: String) {
+    /// Where a server with this folder keeps its rooms.
+    package static func store(in folder: String) throws -> StorePlace {
+        try self.place(of: folder).map(StorePlace.postgres) ?? .folder(folder)
+    }
+
+    package static func remove(_ folder: String) {
         guard let url = try? String(contentsOfFile: folder + self.file, encoding: .utf8), let name = url.split(separator: "/").last else {
             return
         }
         try? self.administer("DROP DATABASE IF EXISTS \(name) WITH (FORCE)")
     }
 
-    private static func url(of database: String) -> String {
+    package static func url(of database: String) -> String {
         let server = self.server ?? ""
         return server[..<(server.lastIndex(of: "/") ?? server.endIndex)] + "/" + database
     }
 
-    private static func administer(_ sql: String) throws {
+    package static func administer(_ sql: String) throws {
         let connection = PostgresConnection(.init(url: self.server ?? ""))
         try connection.open()
         try connection.run("SET statement_timeout = 0")
@@ -59,13 +64,5 @@ enum TestPostgres {
         try connection.run(sql)
         try connection.flush()
         connection.close()
-    }
-
-    /// A connection beside the registry's.
-    static func connect(_ folder: String) throws -> PostgresConnection? {
-        guard let place = try self.place(of: folder) else { return nil }
-        let connection = PostgresConnection(.init(url: place.url))
-        try connection.open()
-        return connection
     }
 }
