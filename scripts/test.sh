@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
-# Without, also rooms on PostgreSQL, the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
+# Without, also rooms and servers on PostgreSQL, the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
 # documents name, what packages bring, a package's life in a clean Debian, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +25,15 @@ rooms_on_postgres() {
     scripts/postgres.sh stop "$folder" || code=1
     return "$code"
 }
+# Whole servers with their rooms there: restarts, kills, calls, pushes, webhooks, feeds, tokens.
+server_on_postgres() {
+    local folder=$RESULTS/postgres-server url code=0
+    url=$(EARSHOT_POSTGRES_FAST=1 EARSHOT_POSTGRES_OWNER=$$ scripts/postgres.sh start "$folder") || return
+    EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests --filter \
+        'EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests)' || code=$?
+    scripts/postgres.sh stop "$folder" || code=1
+    return "$code"
+}
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then
@@ -35,6 +44,7 @@ fi
 attempt "tests of the parts" run_tests --skip EndToEndTests --skip UpstreamTests
 attempt "tests of the links" run_tests --filter UpstreamTests
 attempt "rooms on PostgreSQL" rooms_on_postgres
+attempt "server on PostgreSQL" server_on_postgres
 attempt "tests of the server" run_tests --filter EndToEndTests --skip LoadedServer
 # These load both cores.
 attempt "loaded server" run_tests --filter LoadedServerTests

@@ -12,7 +12,7 @@ import Testing
         try await EarshotProcess.command(["token"] + arguments + ["--data", data.path])
     }
 
-    @Test func tokensWithoutAServer() async throws {
+    @Test(.disabled(if: TestPostgres.isOn, "PostgresServerTests has the commands on a database")) func tokensWithoutAServer() async throws {
         try await Fixture.withDirectory { data in
             let made = try await Self.run(data, "create", "shop", "--role", "app")
             #expect(made.status == 0, "\(made.errors)")

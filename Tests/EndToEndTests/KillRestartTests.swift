@@ -1,4 +1,5 @@
 import Foundation
+import PostgresTestSupport
 import RoomStore
 import Rooms
 import TestSupport
@@ -97,7 +98,7 @@ import Testing
             }
             #expect(await ledger.refusals == [])
             let registry = try RoomRegistry(
-                .folder(directory.appendingPathComponent("data").path), settings: RoomRegistry.Settings())
+                try TestPostgres.store(in: directory.appendingPathComponent("data").path), settings: RoomRegistry.Settings())
             try await self.compare(ledger, registry)
             await registry.stop()
         }

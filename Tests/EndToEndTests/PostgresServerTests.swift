@@ -27,7 +27,7 @@ import Testing
         try await Self.withFolder { folder in
             let flags = ["serve", "--data", folder, "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0"]
             let outcome = try await Self.earshot(flags, url: Self.nobody)
-            let lines = outcome.errors.split(separator: "\n")
+            let lines = outcome.errors.split(separator: "\n").filter { $0.hasPrefix("Error: ") }
             #expect(outcome.status == 1 && lines.count == 1, "\(outcome.errors)")
             #expect(outcome.errors.contains("postgresql://127.0.0.1:1/earshot: ") && outcome.errors.contains("check host and port"))
             #expect(!outcome.errors.contains("geheim"))

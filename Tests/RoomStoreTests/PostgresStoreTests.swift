@@ -102,7 +102,6 @@ import Testing
             #expect(certificate.contains("check sslmode and sslrootcert"), "\(certificate)")
             for problem in [port, host, password, none, certificate] {
                 #expect(!problem.contains("\n"))
-                print("seen:", problem)
             }
         }
     }
@@ -118,8 +117,6 @@ import Testing
             let foreign = Self.problem(place)
             #expect(foreign.contains("holds another program's tables") && foreign.contains("it was not changed"))
             #expect(try StoreAccess(connection).number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 1)
-            print("seen:", newer)
-            print("seen:", foreign)
             connection.close()
         }
     }
@@ -135,7 +132,6 @@ import Testing
             if name == "other" { second.node = "second" }
             let problem = Self.problem(second, isNode: true)
             #expect(problem.contains("is in use by the running server earshot; stop that one"), "\(problem)")
-            print("seen:", problem)
             // Once it has gone without a word, its lease ends.
             first.close()
             try connection.run("UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => 1)")
@@ -164,7 +160,6 @@ import Testing
                 try store.transaction { _ = try $0.first("SELECT pg_sleep(60)") { (row: inout RowReader) -> String? in row.optional() } }
             }
             #expect(failure?.state == "57014" && ContinuousClock.now - begin < .seconds(10))
-            if let failure { print("seen:", store.explain(failure)) }
             // The connection is still of use.
             #expect(try store.transaction { try $0.number("SELECT 1") } == 1)
             store.close()
@@ -180,7 +175,6 @@ import Testing
             try TestPostgres.administer("ALTER DATABASE \(name) CONNECTION LIMIT 1")
             let problem = Self.problem(place)
             #expect(problem.contains("too many connections") && problem.contains("max_connections"), "\(problem)")
-            print("seen:", problem)
             first.close()
         }
     }

@@ -9,7 +9,7 @@ struct PostgresFailure: DatabaseFailure, Equatable {
 
     init(state: String?, _ message: String) {
         self.state = state
-        self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        self.message = message.split { $0.isNewline || $0 == "\t" }.joined(separator: " ")
     }
 
     /// An address that cannot be used, which is not shown.
