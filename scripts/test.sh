@@ -30,7 +30,7 @@ server_on_postgres() {
     local folder=$RESULTS/postgres-server url code=0
     url=$(EARSHOT_POSTGRES_FAST=1 EARSHOT_POSTGRES_OWNER=$$ scripts/postgres.sh start "$folder") || return
     EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests --filter \
-        'EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests)' || code=$?
+        'EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests)' || code=$?
     scripts/postgres.sh stop "$folder" || code=1
     return "$code"
 }

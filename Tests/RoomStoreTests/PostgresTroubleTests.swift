@@ -168,9 +168,17 @@ import Testing
         try await Self.with { test in
             var other = test.place
             other.node = "other"
+            // As if the first were another machine's: it renews its lease all the same.
+            let connection = try #require(try TestPostgres.connect(test.folder))
+            let store = StoreAccess(connection)
+            let process = try store.first("SELECT process FROM nodes") { (row: inout RowReader) -> String in row.next() }
+            try connection.run("UPDATE nodes SET process = 'another machine 1 1'")
+            try connection.flush()
             let error = #expect(throws: StoreError.self) { try RoomRegistry(.postgres(other), settings: RoomRegistry.Settings()) }
-            #expect(error?.description.contains("is in use by the server with the name earshot") == true, "\(String(describing: error))")
+            #expect(error?.description.contains("is in use by the running server earshot") == true, "\(String(describing: error))")
             #expect(error?.isConflict == true)
+            try connection.run("UPDATE nodes SET process = ?", [process])
+            try connection.flush()
             await test.registry.stop()
             let next = try RoomRegistry(.postgres(other), settings: RoomRegistry.Settings())
             await next.stop()
