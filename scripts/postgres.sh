@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # postgres.sh start DIR [PORT]: starts a new, empty PostgreSQL for tests and prints its URL, which is all that stands in its output.
 # postgres.sh stop DIR: stops it and removes what start made, whether or not it still runs.
+# postgres.sh kill DIR: ends its processes with -9, all at once, as a power cut would; the data stays.
+# postgres.sh again DIR: starts it on its data, with the same URL, after a kill.
 # postgres.sh run COMMAND…: runs COMMAND with the URL of such a server in EARSHOT_TEST_POSTGRES; stops the server when COMMAND ends, and exits
 # with its code. When postgres.sh is killed, with -9 too, the server follows within seconds.
 #
@@ -190,6 +192,25 @@ start() {
     url=postgresql://earshot:$password@127.0.0.1:$port/earshot
 }
 
+kill_all() {
+    become "$(stat -c %u "$cluster")" "$(stat -c %g "$cluster")"
+    mapfile -t running < <(processes)
+    ((${#running[@]})) || return 0
+    as_server kill -s KILL "${running[@]}" 2>/dev/null || true
+    # A dead one that nobody has waited for yet would count as a server that runs.
+    for id in "${running[@]}"; do
+        while [[ -d /proc/$id ]]; do sleep 0.05; done
+    done
+}
+
+again() {
+    need_programs
+    become "$(stat -c %u "$cluster")" "$(stat -c %g "$cluster")"
+    as+=(env --chdir="$cluster/data")
+    detached "${as[@]}" "$bin/pg_ctl" --pgdata=. --log=../log --wait --timeout=60 --silent start ||
+        die "the server does not start: $({ grep -E 'FATAL|PANIC' "$cluster/log" || cat "$cluster/log"; } | tail -n 1)"
+}
+
 select_one() (
     cd /
     unset "${!PG@}"
@@ -255,7 +276,7 @@ keep() {
 }
 
 usage() {
-    printf 'usage: postgres.sh start DIR [PORT] | stop DIR | run COMMAND…\n' >&2
+    printf 'usage: postgres.sh start DIR [PORT] | stop DIR | kill DIR | again DIR | run COMMAND…\n' >&2
     exit 2
 }
 
@@ -271,6 +292,10 @@ start:[12])
 stop:1)
     find_cluster "$1" || die "there is no server of postgres.sh in $1"
     remove "$(realpath "$1")"
+    ;;
+kill:1 | again:1)
+    find_cluster "$1" || die "there is no server of postgres.sh in $1"
+    if [[ $verb == kill ]]; then kill_all; else again; fi
     ;;
 run:[1-9]*) run "$@" ;;
 keep:4) keep "$@" ;;

@@ -44,7 +44,8 @@ package final class WebhookLog: Sendable {
 
     private let log: Logger
     private let standings = Mutex<[String: Standing]>([:])
-    private let store = LogRateLimiter()
+    /// The registry itself tells of a store in trouble; a line a minute says that webhooks wait for it.
+    private let store = LogRateLimiter(lines: 1, perMs: 60_000)
 
     package init(_ log: Logger) { self.log = log }
 
@@ -115,7 +116,7 @@ package final class WebhookLog: Sendable {
 
     package func storeFailed(_ error: RegistryError) {
         guard self.store.pass(nowMs: LoopSweeper.nowMs) != nil else { return }
-        self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error)"])
+        self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error.storeProblem)"])
     }
 
     /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.

@@ -8,6 +8,7 @@ ALONE = "hostile"
 PLAN = (
     ("stall", 3, 150),
     ("kill", 10, 2000),
+    ("database", 3, 250),
     ("descriptors", 1, 100),
     ("fulldisk", 1, 100),
     ("faults", 2, 200),
