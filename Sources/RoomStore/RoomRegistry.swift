@@ -305,8 +305,12 @@ package actor RoomRegistry {
     private func drain() {
         let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(Self.batch))
         if kept.isEmpty && self.lost == nil || self.isStopping {
-            for operation in self.lost?.batch ?? [] { operation.fail(self.failure) }
-            self.lost = nil
+            for fact in kept { fact.fail(self.failure) }
+            if let lost = self.lost {
+                // It ends without knowing, and stores nothing more.
+                for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
+                self.lost = nil
+            }
             if self.intake.done() { self.scheduleDrain() }
         } else {
             // Fails the queued calls, which would otherwise wait behind these facts for long.
@@ -331,6 +335,10 @@ package actor RoomRegistry {
             self.lost = nil
             guard isCommitted else { return self.failed(lost.batch, lost.commit) }
             self.finish(lost.batch, lost.work, lost.completions)
+        } catch let failure as PostgresFailure where failure.state == PostgresFailure.fenced {
+            // Nobody will ever tell.
+            self.lost = nil
+            return self.failed(lost.batch, failure)
         } catch {
             self.noteFailure(error)
         }

@@ -130,7 +130,7 @@ extension StoreAccess {
             """
             SELECT r.row, r.id\(key) FROM (
                 \(self.connection.dialect.matches)
-            ) AS matches \(self.connection.dialect.matchJoin) rooms r ON r.row = match \(filter) LIMIT \(Self.searchLimit + 1)
+            ) AS matches \(self.connection.dialect.matchJoin) rooms r ON r.row = match \(filter) \(self.connection.dialect.matchOrder) LIMIT \(Self.searchLimit + 1)
             """, StoreArguments([words, depth] + arguments)
         ) { row in self.place(&row, plan) }
         if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }

@@ -103,14 +103,21 @@ struct StoreAccess {
             try self.connection.flush()
             return result
         } catch let first {
+            do {
+                // What became of the statements before it is known only now.
+                try self.connection.flush()
+            } catch  where self.connection.isFatal(error) {
+                throw TransactionLost(cause: error)
+            } catch {
+                // Undone below.
+            }
             guard self.connection.isInTransaction, !self.connection.isFatal(first) else { throw TransactionLost(cause: first) }
             do {
                 try self.run("ROLLBACK TO operation")
                 try self.run("RELEASE operation")
                 try self.connection.flush()
             } catch {
-                // The first error says what is wrong.
-                throw TransactionLost(cause: first)
+                throw TransactionLost(cause: error)
             }
             throw first
         }

@@ -89,8 +89,9 @@ enum StoreDialect: Sendable {
         }
     }
 
-    /// Joins matches with rooms in the order of the matches.
+    /// Joins matches with rooms. SQLite keeps the order of the left side.
     var matchJoin: String { self == .sqlite ? "CROSS JOIN" : "JOIN" }
+    var matchOrder: String { self == .sqlite ? "" : "ORDER BY match DESC" }
 
     /// A room's words, as the column takes them.
     func words(of room: Room) -> String {
@@ -113,10 +114,16 @@ enum StoreDialect: Sendable {
         return phrases.isEmpty ? nil : phrases.joined(separator: " & ") + ":*"
     }
 
-    /// Without case and diacritics, as SQLite's search folds words.
-    private static func folded(_ word: String) -> String {
-        let scalars = word.lowercased().decomposedStringWithCanonicalMapping.unicodeScalars
-        return String(String.UnicodeScalarView(scalars.filter { $0.properties.generalCategory != .nonspacingMark }))
+    /// Without case, and without diacritics of Latin letters, as SQLite's search folds words.
+    static func folded(_ word: String) -> String {
+        var kept = String.UnicodeScalarView()
+        var isOfLatin = false
+        for scalar in word.lowercased().decomposedStringWithCanonicalMapping.unicodeScalars {
+            if (0x300...0x36F).contains(scalar.value), isOfLatin { continue }
+            isOfLatin = scalar.isASCII
+            kept.append(scalar)
+        }
+        return String(kept).precomposedStringWithCanonicalMapping
     }
 
     // MARK: - Translation

@@ -15,7 +15,7 @@ package enum RoomWords {
         return phrases.map { "\"\($0.joined(separator: " "))\"" }.joined(separator: " ") + "*"
     }
 
-    /// The words of each run of non-spaces, of the first ``mostWords`` runs that have any.
+    /// The words of each run of non-spaces that has any, of the first ``mostWords`` runs.
     package static func phrases(_ text: String) -> [[String]] {
         text.split(whereSeparator: \.isWhitespace).prefix(self.mostWords).map { self.words(String($0)) }.filter { !$0.isEmpty }
     }

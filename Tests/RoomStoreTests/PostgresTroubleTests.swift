@@ -132,6 +132,63 @@ import Testing
         }
     }
 
+    /// A server that stops with a commit in doubt does not wait for the truth.
+    @Test(.timeLimit(.minutes(2))) func aStopWithACommitInDoubt() async throws {
+        try await Self.with { test in
+            test.proxy.mode = .losingCommit
+            let room = Task { try await test.create("cam1") }
+            try await eventually("the answer is lost") { test.proxy.hasLostCommit && test.proxy.mode == .away }
+            await test.registry.stop()
+            await #expect(throws: RegistryError.self) { _ = try await room.value }
+        }
+    }
+
+    /// One whose COMMIT is still under way at the server is in doubt, not undone.
+    @Test(.timeLimit(.minutes(2))) func aCommitThatTakesLongIsWaitedFor() async throws {
+        try await Self.with { test in
+            _ = try await test.create("cam1")
+            let store = try #require(test.registry.store as? PostgresStore)
+            let other = try #require(try TestPostgres.connect(test.folder))
+            try other.begin()
+            #expect(try StoreAccess(other).number("SELECT batch FROM fences FOR UPDATE") != nil)
+            let lost = CommitLost(batch: 1, cause: PostgresFailure(state: nil, "test"))
+            #expect(throws: PostgresFailure.self) { try store.wasCommitted(lost) }
+            other.rollback()
+            #expect(try !store.wasCommitted(CommitLost(batch: .max, cause: lost.cause)))
+        }
+    }
+
+    /// The server ends connections with a message before their end, as at a restart of PostgreSQL; that costs no call.
+    @Test(.timeLimit(.minutes(2))) func endedConnectionsCostNoCall() async throws {
+        try await Self.with { test in
+            _ = try await test.create("cam1")
+            #expect(try await test.registry.room("cam1").id.rawValue == "cam1")
+            let ended = try test.number(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            #expect(ended ?? 0 >= 2)
+            try await eventually("their ends") {
+                try test.number("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()") == 0
+            }
+            #expect(try await test.registry.room("cam1").id.rawValue == "cam1")
+            #expect(try await test.create("cam2").id.rawValue == "cam2")
+        }
+    }
+
+    /// A server whose lease has ended is fenced by the next one, whatever that one's name is.
+    @Test(.timeLimit(.minutes(2))) func theNextServerFencesTheFormer() async throws {
+        try await Self.with { test in
+            _ = try await test.create("cam1")
+            var place = test.place
+            place.node = "other"
+            // In this process it takes the place at once.
+            let next = try RoomRegistry(.postgres(place), settings: RoomRegistry.Settings())
+            await #expect(throws: RegistryError.self) { _ = try await test.create("cam2") }
+            await next.stop()
+            #expect(try test.number("SELECT count(*) FROM rooms") == 1)
+        }
+    }
+
     /// The database ends idle connections when it restarts; that costs no call.
     @Test(.timeLimit(.minutes(2))) func aRestartBetweenCallsIsNotNoticed() async throws {
         try await Self.with { test in

@@ -1,4 +1,5 @@
 package import Logging
+import RoomStore
 package import Rooms
 import Support
 import Synchronization

@@ -14,7 +14,7 @@ final class Membership: @unchecked Sendable {
     let number: Int64
     private let incarnation: Int64
     private let lease: NodeLease
-    private var batch: Int64 = 0
+    private var batch: Int64
 
     /// How long a node's place is kept for it after its last renewal, by the database's clock.
     static let leaseSeconds = 10
@@ -30,8 +30,8 @@ final class Membership: @unchecked Sendable {
         var first: Holder?
         waiting: while true {
             switch try Self.take(place, process, writer) {
-            case .taken(let number, let incarnation):
-                (self.number, self.incarnation) = (number, incarnation)
+            case .taken(let number, let incarnation, let batch):
+                (self.number, self.incarnation, self.batch) = (number, incarnation, batch)
                 break waiting
             case .held(let holder):
                 first = first ?? holder
@@ -54,7 +54,7 @@ final class Membership: @unchecked Sendable {
     }
 
     private enum Attempt {
-        case taken(number: Int64, incarnation: Int64)
+        case taken(number: Int64, incarnation: Int64, batch: Int64)
         case held(Holder)
     }
 
@@ -78,13 +78,17 @@ final class Membership: @unchecked Sendable {
                     expires_at = clock_timestamp() + make_interval(secs => ?4)
                 RETURNING number
                 """, [place.node, process, place.version, self.leaseSeconds])
-            let incarnation = try store.insert(
+            // One server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
+            try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number])
+            let fence = try store.first(
                 """
                 INSERT INTO fences (node, incarnation, batch) VALUES (?, 1, 0)
-                ON CONFLICT (node) DO UPDATE SET incarnation = fences.incarnation + 1, batch = 0 RETURNING incarnation
-                """, [number])
+                ON CONFLICT (node) DO UPDATE SET incarnation = fences.incarnation + 1 RETURNING incarnation, batch
+                """, [number]
+            ) { (row: inout RowReader) -> (incarnation: Int64, batch: Int64) in (row.next(), row.next()) }
+            guard let fence else { throw StoreAccess.NoNewRow() }
             try writer.commit()
-            return .taken(number: number, incarnation: incarnation)
+            return .taken(number: number, incarnation: fence.incarnation, batch: fence.batch)
         } catch {
             if writer.isOpen { writer.rollback() }
             throw error
@@ -98,17 +102,20 @@ final class Membership: @unchecked Sendable {
         return self.batch
     }
 
-    /// Whether a transaction whose COMMIT was never answered is in the database.
+    /// Whether a transaction whose COMMIT was never answered is in the database. One that the server is still at holds the fence's row: throws
+    /// once that has been waited for too long. Throws, too, when another process has the place, and nobody can tell any more.
     func wasCommitted(_ batch: Int64, _ writer: PostgresConnection) throws -> Bool {
         try writer.open()
         let found = try StoreAccess(writer).number(
-            "SELECT batch FROM fences WHERE node = ? AND incarnation = ?", [self.number, self.incarnation])
+            "SELECT batch FROM fences WHERE node = ? AND incarnation = ? FOR UPDATE", [self.number, self.incarnation])
+        guard let found else { throw PostgresFailure(state: PostgresFailure.fenced, "another process has taken this node's place") }
         return found == batch
     }
 
     /// Gives the place up, so that the next process need not wait.
     func leave(_ writer: PostgresConnection) {
         self.lease.stop()
+        guard writer.isOpen else { return }
         do {
             _ = try writer.change(
                 "UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", [self.number, ProcessIdentity.current])
@@ -119,18 +126,25 @@ final class Membership: @unchecked Sendable {
 }
 
 /// Which process this is, for others on the same machine: they see whether it is gone.
-private enum ProcessIdentity {
-    /// The machine's boot, the process's number and when it started, in the kernel's ticks.
+enum ProcessIdentity {
+    /// The machine's boot and the container there, the process's number and when it started, in the kernel's ticks.
     static let current: String = "\(boot) \(getpid()) \(started(getpid()) ?? "")"
 
-    private static let boot: String =
-        (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8))?.filter { !$0.isWhitespace } ?? UUID().uuidString
+    private static let boot: String = {
+        guard let boot = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return UUID().uuidString }
+        // Numbers of processes count in their namespace.
+        let namespace = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/pid")) ?? ""
+        return "\(boot.filter { !$0.isWhitespace })/\(namespace)"
+    }()
 
     /// True only if the process was one of this machine and has ended.
     static func isGone(_ identity: String) -> Bool {
         let parts = identity.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 3, parts[0] == self.boot, let id = pid_t(parts[1]) else { return false }
-        return self.started(id) != parts[2]
+        if kill(id, 0) != 0, errno == ESRCH { return true }
+        // Another user's process may be hidden.
+        guard let started = self.started(id) else { return false }
+        return started != parts[2]
     }
 
     /// proc(5), stat, field 22; the second field is a name in parentheses, which may hold anything.

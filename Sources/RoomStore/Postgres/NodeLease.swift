@@ -38,8 +38,14 @@ final class NodeLease: Sendable {
             """, [Membership.leaseSeconds, self.number, self.incarnation])
     }
 
+    /// Waits for a renewal that is under way, which would lengthen the lease once more; not for long.
     func stop() {
         self.isOver.withLock { $0 = true }
-        self.queue.async { self.connection.close() }
+        let done = DispatchSemaphore(value: 0)
+        self.queue.async {
+            self.connection.close()
+            done.signal()
+        }
+        _ = done.wait(timeout: .now() + 1)
     }
 }

@@ -45,12 +45,20 @@ final class PostgresConnection: @unchecked Sendable {
     private static let mostPrepared = 500
     static let connectSeconds = 5
     private static let refusalTime = Duration.seconds(1)
+    private static let longAttempt = Duration.milliseconds(500)
 
     init(_ options: Options) { self.options = options }
 
     deinit { if let connection { PQfinish(connection) } }
 
     var isOpen: Bool { self.connection != nil }
+    private var isOver = false
+
+    /// Closes it for good.
+    func end() {
+        self.isOver = true
+        self.close()
+    }
 
     func close() {
         if let connection { PQfinish(connection) }
@@ -72,17 +80,21 @@ final class PostgresConnection: @unchecked Sendable {
         ]
     }
 
-    /// Connects unless connected. After a failure to connect, others within a second fail at once: callers must not wait for a timeout each.
-    /// Throws ``PostgresFailure``.
+    /// Connects unless connected. After an attempt that took long to fail, others within a second fail at once: callers must not wait for a
+    /// timeout each. Throws ``PostgresFailure``.
     func open() throws {
+        guard !self.isOver else { throw PostgresFailure(state: nil, "the store is closed") }
         if self.connection != nil, self.isAlive { return }
         if let refusal, ContinuousClock.now < refusal.until { throw refusal.failure }
+        let began = ContinuousClock.now
         do {
             try self.connect()
             self.refusal = nil
         } catch {
             self.close()
-            if let failure = error as? PostgresFailure { self.refusal = (failure, .now + Self.refusalTime) }
+            if let failure = error as? PostgresFailure, .now - began > Self.longAttempt {
+                self.refusal = (failure, .now + Self.refusalTime)
+            }
             throw error
         }
     }
@@ -91,11 +103,14 @@ final class PostgresConnection: @unchecked Sendable {
     private var isAlive: Bool {
         guard let connection, self.sent.isEmpty else { return true }
         var descriptor = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
-        guard poll(&descriptor, 1, 0) != 0 else { return true }
-        // It says why before it closes.
-        if PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK { return true }
-        self.close()
-        return false
+        // It may say something without ending, and says why before it ends.
+        while poll(&descriptor, 1, 0) > 0 {
+            guard PQconsumeInput(connection) == 1, PQisBusy(connection) >= 0, PQstatus(connection) == CONNECTION_OK else {
+                self.close()
+                return false
+            }
+        }
+        return true
     }
 
     private func connect() throws {
@@ -143,7 +158,10 @@ final class PostgresConnection: @unchecked Sendable {
         self.isWriting = false
         do {
             try self.run("COMMIT")
-            try self.flush()
+            var word = ""
+            try self.receive { word = String(cString: PQcmdStatus($0)) }
+            // After an error that nobody has undone, COMMIT is a ROLLBACK.
+            guard word == "COMMIT" else { throw PostgresFailure(state: "25P02", "the transaction had failed, and was undone") }
         } catch var failure as PostgresFailure {
             failure.isOfCommit = failure.endsConnection
             throw failure
@@ -239,7 +257,9 @@ final class PostgresConnection: @unchecked Sendable {
             if case .synchronisation = sent { continue }
             if let more = try self.result(connection, deadline) {
                 PQclear(more)
-                throw self.broken("more results than expected")
+                // As when the server ends the connection: the first error says why.
+                let unexpected = self.broken("more results than expected")
+                throw first ?? unexpected
             }
         }
         self.sent = []

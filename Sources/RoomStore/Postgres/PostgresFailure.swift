@@ -29,7 +29,4 @@ struct PostgresFailure: DatabaseFailure, Equatable {
         guard let state else { return true }
         return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == "55P03"
     }
-
-    /// Whether the same transaction may succeed if it is run again: a deadlock with another node, or a lock that it held.
-    var isOfOthers: Bool { self.state.map { ["40001", "40P01", "55P03"].contains($0) } ?? false }
 }

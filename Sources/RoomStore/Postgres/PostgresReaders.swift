@@ -61,5 +61,5 @@ final class PostgresReaders: Sendable {
     }
 
     /// Each closes after the read that it is at.
-    func close() { for reader in self.readers { reader.queue.async { reader.connection.close() } } }
+    func close() { for reader in self.readers { reader.queue.async { reader.connection.end() } } }
 }

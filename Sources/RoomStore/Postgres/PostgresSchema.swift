@@ -26,13 +26,24 @@ enum PostgresSchema {
             try connection.run(
                 "CREATE TABLE \(self.table) (name TEXT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())")
         }
-        for step in self.steps where !applied.contains(step.name) {
+        let missing = self.steps.filter { !applied.contains($0.name) }
+        if !missing.isEmpty, applied.contains(Self.nodesStep), let server = try self.server(store) { throw InUse(server: server) }
+        for step in missing {
             try connection.runDefinitions(step.sql)
             try connection.run("INSERT INTO \(self.table) (name) VALUES (?)", [step.name])
         }
         try connection.commit()
     }
 
+    /// A running server of another process, which would not understand a newer schema.
+    private static func server(_ store: StoreAccess) throws -> String? {
+        let nodes = try store.all("SELECT name, process FROM nodes WHERE expires_at > clock_timestamp()") {
+            (row: inout RowReader) -> (name: String, process: String) in (row.next(), row.next())
+        }
+        return nodes.first { $0.process != ProcessIdentity.current && !ProcessIdentity.isGone($0.process) }?.name
+    }
+
+    struct InUse: Error { let server: String }
     struct Foreign: Error {}
     struct Newer: Error {}
 
@@ -52,8 +63,10 @@ enum PostgresSchema {
     }
 
     private static var steps: [(name: String, sql: String)] {
-        [("0 heads", self.heads)] + Migrations.steps.map { ($0.name, self.translated($0.sql())) } + [("13 nodes", self.nodes)]
+        [("0 heads", self.heads)] + Migrations.steps.map { ($0.name, self.translated($0.sql())) } + [(self.nodesStep, self.nodes)]
     }
+
+    private static let nodesStep = "13 nodes"
 
     // MARK: - PostgreSQL's own
 

@@ -59,6 +59,13 @@ final class PostgresStore: RoomStore {
         switch error {
         case let error as StoreError: return error
         case let error as StoreAccess.TransactionLost: return self.explain(error.cause, place)
+        case let error as CommitLost: return self.explain(error.cause, place)
+        case let error as PostgresSchema.InUse:
+            var conflict = problem(
+                "is in use by the running server \(error.server), an older version",
+                "stop that one first: this version brings the tables up to date")
+            conflict.isConflict = true
+            return conflict
         case is PostgresSchema.Foreign:
             return problem("holds another program's tables", "name a database of its own (database.url); it was not changed")
         case is PostgresSchema.Newer:
@@ -160,8 +167,8 @@ final class PostgresStore: RoomStore {
     func close(emptiesLog: Bool) -> String? {
         self.turn.wait()
         defer { self.turn.signal() }
-        if self.writer.isOpen { self.membership?.leave(self.writer) }
-        self.writer.close()
+        self.membership?.leave(self.writer)
+        self.writer.end()
         self.readers.close()
         return nil
     }

@@ -137,13 +137,13 @@ extension StorePlace {
         }
     }
 
-    /// Locks the list of nodes until the transaction's end, so that no server can register. The transaction's state is read afterwards.
+    /// Locks the nodes and their fences until the transaction's end, so that no server can register or write. The transaction's state is read afterwards.
     private func takeAlone(_ connection: PostgresConnection) throws {
         // A session's own settings would be another client's next behind a pooler.
         try connection.run("SET LOCAL statement_timeout = 0")
         try connection.run("SET LOCAL idle_in_transaction_session_timeout = '10min'")
         do {
-            try connection.run("LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE NOWAIT")
+            try connection.run("LOCK TABLE nodes, fences IN SHARE ROW EXCLUSIVE MODE NOWAIT")
             try connection.flush()
         } catch let failure as PostgresFailure where failure.state == "55P03" {
             throw self.isUsed(by: "a server, or by another copy")

@@ -57,10 +57,10 @@ extension StoreCommand {
                 }
                 place = value
             }
-            // libpq's other form is `key=value`.
-            if ["postgresql://", "postgres://", "host=", "dbname=", "service="].contains(where: { place.hasPrefix($0) }) {
-                return .postgres(PostgresPlace(url: place))
-            }
+            // libpq's other form is `key=value`. It may begin with any key, and hold a password.
+            let isAddress = ["postgresql://", "postgres://"].contains { place.hasPrefix($0) } || place.prefixMatch(of: /[a-z_]+ *=/) != nil
+            // A pooler may be in between, and no statement is repeated often enough to be worth keeping.
+            if isAddress { return .postgres(PostgresPlace(url: place, prepares: false)) }
             guard !place.contains("://") else {
                 throw CommandFailure(.failed, "\(option): no data directory and no postgresql:// URL")
             }

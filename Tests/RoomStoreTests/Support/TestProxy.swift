@@ -49,11 +49,10 @@ final class TestProxy: Sendable {
     var mode: Mode {
         get { self.state.withLock { $0.mode } }
         set {
-            let ended = self.state.withLock { state -> Set<Int32> in
+            self.state.withLock { state in
                 state.mode = newValue
-                return newValue == .away ? state.sockets : []
+                if newValue == .away { for descriptor in state.sockets { shutdown(descriptor, Int32(SHUT_RDWR)) } }
             }
-            for descriptor in ended { shutdown(descriptor, Int32(SHUT_RDWR)) }
         }
     }
 
@@ -87,12 +86,32 @@ final class TestProxy: Sendable {
                 LibC.close(server)
                 continue
             }
-            Thread.detachNewThread { [self] in self.relay(client, server, isToServer: true) }
-            Thread.detachNewThread { [self] in self.relay(server, client, isToServer: false) }
+            let pair = Pair(client: client, server: server)
+            Thread.detachNewThread { [self] in self.relay(pair, isToServer: true) }
+            Thread.detachNewThread { [self] in self.relay(pair, isToServer: false) }
         }
     }
 
-    private func relay(_ source: Int32, _ target: Int32, isToServer: Bool) {
+    /// Closed when both directions have ended: its numbers are another connection's then.
+    private final class Pair: Sendable {
+        let client: Int32
+        let server: Int32
+        let hasCommitted = Mutex(false)
+        private let ended = Mutex(0)
+
+        init(client: Int32, server: Int32) { (self.client, self.server) = (client, server) }
+
+        /// Whether the other direction has ended, too.
+        func end() -> Bool {
+            self.ended.withLock {
+                $0 += 1
+                return $0 == 2
+            }
+        }
+    }
+
+    private func relay(_ pair: Pair, isToServer: Bool) {
+        let (source, target) = isToServer ? (pair.client, pair.server) : (pair.server, pair.client)
         var bytes = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = read(source, &bytes, bytes.count)
@@ -100,9 +119,10 @@ final class TestProxy: Sendable {
             let mode = self.mode
             if mode == .silent { continue }
             if mode == .losingCommit, isToServer, bytes[..<count].firstRange(of: Array("COMMIT".utf8)) != nil {
-                self.commitSeen.withLock { $0 = true }
-            } else if mode == .losingCommit, !isToServer, self.hasLostCommit {
+                pair.hasCommitted.withLock { $0 = true }
+            } else if mode == .losingCommit, !isToServer, pair.hasCommitted.withLock({ $0 }) {
                 // The server has answered: the transaction is committed.
+                self.commitSeen.withLock { $0 = true }
                 self.mode = .away
                 break
             }
@@ -110,10 +130,9 @@ final class TestProxy: Sendable {
         }
         shutdown(target, Int32(SHUT_RDWR))
         shutdown(source, Int32(SHUT_RDWR))
-        if isToServer {
-            // The other direction ends now too.
-            usleep(100_000)
-            self.state.withLock { $0.sockets.subtract([source, target]) }
+        guard pair.end() else { return }
+        self.state.withLock { state in
+            state.sockets.subtract([source, target])
             LibC.close(source)
             LibC.close(target)
         }
