@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Facts wait, calls fail with what is wrong, and all goes on when the database is back.
-    @Test(.timeLimit(.minutes(2))) func aDatabaseThatGoesAwayAndComesBack() async throws {
+    @Test(.timeLimit(.minutes(10))) func aDatabaseThatGoesAwayAndComesBack() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1")
@@ -88,7 +88,7 @@ import Testing
     }
 
     /// Stored once, although nobody heard of it, and its caller is told so.
-    @Test(.timeLimit(.minutes(2))) func aCommitWithoutAnAnswerIsNeitherLostNorDoubled() async throws {
+    @Test(.timeLimit(.minutes(10))) func aCommitWithoutAnAnswerIsNeitherLostNorDoubled() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             let grant = try await test.push("cam1")
@@ -108,7 +108,7 @@ import Testing
     }
 
     /// A call whose commit was never answered waits for the truth.
-    @Test(.timeLimit(.minutes(2))) func aCallWhoseCommitIsLostIsAnswered() async throws {
+    @Test(.timeLimit(.minutes(10))) func aCallWhoseCommitIsLostIsAnswered() async throws {
         try await Self.with { test in
             test.proxy.mode = .losingCommit
             async let room = test.create("cam1")
@@ -120,7 +120,7 @@ import Testing
     }
 
     /// One that is silent is given up after a while, not waited for.
-    @Test(.timeLimit(.minutes(2))) func aDatabaseThatSaysNothing() async throws {
+    @Test(.timeLimit(.minutes(10))) func aDatabaseThatSaysNothing() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             test.proxy.mode = .silent
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// A server that stops with a commit in doubt does not wait for the truth.
-    @Test(.timeLimit(.minutes(2))) func aStopWithACommitInDoubt() async throws {
+    @Test(.timeLimit(.minutes(10))) func aStopWithACommitInDoubt() async throws {
         try await Self.with { test in
             test.proxy.mode = .losingCommit
             let room = Task { try await test.create("cam1") }
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// One whose COMMIT is still under way at the server is in doubt, not undone.
-    @Test(.timeLimit(.minutes(2))) func aCommitThatTakesLongIsWaitedFor() async throws {
+    @Test(.timeLimit(.minutes(10))) func aCommitThatTakesLongIsWaitedFor() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             let store = try #require(test.registry.store as? PostgresStore)
@@ -159,7 +159,7 @@ import Testing
     }
 
     /// The server ends connections with a message before their end, as at a restart of PostgreSQL; that costs no call.
-    @Test(.timeLimit(.minutes(2))) func endedConnectionsCostNoCall() async throws {
+    @Test(.timeLimit(.minutes(10))) func endedConnectionsCostNoCall() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             #expect(try await test.registry.room("cam1").id.rawValue == "cam1")
@@ -176,7 +176,7 @@ import Testing
     }
 
     /// A server whose lease has ended is fenced by the next one, whatever that one's name is.
-    @Test(.timeLimit(.minutes(2))) func theNextServerFencesTheFormer() async throws {
+    @Test(.timeLimit(.minutes(10))) func theNextServerFencesTheFormer() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             var place = test.place
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The database ends idle connections when it restarts; that costs no call.
-    @Test(.timeLimit(.minutes(2))) func aRestartBetweenCallsIsNotNoticed() async throws {
+    @Test(.timeLimit(.minutes(10))) func aRestartBetweenCallsIsNotNoticed() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             #expect(try await test.registry.room("cam1").id.rawValue == "cam1")
@@ -204,7 +204,7 @@ import Testing
     }
 
     /// A node whose place another process has taken writes nothing more.
-    @Test(.timeLimit(.minutes(2))) func aFencedNodeWritesNothing() async throws {
+    @Test(.timeLimit(.minutes(10))) func aFencedNodeWritesNothing() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
             guard let connection = try TestPostgres.connect(test.folder) else { return }
@@ -221,7 +221,7 @@ import Testing
     }
 
     /// A second server is refused while one runs; one that ended leaves its place at once.
-    @Test(.timeLimit(.minutes(2))) func aNameIsOneProcess() async throws {
+    @Test(.timeLimit(.minutes(10))) func aNameIsOneProcess() async throws {
         try await Self.with { test in
             var other = test.place
             other.node = "other"

@@ -20,8 +20,9 @@ struct PostgresFailure: DatabaseFailure, Equatable {
     /// Raised by the server's function that begins a node's transactions, once another process has the node's place.
     static let fenced = "EF001"
 
-    /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet.
-    var endsConnection: Bool { self.state.map { $0.hasPrefix("08") || $0.hasPrefix("57P") } ?? true }
+    /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet. 25006: it has become a standby, and
+    /// another host may be the primary.
+    var endsConnection: Bool { self.state.map { $0.hasPrefix("08") || $0.hasPrefix("57P") || $0 == "25006" } ?? true }
 
     /// Whether nothing of a transaction can be kept: connection, resources, the operator's intervention, deadlocks, timeouts, read-only
     /// standbys.
