@@ -103,6 +103,8 @@ struct StoreAccess {
             try self.connection.flush()
             return result
         } catch let first {
+            // Without a connection nothing is left to undo, and nobody to ask.
+            guard self.connection.isInTransaction else { throw TransactionLost(cause: first) }
             do {
                 // What became of the statements before it is known only now.
                 try self.connection.flush()

@@ -25,7 +25,7 @@ final class PostgresReaders: Sendable {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
-            reader.queue.async { continuation.resume(with: Result { try Self.read(reader.connection, body) }) }
+            reader.queue.async { continuation.resume(with: Result { try Self.readTwice(reader.connection, body) }) }
         }
     }
 
@@ -42,6 +42,16 @@ final class PostgresReaders: Sendable {
             for number in waiting.indices where waiting[number] < waiting[best] { best = number }
             waiting[best] += 1
             return (best, self.readers[best])
+        }
+    }
+
+    /// Once more on a new connection if the former one turns out to have ended meanwhile.
+    private static func readTwice<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+        let wasOpen = connection.isOpen
+        do {
+            return try self.read(connection, body)
+        } catch let failure as PostgresFailure where wasOpen && failure.endsConnection && !connection.isOpen {
+            return try self.read(connection, body)
         }
     }
 

@@ -189,7 +189,12 @@ enum StoreWords {
 extension TestRegistry {
     /// Makes the store refuse writes, or take them again.
     func refuseWrites(_ refuses: Bool) throws {
-        guard TestPostgres.isOn else { return try self.pragma("query_only = \(refuses ? 1 : 0)") }
+        guard let other = try TestPostgres.connect(self.directory) else { return try self.pragma("query_only = \(refuses ? 1 : 0)") }
+        // For this connection and for those to come: one that cannot write is given up.
+        try other.run("SET default_transaction_read_only = off")
+        let name = try StoreAccess(other).first("SELECT current_database()") { (row: inout RowReader) -> String in row.next() }
+        try other.run("ALTER DATABASE \(name ?? "") SET default_transaction_read_only = \(refuses ? "on" : "off")")
+        try other.flush()
         try self.registry.store.writerRead { store in
             try store.run("SET default_transaction_read_only = \(refuses ? "on" : "off")")
             try store.connection.flush()
