@@ -86,20 +86,7 @@ extension ConfigSetting {
             .make(
                 "data.minFree", \.data.minFreeBytes, .size(0...(1 << 50)),
                 "Free disk space to keep: with less, no room is created and no push begins; running pushes go on.", applies: .reload),
-
-            .make(
-                "database.url", \.database.url, .optional(.database),
-                "PostgreSQL database for rooms, tokens, events and webhooks, of one server. Not set: a SQLite file in data.directory.",
-                isSecret: true),
-            .make("database.readers", \.database.readers, .count(1...64), "Connections to that database that read; one more writes."),
-            .make(
-                "database.prepared", \.database.isPrepared, .onOff,
-                "Whether that database keeps parsed statements. Turn it off behind a pooler in transaction mode."),
-
-            .make(
-                "cluster.name", \.cluster.name, .optional(.nodeName),
-                "This server's name in that database. Not set: the host's name."),
-
+        ] + Self.database + [
             .make(
                 "access.publishFrom", \.access.publishFrom, .networks, "Addresses that may push without a credential; others need one.",
                 applies: .reload),

@@ -85,43 +85,6 @@ extension ConfigValueKind<String> {
         }
     }
 
-    /// The address of a PostgreSQL database (PostgreSQL, 34.1.1). No message contains the value, which may hold a password.
-    package static var database: Self {
-        let expected = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or host=… port=… dbname=… user=…"
-        return Self(expected) { (text: String) throws(ValueProblem) in
-            let shown = "the value, of \(text.utf8.count) bytes,"
-            guard (1...2_048).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-                throw ValueProblem("\(shown) is not \(expected)")
-            }
-            if let end = text.firstRange(of: "://"), !text[..<end.lowerBound].contains("=") {
-                guard ["postgresql", "postgres"].contains(text[..<end.lowerBound]) else {
-                    throw ValueProblem("\(shown) has another scheme; expected \(expected)")
-                }
-                guard !text.contains(" ") else { throw ValueProblem("\(shown) holds a space; expected %20 in its place") }
-            } else {
-                let name = text.drop { $0 == " " }.prefix { ($0.isASCII && $0.isLowercase) || $0 == "_" }
-                guard !name.isEmpty, text.drop(while: { $0 == " " }).dropFirst(name.count).drop(while: { $0 == " " }).first == "=" else {
-                    throw ValueProblem("\(shown) is not \(expected)")
-                }
-            }
-            return text
-        } write: {
-            $0
-        }
-    }
-
-    package static var nodeName: Self {
-        let expected = "1 to \(NodeName.longest) of A-Z a-z 0-9 _ . -"
-        return Self(expected) { (text: String) throws(ValueProblem) in
-            guard (1...NodeName.longest).contains(text.utf8.count), text.utf8.allSatisfy(NodeName.isAllowed) else {
-                throw ValueProblem("\"\(text)\" is not \(expected)")
-            }
-            return text
-        } write: {
-            $0
-        }
-    }
-
     /// Letters and digits of ASCII.
     package static func code(_ length: ClosedRange<Int>) -> Self {
         let expected = "\(length.lowerBound) to \(length.upperBound) letters and digits"
@@ -328,13 +291,4 @@ private func within<Number: Comparable>(
         throw ValueProblem("\"\(text)\" is out of range; expected \(name(range.lowerBound)) to \(name(range.upperBound))")
     }
     return value
-}
-
-/// Names of servers in a database.
-enum NodeName {
-    static let longest = 64
-
-    static func isAllowed(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || [0x5F, 0x2E, 0x2D].contains(byte)
-    }
 }

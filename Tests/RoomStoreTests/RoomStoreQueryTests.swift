@@ -285,6 +285,19 @@ import Testing
 
     // MARK: - Cost
 
+    private static func page(of shape: RoomQuery, after hasCursor: Bool) -> RoomQuery {
+        guard hasCursor else { return shape }
+        var query = shape
+        let key: RoomCursor.Key =
+            switch shape.order {
+            case .id: .none
+            case .newest, .oldest: .number(1)
+            case .title, .titleDescending: .text("a")
+            }
+        query.after = RoomCursor(order: shape.order, key: key, id: "a").text
+        return query
+    }
+
     /// The query plans of a page's statements use index ranges. None sorts or scans a table.
     @Test(.disabled(if: TestPostgres.isOn, "reads SQLite's plans; aPageReadsAnIndex is PostgreSQL's"))
     func everyPageReadsIndexRanges() async throws {
@@ -293,15 +306,7 @@ import Testing
         let database = try DatabaseQueue(path: test.directory + "/earshot.db")
         for shape in Self.shapes {
             for cursor in [nil, "yes"] {
-                var query = shape
-                if cursor != nil {
-                    query.after =
-                        RoomCursor(
-                            order: query.order,
-                            key: query.order == .id ? .none : query.order == .newest || query.order == .oldest ? .number(1) : .text("a"),
-                            id: "a"
-                        ).text
-                }
+                let query = Self.page(of: shape, after: cursor != nil)
                 let plan = try RoomPlan(query)
                 #expect(plan.ranges.count <= 12)
                 for range in plan.ranges.prefix(1) {
@@ -327,15 +332,7 @@ import Testing
         for way in ["seqscan", "sort", "bitmapscan"] { try connection.run("SET enable_\(way) = off") }
         for shape in Self.shapes {
             for cursor in [nil, "yes"] {
-                var query = shape
-                if cursor != nil {
-                    query.after =
-                        RoomCursor(
-                            order: query.order,
-                            key: query.order == .id ? .none : query.order == .newest || query.order == .oldest ? .number(1) : .text("a"),
-                            id: "a"
-                        ).text
-                }
+                let query = Self.page(of: shape, after: cursor != nil)
                 let plan = try RoomPlan(query, .postgres)
                 for range in plan.ranges.prefix(1) {
                     let sql = plan.sql(range)

@@ -1,0 +1,130 @@
+import Rooms
+import Synchronization
+
+/// The work of the registry's queue: batches of operations, one transaction each.
+extension RoomRegistry {
+    /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
+    func drain() {
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(Self.batch))
+        if kept.isEmpty && self.lost == nil || self.isStopping {
+            for fact in kept { fact.fail(self.failure) }
+            if let lost = self.lost {
+                // It ends without knowing, and stores nothing more.
+                for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
+                self.lost = nil
+            }
+            if self.intake.done() { self.scheduleDrain() }
+        } else {
+            // Fails the queued calls, which would otherwise wait behind these facts for long.
+            for call in self.intake.putBack(kept) { call.fail(self.failure) }
+            self.scheduleDrain(after: Self.retrySeconds)
+        }
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// A batch that ran, and may be in the store or not. Its calls wait until that is known.
+    struct LostBatch {
+        let commit: CommitLost
+        let batch: [Operation]
+        let work: WorkResults
+        let completions: [@Sendable () -> Void]
+    }
+
+    /// Asks for the fate of such a batch. Returns the facts to retry.
+    private func resolve(_ lost: LostBatch) -> [Operation] {
+        do {
+            let isCommitted = try self.store.wasCommitted(lost.commit)
+            self.lost = nil
+            guard isCommitted else { return self.failed(lost.batch, lost.commit) }
+            self.finish(lost.batch, lost.work, lost.completions)
+        } catch let failure as PostgresFailure where failure.state == PostgresFailure.fenced {
+            // Nobody will ever tell.
+            self.lost = nil
+            return self.failed(lost.batch, failure)
+        } catch {
+            self.noteFailure(error)
+        }
+        return []
+    }
+
+    /// Runs a batch in one transaction. Returns the facts to retry if nothing could be written.
+    private func commit(_ batch: [Operation]) -> [Operation] {
+        guard !batch.isEmpty else { return [] }
+        var completions: [@Sendable () -> Void] = []
+        var done = WorkResults()
+        let shortage = self.settings.disk.shortage
+        let began = ContinuousClock.now
+        do {
+            try self.store.transaction { store in
+                for operation in batch {
+                    let work = RoomTransaction(store: store, now: operation.now, settings: self.settings, shortage: shortage)
+                    do {
+                        let completion = try store.savepoint { try operation.run(work) }
+                        completions.append(completion)
+                        done.add(work)
+                    } catch let lost as StoreAccess.TransactionLost {
+                        throw lost.cause
+                    } catch {
+                        if operation.kind.isFact { self.note(error) { $0.lostFacts += 1 } }
+                        // Refusals are also answered after the commit: they may depend on what the batch wrote.
+                        completions.append { operation.fail(error) }
+                        if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
+                    }
+                }
+            }
+        } catch {
+            self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
+            guard let commit = error as? CommitLost else { return self.failed(batch, error) }
+            self.lost = LostBatch(commit: commit, batch: batch, work: done, completions: completions)
+            self.noteFailure(error)
+            return []
+        }
+        self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), true)
+        self.finish(batch, done, completions)
+        return []
+    }
+
+    /// Fails the calls of a batch that was not stored. Returns its facts.
+    private func failed(_ batch: [Operation], _ error: any Error) -> [Operation] {
+        self.noteFailure(error)
+        for operation in batch where operation.kind == .call { operation.fail(self.failure) }
+        return batch.filter(\.kind.isFact)
+    }
+
+    private func noteFailure(_ error: any Error) {
+        self.note(error) { $0.failedCommits += 1 }
+        self.failing.store(true, ordering: .relaxed)
+        self.failure = RegistryError(of: error)
+    }
+
+    /// Publishes what a stored batch has changed, and answers its callers.
+    private func finish(_ batch: [Operation], _ done: WorkResults, _ completions: [@Sendable () -> Void]) {
+        self.failing.store(false, ordering: .relaxed)
+        self.counted.withLock {
+            $0.commits += 1
+            $0.operations += batch.count
+        }
+        for failure in done.failures { self.note(failure) { $0.lostFacts += 1 } }
+        self.publish(done.outcomes, done.playChanges, done.kicks, gone: done.gone)
+        for completion in completions { completion() }
+    }
+
+    private func note(_ error: any Error, _ count: (inout Counters) -> Void) {
+        let text = RegistryError(of: error).storeProblem
+        self.counted.withLock {
+            count(&$0)
+            $0.lastFailure = text
+        }
+    }
+
+    func publish(
+        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])], gone: [RoomID]
+    ) {
+        self.playTable.apply(playChanges)
+        self.kickTable.forget(gone)
+        self.kickTable.apply(kicks, now: self.clock.now())
+        guard !outcomes.isEmpty else { return }
+        let body = self.listener.withLock { $0.body }
+        body(outcomes)
+    }
+}

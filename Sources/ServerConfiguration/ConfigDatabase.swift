@@ -1,0 +1,58 @@
+import Support
+
+extension ConfigSetting {
+    /// The settings of a PostgreSQL database, and of this server there.
+    static let database: [ConfigSetting] = [
+        .make(
+            "database.url", \.database.url, .optional(.database),
+            "PostgreSQL database for rooms, tokens, events and webhooks, of one server. Not set: a SQLite file in data.directory.",
+            isSecret: true),
+        .make("database.readers", \.database.readers, .count(1...64), "Connections to that database that read; one more writes."),
+        .make(
+            "database.prepared", \.database.isPrepared, .onOff,
+            "Whether that database keeps parsed statements. Turn it off behind a pooler in transaction mode."),
+
+        .make(
+            "cluster.name", \.cluster.name, .optional(.nodeName),
+            "This server's name in that database. Not set: the host's name."),
+    ]
+}
+
+extension ConfigValueKind<String> {
+    /// The address of a PostgreSQL database (PostgreSQL, 34.1.1). No message contains the value, which may hold a password.
+    package static var database: Self {
+        let expected = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or host=… port=… dbname=… user=…"
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            let shown = "the value, of \(text.utf8.count) bytes,"
+            guard (1...2_048).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw ValueProblem("\(shown) is not \(expected)")
+            }
+            if let end = text.firstRange(of: "://"), !text[..<end.lowerBound].contains("=") {
+                guard ["postgresql", "postgres"].contains(text[..<end.lowerBound]) else {
+                    throw ValueProblem("\(shown) has another scheme; expected \(expected)")
+                }
+                guard !text.contains(" ") else { throw ValueProblem("\(shown) holds a space; expected %20 in its place") }
+            } else {
+                let name = text.drop { $0 == " " }.prefix { ($0.isASCII && $0.isLowercase) || $0 == "_" }
+                guard !name.isEmpty, text.drop(while: { $0 == " " }).dropFirst(name.count).drop(while: { $0 == " " }).first == "=" else {
+                    throw ValueProblem("\(shown) is not \(expected)")
+                }
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    package static var nodeName: Self {
+        let expected = "1 to \(NodeName.longest) of A-Z a-z 0-9 _ . -"
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard (1...NodeName.longest).contains(text.utf8.count), text.utf8.allSatisfy(NodeName.isAllowed) else {
+                throw ValueProblem("\"\(text)\" is not \(expected)")
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+}
