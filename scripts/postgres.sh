@@ -198,8 +198,9 @@ kill_all() {
     ((${#running[@]})) || return 0
     as_server kill -s KILL "${running[@]}" 2>/dev/null || true
     # A dead one that nobody has waited for yet would count as a server that runs.
+    local ends=$((SECONDS + 30))
     for id in "${running[@]}"; do
-        while [[ -d /proc/$id ]]; do sleep 0.05; done
+        while [[ -d /proc/$id ]] && ((SECONDS < ends)); do sleep 0.05; done
     done
 }
 

@@ -17,23 +17,16 @@ demo() {
     DEMO_SECONDS=6 DEMO_BIN=$SCRATCH/debug scripts/demo.sh | tee "$RESULTS/demo" || return
     grep -q '^demo: console http://.*&page=/rooms/demo$' "$RESULTS/demo"
 }
-# The tests of the registry of rooms once more, on a server of their own. It goes with this script, however that ends.
-rooms_on_postgres() {
+# on_postgres FLAGS OF swift test: with rooms on a PostgreSQL of their own. It goes with this script, however that ends.
+on_postgres() {
     local folder=$RESULTS/postgres url code=0
     url=$(EARSHOT_POSTGRES_FAST=1 EARSHOT_POSTGRES_OWNER=$$ scripts/postgres.sh start "$folder") || return
-    EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests --filter RoomStoreTests || code=$?
+    EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests "$@" || code=$?
     scripts/postgres.sh stop "$folder" || code=1
     return "$code"
 }
-# Whole servers with their rooms there: restarts, kills, calls, pushes, webhooks, feeds, tokens.
-server_on_postgres() {
-    local folder=$RESULTS/postgres-server url code=0
-    url=$(EARSHOT_POSTGRES_FAST=1 EARSHOT_POSTGRES_OWNER=$$ scripts/postgres.sh start "$folder") || return
-    EARSHOT_STORE=postgres EARSHOT_TEST_POSTGRES=$url run_tests --filter \
-        'EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests)' || code=$?
-    scripts/postgres.sh stop "$folder" || code=1
-    return "$code"
-}
+# Restarts, kills, calls, pushes, webhooks, feeds, tokens.
+SERVERS='EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests)'
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then
@@ -43,8 +36,8 @@ fi
 # Apart: what computes for seconds on the threads that tests share would keep the servers, and the links to them, from answering.
 attempt "tests of the parts" run_tests --skip EndToEndTests --skip UpstreamTests
 attempt "tests of the links" run_tests --filter UpstreamTests
-attempt "rooms on PostgreSQL" rooms_on_postgres
-attempt "server on PostgreSQL" server_on_postgres
+attempt "rooms on PostgreSQL" on_postgres --filter RoomStoreTests
+attempt "server on PostgreSQL" on_postgres --filter "$SERVERS"
 attempt "tests of the server" run_tests --filter EndToEndTests --skip LoadedServer
 # These load both cores.
 attempt "loaded server" run_tests --filter LoadedServerTests

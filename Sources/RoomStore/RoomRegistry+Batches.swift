@@ -6,20 +6,28 @@ extension RoomRegistry {
     /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     func drain() {
         let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(Self.batch))
-        if kept.isEmpty && self.lost == nil || self.isStopping {
-            for fact in kept { fact.fail(self.failure) }
-            if let lost = self.lost {
-                // It ends without knowing, and stores nothing more.
-                for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
-                self.lost = nil
-            }
-            if self.intake.done() { self.scheduleDrain() }
-        } else {
+        if self.isStopping {
+            self.giveUp(kept)
+        } else if self.lost != nil || !kept.isEmpty {
             // Fails the queued calls, which would otherwise wait behind these facts for long.
             for call in self.intake.putBack(kept) { call.fail(self.failure) }
-            self.scheduleDrain(after: Self.retrySeconds)
+            return self.retryLater()
         }
+        if self.intake.done() { self.scheduleDrain() }
         if self.isRunning { self.armTimer() }
+    }
+
+    private func retryLater() {
+        self.scheduleDrain(after: Self.retrySeconds)
+        if self.isRunning { self.armTimer() }
+    }
+
+    /// Fails facts that the store did not take. With a commit in doubt the registry ends without knowing, and stores nothing more.
+    private func giveUp(_ facts: [Operation]) {
+        for fact in facts { fact.fail(self.failure) }
+        guard let lost = self.lost else { return }
+        self.lost = nil
+        for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
     }
 
     /// A batch that ran, and may be in the store or not. Its calls wait until that is known.
@@ -37,10 +45,9 @@ extension RoomRegistry {
             self.lost = nil
             guard isCommitted else { return self.failed(lost.batch, lost.commit) }
             self.finish(lost.batch, lost.work, lost.completions)
-        } catch let failure as PostgresFailure where failure.state == PostgresFailure.fenced {
-            // Nobody will ever tell.
+        } catch let error as CommitForgotten {
             self.lost = nil
-            return self.failed(lost.batch, failure)
+            return self.failed(lost.batch, error)
         } catch {
             self.noteFailure(error)
         }

@@ -41,6 +41,11 @@ struct CommitLost: Error {
     let cause: any Error
 }
 
+/// Nobody can tell any more whether a transaction was committed: another process has taken this one's place in the database.
+struct CommitForgotten: DatabaseFailure {
+    var text: String { "another process has taken this server's place in the database" }
+}
+
 /// An unusable store: the file or database, the problem and the remedy.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A file's path, or a database's address without its password.

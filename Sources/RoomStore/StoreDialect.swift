@@ -23,13 +23,14 @@ enum StoreDialect: Sendable {
     /// Inserts an event and returns its id. Ids are in the order of commits, without a gap: in PostgreSQL one row counts them, which a
     /// sequence would not do.
     var insertEvent: String {
-        let columns = "number, kind, room_id, instance, at, data, app, subject"
-        return switch self {
-        case .sqlite: "INSERT INTO events (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+        switch self {
+        case .sqlite:
+            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
         case .postgres:
             """
             WITH head AS (UPDATE heads SET event = event + 1 RETURNING event)
-            INSERT INTO events (id, \(columns)) VALUES ((SELECT event FROM head), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject)
+            VALUES ((SELECT event FROM head), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """
         }
     }
@@ -66,12 +67,20 @@ enum StoreDialect: Sendable {
         }
     }
 
-    var deleteWords: String { "DELETE FROM room_words WHERE \(self.wordsRow) = (SELECT row FROM rooms WHERE id = ?)" }
-
-    private var wordsRow: String { self == .sqlite ? "rowid" : "row" }
+    var deleteWords: String {
+        switch self {
+        case .sqlite: "DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)"
+        case .postgres: "DELETE FROM room_words WHERE row = (SELECT row FROM rooms WHERE id = ?)"
+        }
+    }
 
     /// Deletes words of rooms that no longer exist.
-    var orphanedWords: String { "DELETE FROM room_words WHERE \(self.wordsRow) NOT IN (SELECT row FROM rooms);" }
+    var orphanedWords: String {
+        switch self {
+        case .sqlite: "DELETE FROM room_words WHERE rowid NOT IN (SELECT row FROM rooms);"
+        case .postgres: "DELETE FROM room_words WHERE row NOT IN (SELECT row FROM rooms);"
+        }
+    }
 
     /// Rows of rooms with these words, the newest first: words and limit are its arguments.
     var matches: String {

@@ -21,7 +21,7 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
     package var readers: Int
     /// Keeps parsed statements on the server. Off behind a pooler in transaction mode.
     package var prepares: Bool
-    /// The node's name, which no other running process has.
+    /// The server's name in messages and in pg_stat_activity. A restart under the same name takes the same number.
     package var node: String
     /// This program's version, for the list of nodes.
     package var version: String

@@ -1,4 +1,5 @@
 import LibC
+import Support
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -209,7 +210,7 @@ extension RoomClock.Sources {
     /// The clocks of this machine.
     package static let system = RoomClock.Sources(
         steadyMs: { Self.read(Self.steadyClock) }, wallMs: { Int64(Date().timeIntervalSince1970 * 1_000) },
-        bootID: Self.readBootID())
+        bootID: ProcessIdentity.bootID())
 
     #if os(Linux)
     /// Unlike CLOCK_MONOTONIC, it counts time asleep, as the wall clock does.
@@ -222,12 +223,5 @@ extension RoomClock.Sources {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
-
-    /// The kernel's random id for this boot.
-    private static func readBootID() -> String? {
-        guard let bytes = FileManager.default.contents(atPath: "/proc/sys/kernel/random/boot_id") else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
-        return text.isEmpty ? nil : text
     }
 }

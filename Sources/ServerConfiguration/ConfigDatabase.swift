@@ -5,9 +5,11 @@ extension ConfigSetting {
     static let database: [ConfigSetting] = [
         .make(
             "database.url", \.database.url, .optional(.database),
-            "PostgreSQL database for rooms, tokens, events and webhooks, of one server. Not set: a SQLite file in data.directory.",
+            "PostgreSQL database for rooms, tokens, events and webhooks; one running server uses it. Not set: a SQLite file in data.directory.",
             isSecret: true),
-        .make("database.readers", \.database.readers, .count(1...64), "Connections to that database that read; one more writes."),
+        .make(
+            "database.readers", \.database.readers, .count(1...64),
+            "Connections to that database that read; one more writes, and one keeps the server's place."),
         .make(
             "database.prepared", \.database.isPrepared, .onOff,
             "Whether that database keeps parsed statements. Turn it off behind a pooler in transaction mode."),

@@ -10,8 +10,8 @@ class Standstill(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        # Seconds in all, and at one time.
-        self.total, self.longest = 0.0, 0.0
+        # Seconds in all, and at one time; from and to, on the steady clock.
+        self.total, self.longest, self.times = 0.0, 0.0, []
         self.start()
 
     def run(self):
@@ -22,3 +22,8 @@ class Standstill(threading.Thread):
             if late > USUAL:
                 self.total += late
                 self.longest = max(self.longest, late)
+                self.times.append((due, due + late))
+
+    def within(self, begin, end):
+        """Seconds between two moments of the steady clock in which the machine stood still."""
+        return sum(max(0.0, min(end, last) - max(begin, first)) for first, last in list(self.times))

@@ -191,7 +191,7 @@ def hasty(binary, folder):
         # A machine may stand still for a moment; what scrapes hold up is late most of the time.
         half, late = sorted(took)[len(took) // 2], sorted(lags)[len(lags) // 2]
         print(f"       {len(took)} scrapes in {seconds:.0f} s, half within {half * 1000:.1f} ms, {share:.0%} of a core, a loop {late * 1000:.0f} ms late")
-        assert late < 0.1, (len(took), late)
+        assert late < 0.1 and half < 0.04, (len(took), late, half)
         assert number(page, 'earshot_closed_total{reason="too_slow"}') == 0
         viewer.close()
 

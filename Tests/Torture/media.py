@@ -13,6 +13,8 @@ from processes import Process, wait_for
 from standstill import Standstill
 
 RATE = 25
+# Seconds: shorter gaps are none.
+SHORT_GAP = 0.2
 # A keyframe each second.
 GOP = 25
 
@@ -73,12 +75,12 @@ class Viewer(threading.Thread):
         self.tags = 0
         self.joins = 0
         self.refusals = 0
-        # Seconds since the last tag, at worst, since `watch`.
-        self.longest_gap = 0.0
+        # From a tag to the next, since `watch`: those that may count.
+        self.gaps = []
         # How often time went backwards within one connection.
         self.backward = 0
         self.last_at = time.monotonic()
-        self._machine, self._stood_still = _machine(), 0.0
+        self._machine = _machine()
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self.start()
@@ -126,22 +128,22 @@ class Viewer(threading.Thread):
     def _seen(self):
         with self._lock:
             now = time.monotonic()
-            self.longest_gap = max(self.longest_gap, now - self.last_at)
+            if now - self.last_at > SHORT_GAP:
+                self.gaps.append((self.last_at, now))
             self.last_at = now
             self.tags += 1
 
     def watch(self):
         """Gaps count from now on."""
         with self._lock:
-            self.longest_gap = 0.0
+            self.gaps = []
             self.last_at = time.monotonic()
-            self._stood_still = self._machine.total
 
     def gap(self):
-        """The longest gap since `watch`, the present one included, in seconds. Less what the machine stood still meanwhile."""
+        """The longest gap since `watch`, the present one included, in seconds; each less what the machine stood still in it."""
         with self._lock:
-            longest = max(self.longest_gap, time.monotonic() - self.last_at)
-            return max(0.0, longest - (self._machine.total - self._stood_still))
+            gaps = [*self.gaps, (self.last_at, time.monotonic())]
+        return max(end - begin - self._machine.within(begin, end) for begin, end in gaps)
 
     def sees(self, seconds, count=RATE):
         """Whether so many tags more come in time."""

@@ -1,13 +1,9 @@
 import LibC
 import Rooms
+import Support
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// This process's place among the nodes of a database: its number, and the incarnation that fences it. Used by the writer's thread.
+/// This server's place in a database, which one running server has: the number of its name, and the incarnation that fences it. Used by the
+/// writer's thread.
 ///
 /// `@unchecked Sendable`: the store's turn guards `batch`.
 final class Membership: @unchecked Sendable {
@@ -108,7 +104,7 @@ final class Membership: @unchecked Sendable {
         try writer.open()
         let found = try StoreAccess(writer).number(
             "SELECT batch FROM fences WHERE node = ? AND incarnation = ? FOR UPDATE", [self.number, self.incarnation])
-        guard let found else { throw PostgresFailure(state: PostgresFailure.fenced, "another process has taken this node's place") }
+        guard let found else { throw CommitForgotten() }
         return found == batch
     }
 
@@ -122,37 +118,5 @@ final class Membership: @unchecked Sendable {
         } catch {
             // The lease ends by itself.
         }
-    }
-}
-
-/// Which process this is, for others on the same machine: they see whether it is gone.
-enum ProcessIdentity {
-    /// The machine's boot and the container there, the process's number and when it started, in the kernel's ticks.
-    static let current: String = "\(boot) \(getpid()) \(started(getpid()) ?? "")"
-
-    private static let boot: String = {
-        guard let boot = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return UUID().uuidString }
-        // Numbers of processes count in their namespace.
-        let namespace = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/pid")) ?? ""
-        return "\(boot.filter { !$0.isWhitespace })/\(namespace)"
-    }()
-
-    /// True only if the process was one of this machine and has ended.
-    static func isGone(_ identity: String) -> Bool {
-        let parts = identity.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 3, parts[0] == self.boot, let id = pid_t(parts[1]) else { return false }
-        if kill(id, 0) != 0, errno == ESRCH { return true }
-        // Another user's process may be hidden.
-        guard let started = self.started(id) else { return false }
-        return started != parts[2]
-    }
-
-    /// proc(5), stat, field 22; the second field is a name in parentheses, which may hold anything.
-    private static func started(_ id: pid_t) -> String? {
-        guard let stat = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8), let end = stat.lastIndex(of: ")") else {
-            return nil
-        }
-        let fields = stat[stat.index(after: end)...].split(separator: " ")
-        return fields.count > 19 ? String(fields[19]) : nil
     }
 }

@@ -36,6 +36,7 @@ final class PostgresConnection: @unchecked Sendable {
     private var translations: [String: String] = [:]
     private var nameCount = 0
     private var isWriting = false
+    private var isOver = false
     private var refusal: (failure: PostgresFailure, until: ContinuousClock.Instant)?
     /// Waits for an answer since the start.
     private(set) var roundTrips = 0
@@ -52,7 +53,6 @@ final class PostgresConnection: @unchecked Sendable {
     deinit { if let connection { PQfinish(connection) } }
 
     var isOpen: Bool { self.connection != nil }
-    private var isOver = false
 
     /// Closes it for good.
     func end() {
@@ -105,7 +105,10 @@ final class PostgresConnection: @unchecked Sendable {
         var descriptor = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
         // It may say something without ending, and says why before it ends.
         while poll(&descriptor, 1, 0) > 0 {
-            guard PQconsumeInput(connection) == 1, PQisBusy(connection) >= 0, PQstatus(connection) == CONNECTION_OK else {
+            let isRead = PQconsumeInput(connection) == 1
+            // Takes in what has come.
+            _ = PQisBusy(connection)
+            guard isRead, PQstatus(connection) == CONNECTION_OK else {
                 self.close()
                 return false
             }
@@ -116,8 +119,9 @@ final class PostgresConnection: @unchecked Sendable {
     private func connect() throws {
         _ = try PostgresAddress(self.options.url)
         let parameters = Self.parameters(self.options)
-        let connection = withCStrings(parameters.map(\.0)) { keys in
-            withCStrings(parameters.map(\.1)) { values in PQconnectdbParams(keys, values, 1) }
+        // The list ends with a NULL.
+        let connection = withCStrings(parameters.map(\.0) + [nil]) { keys in
+            withCStrings(parameters.map(\.1) + [nil]) { values in PQconnectdbParams(keys, values, 1) }
         }
         guard let connection else { throw PostgresFailure(state: nil, "out of memory") }
         guard PQstatus(connection) == CONNECTION_OK else {
@@ -186,7 +190,7 @@ final class PostgresConnection: @unchecked Sendable {
         let sql = self.translation(of: sql)
         let texts = try arguments.values.map(Self.text)
         let count = Int32(texts.count)
-        let isSent = try withOptionalCStrings(texts) { values -> Int32 in
+        let isSent = try withCStrings(texts) { values -> Int32 in
             guard self.options.prepares else { return PQsendQueryParams(connection, sql, count, nil, values, nil, nil, 0) }
             let name = try self.name(of: sql, connection)
             return PQsendQueryPrepared(connection, name, count, values, nil, nil, 0)
@@ -361,18 +365,8 @@ private struct PostgresRow: StoreRow {
     func real(at column: Int) -> Double? { self.text(at: column).flatMap { Double($0) } }
 }
 
-/// Calls `body` with an array of C strings that ends with NULL.
-private func withCStrings<R>(_ texts: [String], _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> R) -> R {
-    let copies = texts.map { strdup($0) }
-    defer { for copy in copies { free(copy) } }
-    let pointers = copies.map { UnsafePointer<CChar>($0) } + [nil]
-    return pointers.withUnsafeBufferPointer { buffer in
-        // Not empty: the last is NULL.
-        body(buffer.baseAddress.unsafelyUnwrapped)
-    }
-}
-
-private func withOptionalCStrings<R>(_ texts: [String?], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) throws -> R) rethrows -> R {
+/// Calls `body` with an array of C strings; nil is NULL.
+private func withCStrings<R>(_ texts: [String?], _ body: (UnsafePointer<UnsafePointer<CChar>?>?) throws -> R) rethrows -> R {
     let copies = texts.map { $0.flatMap { strdup($0) } }
     defer { for copy in copies { free(copy) } }
     return try copies.map { UnsafePointer<CChar>($0) }.withUnsafeBufferPointer { try body($0.baseAddress) }

@@ -1,4 +1,6 @@
-/// The schema in PostgreSQL: SQLite's steps in other words, and what only several nodes need.
+import Support
+
+/// The schema in PostgreSQL: SQLite's steps in other words, and tables of its own.
 enum PostgresSchema {
     /// The table of the steps that are applied.
     static let table = "earshot_schema"
@@ -29,7 +31,7 @@ enum PostgresSchema {
         let missing = self.steps.filter { !applied.contains($0.name) }
         if !missing.isEmpty, applied.contains(Self.nodesStep), let server = try self.server(store) { throw InUse(server: server) }
         for step in missing {
-            try connection.runDefinitions(step.sql)
+            try connection.runDefinitions(step.sql())
             try connection.run("INSERT INTO \(self.table) (name) VALUES (?)", [step.name])
         }
         try connection.commit()
@@ -62,9 +64,14 @@ enum PostgresSchema {
         try store.number("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") ?? 0
     }
 
-    private static var steps: [(name: String, sql: String)] {
-        [("0 heads", self.heads)] + Migrations.steps.map { ($0.name, self.translated($0.sql())) } + [(self.nodesStep, self.nodes)]
+    private struct Step: Sendable {
+        let name: String
+        let sql: @Sendable () -> String
     }
+
+    private static let steps: [Step] =
+        [Step(name: "0 heads") { heads }] + Migrations.steps.map { step in Step(name: step.name) { translated(step.sql()) } }
+        + [Step(name: nodesStep) { nodes }]
 
     private static let nodesStep = "13 nodes"
 

@@ -10,7 +10,7 @@ final class PostgresStore: RoomStore {
     let notices: [String]
     private let place: PostgresPlace
     private let writer: PostgresConnection
-    /// The writer is the registry's queue's; the command line has one thread.
+    /// The writer and the membership are one caller's at a time.
     private let turn = DispatchSemaphore(value: 1)
     private let readers: PostgresReaders
     private let membership: Membership?
@@ -60,6 +60,7 @@ final class PostgresStore: RoomStore {
         case let error as StoreError: return error
         case let error as StoreAccess.TransactionLost: return self.explain(error.cause, place)
         case let error as CommitLost: return self.explain(error.cause, place)
+        case let error as CommitForgotten: return problem(error.text, "stop one of the two servers")
         case let error as PostgresSchema.InUse:
             var conflict = problem(
                 "is in use by the running server \(error.server), an older version",
@@ -130,7 +131,7 @@ final class PostgresStore: RoomStore {
         }
     }
 
-    /// Waits for the database since the start, for the writer.
+    /// Waits for the database since the start, for the writer; tests count them.
     var roundTrips: Int {
         self.turn.wait()
         defer { self.turn.signal() }

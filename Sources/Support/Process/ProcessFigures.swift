@@ -21,14 +21,19 @@ package struct ProcessFigures: Sendable, Equatable {
             stat: Self.text("/proc/self/stat"), uptime: Self.text("/proc/uptime"), perSecond: Int(sysconf(CInt(_SC_CLK_TCK))))
     }
 
-    /// From the texts of proc(5): `starttime` is the twenty-second field of stat, in clock ticks since the system's start. The second field,
-    /// the program's name, is in parentheses and may hold anything.
-    static func runsFor(stat: String?, uptime: String?, perSecond: Int) -> Double? {
-        guard let stat, let end = stat.lastIndex(of: ")"), perSecond > 0 else { return nil }
+    /// proc(5): `starttime` is the twenty-second field of stat, in clock ticks since the system's start. The second field, the program's
+    /// name, is in parentheses and may hold anything.
+    static func startTicks(_ stat: String) -> Substring? {
+        guard let end = stat.lastIndex(of: ")") else { return nil }
         let fields = stat[stat.index(after: end)...].split(separator: " ")
-        guard fields.count > 19, let ticks = Double(fields[19]), let up = uptime?.split(separator: " ").first.flatMap({ Double($0) }) else {
-            return nil
-        }
+        return fields.count > 19 ? fields[19] : nil
+    }
+
+    /// From the texts of proc(5).
+    static func runsFor(stat: String?, uptime: String?, perSecond: Int) -> Double? {
+        guard perSecond > 0, let ticks = stat.flatMap(Self.startTicks).flatMap({ Double($0) }),
+            let up = uptime?.split(separator: " ").first.flatMap({ Double($0) })
+        else { return nil }
         return max(0, up - ticks / Double(perSecond))
     }
 

@@ -8,7 +8,7 @@ struct StorePlaceOptions: ParsableArguments {
     @OptionGroup var directory: DataDirectoryOption
     @Option(
         help: ArgumentHelp(
-            "The server's YAML file of settings, for database.url; also read from EARSHOT_DATABASE_URL.", valueName: "FILE"))
+            "The server's YAML file of settings, if it has database.url; EARSHOT_DATABASE_URL names a database, too.", valueName: "FILE"))
     var config: String?
 
     /// The settings are read only if they may name a database.

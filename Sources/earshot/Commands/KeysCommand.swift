@@ -11,7 +11,8 @@ struct KeysCommand: AsyncParsableCommand {
         abstract: "Make, list and revoke keys for the Tencent-compatible API, with or without a running server.",
         discussion: """
             A back end signs its calls with a key: an id (SecretId) and a secret (SecretKey). These commands work on the server's data \
-            directory: run them on its machine, as the user that the server runs as. A running server applies the change at once.
+            directory: run them on its machine, as the user that the server runs as. A running server applies the change at once. For a \
+            server with a PostgreSQL database give --config FILE, or set EARSHOT_DATABASE_URL.
 
             The role app may ask for lists and states; ops and admin may also drop, forbid and resume streams.
 

@@ -10,10 +10,10 @@ import Rooms
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Check, back up, restore and copy the server's database.",
+        abstract: "Check, back up and restore the server's database and keys; copy the database to PostgreSQL and back.",
         discussion: """
             These commands work on the server's data directory: run them on its machine, as the user that the server runs as. check and \
-            backup may run beside the server; restore needs it stopped. Recordings and pictures are separate files and not part of a backup.
+            backup may run beside the server; restore and copy need it stopped. Recordings and pictures are separate files and not part of it.
 
             EXAMPLES
               earshot store check
@@ -127,11 +127,10 @@ extension StorePlaceOptions {
     fileprivate func withStore(mustExist: Bool = true, _ body: (StoreFolder) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
-            let path = self.directory.path
-            let database: String? =
+            let (path, database): (String, String?) =
                 switch try self.place() {
-                case .folder(let folder): StoreMarker.database(of: folder)
-                case .postgres(let place): "\(place)"
+                case .folder(let folder): (folder, StoreMarker.database(of: folder))
+                case .postgres(let place): ("", "\(place)")
                 }
             if let database {
                 throw CommandFailure(

@@ -29,7 +29,7 @@ final class TestRegistry: Sendable {
         var settings = RoomRegistry.Settings()
         settings.isExclusive = false
         change(&settings)
-        let place = try TestPostgres.place(of: folder).map(StorePlace.postgres) ?? .folder(folder)
+        let place = try TestPostgres.store(in: folder)
         self.registry = try RoomRegistry(place, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }

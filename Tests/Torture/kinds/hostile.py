@@ -137,7 +137,7 @@ def _round(context, server, group, folder):
             load.stop()
             eventually(20, lambda: not attackers.is_running)
             attackers.stop()
-        _judge(context, server, group, report, load, attackers, machine.total)
+        _judge(context, server, group, report, load, attackers, machine.longest)
         context.expect(viewer.sees(10), "a viewer has nothing after the attack")
         calm = eventually(30, lambda: server.answers("/api/v1/rooms") == 200, 0.2)
         context.expect(calm, "the API does not answer after the attack")

@@ -4,7 +4,7 @@ import Support
 
 /// The PostgreSQL database of the settings: whether it answers, and what of it a server depends on.
 enum DatabaseCheck {
-    /// No result without such a database. Blocks, ten seconds at most.
+    /// No result without such a database. Blocks, as long as the connection's limits of time allow.
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
         guard case .postgres(let place) = StorePlace(subject.config) else { return [] }
         do throws(StoreError) {
