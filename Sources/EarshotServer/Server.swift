@@ -81,7 +81,7 @@ package final class Server: Sendable {
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)
         self.parts = parts
         let rtmp = parts.rtmp
-        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.takeSockets(), log: log)
+        let sockets = ListeningSockets(reloading == nil ? .none : ProcessStart.takeSockets(), group: group, log: log)
         self.sockets = sockets
         var listeners = [RTMPListener(services: rtmp, address: config.rtmp.listen, certificate: nil, sockets: sockets, group: group)]
         if let address = config.rtmps.address, let path = config.rtmps.certificate, let key = config.rtmps.key {

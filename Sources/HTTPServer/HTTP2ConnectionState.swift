@@ -2,7 +2,7 @@
 ///
 /// ```
 /// serving --quiesce--> announced --heard, or overdue--> leaving --last stream closed, or overdue--> closing --overdue--> cut
-/// serving --no stream for too long; quiesce without streams; broken rules----------------------------^
+/// serving --no stream for too long; quiesce between streams; broken rules----------------------------^
 /// ```
 struct HTTP2ConnectionState: Equatable {
     enum Phase: Equatable {
@@ -55,10 +55,10 @@ struct HTTP2ConnectionState: Equatable {
         return self.phase == .leaving ? self.end(.close, nowMs: nowMs) : .nothing
     }
 
-    /// The server is shutting down.
+    /// The server is shutting down. The first request of a new connection may be on its way.
     mutating func quiesce(nowMs: Int64) -> Action {
         guard self.phase == .serving else { return .nothing }
-        guard self.streams > 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
+        guard self.streams > 0 || self.last == 0 else { return self.end(.goAwayAndClose(last: self.last), nowMs: nowMs) }
         self.phase = .announced(untilMs: nowMs + HTTP2Limits.announceMs)
         self.leaveUntilMs = nowMs + HTTP2Limits.leaveMs
         return .announce

@@ -242,7 +242,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 // HTTP/1.0 knows no chunks.
                 if self.isOld { head.version = .http1_0 }
                 // Do not wait for the rest of the request.
-                if self.closesAfterAnswer || self.state.isReading { head.headers.replaceOrAdd(name: "connection", value: "close") }
+                if self.closesAfterAnswer || self.state.isReading || self.state.isQuiescing {
+                    head.headers.replaceOrAdd(name: "connection", value: "close")
+                }
                 if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
                 context.write(self.wrapOutboundOut(.head(head)), promise: promise)
             case .head:

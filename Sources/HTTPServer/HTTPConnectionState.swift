@@ -111,10 +111,11 @@ struct HTTPConnectionState: Equatable {
         return self.isQuiescing && self.inProgress == 0
     }
 
-    /// Returns true if nothing is under way, so the connection can close at once.
+    /// Returns true if nothing is under way, so the connection can close at once. The first request of a new connection counts as under way: its
+    /// bytes may already wait in the kernel, and closing would reset the connection.
     mutating func quiesce() -> Bool {
         self.isQuiescing = true
-        return self.inProgress == 0
+        return self.inProgress == 0 && self.hasBegun
     }
 
     func isOverdue(nowMs: Int64) -> Bool { nowMs >= self.deadlineMs }

@@ -12,7 +12,14 @@ final class HTTPPlaces: Sendable {
         var channels: [HTTPPlaceTable.ID: any Channel] = [:]
         var next: HTTPPlaceTable.ID = 0
         var access: ServerConfig.Access
-        var isEnding = false
+        var stage = Stage.open
+    }
+
+    private enum Stage {
+        case open
+        /// The server is shutting down: a connection gets one answer.
+        case ending
+        case ended
     }
 
     private let state: Mutex<State>
@@ -38,15 +45,19 @@ final class HTTPPlaces: Sendable {
     ///
     /// A proxy that speaks the PROXY protocol sends the address in its header. Until then the connection counts only in the total.
     ///
-    /// Throws when the server is ending.
+    /// Throws when the server has ended.
     func enter(_ channel: any Channel) throws -> HTTPPlace {
-        let id: HTTPPlaceTable.ID? = self.state.withLock { state in
-            guard !state.isEnding else { return nil }
+        let (id, stage) = self.state.withLock { state in
             state.next += 1
-            state.channels[state.next] = channel
-            return state.next
+            if state.stage != .ended { state.channels[state.next] = channel }
+            return (state.next, state.stage)
         }
-        guard let id else { throw ChannelError.ioOnClosedChannel }
+        switch stage {
+        case .open: break
+        // When its handlers are there.
+        case .ending: channel.eventLoop.execute { channel.quiesce() }
+        case .ended: throw ChannelError.ioOnClosedChannel
+        }
         let place = HTTPPlace(id: id, in: self)
         channel.closeFuture.whenComplete { _ in self.leave(id) }
         let bound = NIOLoopBound(place, eventLoop: channel.eventLoop)
@@ -86,24 +97,33 @@ final class HTTPPlaces: Sendable {
                 guard !self.state.withLock({ $0.table.has(id) }) else { return }
                 // Close as at shutdown: idle connections close, each as its protocol requires. Then cut, because the place is already given away and
                 // TLS would wait for the client's close_notify.
-                channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+                channel.quiesce()
                 channel.cut()
             }
         }
     }
 
-    /// Asks all connections to close when their requests are answered, and closes the others after `limit`. Returns when they are closed. New ones
-    /// find no place any more.
-    func end(within limit: TimeAmount) async {
-        let channels = self.state.withLock { state in
-            // HTTP and HTTPS share these places. The first listener to end asks all connections.
-            defer { state.isEnding = true }
-            return state.isEnding ? [] : Array(state.channels.values)
+    /// Asks all connections to close when their requests are answered, and closes the others after `limit`. Returns when they are closed. Those that
+    /// were accepted last still have their first request answered; after the limit, new ones find no place.
+    func end(within limit: TimeAmount, on loop: any EventLoop) async {
+        let (isFirst, channels) = self.state.withLock { state in
+            defer { if state.stage == .open { state.stage = .ending } }
+            return (state.stage == .open, Array(state.channels.values))
         }
-        for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
-        let late = channels.first?.eventLoop.scheduleTask(in: limit) { for channel in channels { channel.close(promise: nil) } }
-        for channel in channels { try? await channel.closeFuture.get() }
-        late?.cancel()
+        // HTTP and HTTPS share these places. The first listener to end asks all connections.
+        if isFirst {
+            for channel in channels { channel.quiesce() }
+            loop.scheduleTask(in: limit) { self.closeAll() }
+        }
+        while let channel = self.state.withLock({ $0.channels.values.first }) { try? await channel.closeFuture.get() }
+    }
+
+    private func closeAll() {
+        let channels = self.state.withLock { state in
+            state.stage = .ended
+            return Array(state.channels.values)
+        }
+        for channel in channels { channel.close(promise: nil) }
     }
 
     private func leave(_ id: HTTPPlaceTable.ID) {
@@ -139,6 +159,9 @@ final class HTTPPlaces: Sendable {
 }
 
 extension Channel {
+    /// Asks the handlers to end the connection as its protocol requires.
+    fileprivate func quiesce() { self.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+
     /// Closes the socket at once, bypassing TLS. On its loop.
     fileprivate func cut() {
         guard let tls = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {

@@ -41,8 +41,8 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
             self.places.set(limits, access)
         }
 
-        /// Ends the connections of all ports. As ``HTTPPlaces/end(within:)``.
-        func end(within limit: TimeAmount) async { await self.places.end(within: limit) }
+        /// Ends the connections of all ports. As ``HTTPPlaces/end(within:on:)``.
+        func end(within limit: TimeAmount, on loop: any EventLoop) async { await self.places.end(within: limit, on: loop) }
 
         /// Gives the connection its place until it closes, and configures its socket. Call before adding any handler. On its loop.
         func admit(_ channel: any Channel) throws -> HTTPPlace {

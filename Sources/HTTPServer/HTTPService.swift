@@ -106,8 +106,8 @@ package final class HTTPService: Service, Sendable {
     /// Connections close when their requests are answered, or after a second: the end of the whole server may take a few.
     package func run() async throws {
         try? await gracefulShutdown()
-        try? await self.listener.withLock { $0 }?.close()
-        await self.shared.end(within: .seconds(1))
+        if let listener = self.listener.withLock({ $0 }) { await self.sockets.close(listener) }
+        await self.shared.end(within: .seconds(1), on: self.group.next())
     }
 }
 

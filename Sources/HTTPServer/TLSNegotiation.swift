@@ -14,6 +14,8 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
     private let begin: (any Channel, String?) throws -> Conversation
     private let begun: EventLoopPromise<Conversation>
     private var context: ChannelHandlerContext?
+    /// The server is shutting down.
+    private var isQuiescing = false
 
     /// `begun` is always completed.
     init(
@@ -52,7 +54,8 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case TLSUserEvent.handshakeCompleted(let chosen): self.shaken(chosen, context)
-        case is ChannelShouldQuiesceEvent: context.close(promise: nil)
+        // The handshake may be under way. The conversation behind it learns of the shutdown.
+        case is ChannelShouldQuiesceEvent: self.isQuiescing = true
         case ChannelEvent.inputClosed as ChannelEvent: context.close(promise: nil)
         default: context.fireUserInboundEventTriggered(event)
         }
@@ -63,6 +66,7 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
             let conversation = try self.begin(context.channel, chosen)
             self.begun.succeed(conversation)
             context.fireChannelActive()
+            if self.isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
             context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
         } catch {
             self.begun.fail(error)

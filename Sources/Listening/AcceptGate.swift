@@ -107,6 +107,9 @@ package final class AcceptGate: Sendable {
         self.resume { _ in }
     }
 
+    /// Event for a listener: it accepts no more, and stays open.
+    struct Stop {}
+
     /// Add at the very front of a listening channel's pipeline.
     package func handler() -> any ChannelHandler & Sendable { Handler(gate: self) }
 
@@ -214,6 +217,7 @@ package final class AcceptGate: Sendable {
         private var reads = true
         private var pacing: RepeatedTask?
         private var isWaitingForRoom = false
+        private var isStopped = false
 
         init(gate: AcceptGate) { self.gate = gate }
 
@@ -296,6 +300,12 @@ package final class AcceptGate: Sendable {
             return isKnown == true && Int(size) == MemoryLayout.size(ofValue: words) ? Int(words.6) : 0
         }
 
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            guard event is Stop else { return context.fireUserInboundEventTriggered(event) }
+            self.isStopped = true
+            self.settleReading(context)
+        }
+
         /// After errors that may pass, NIO retries at once, for ever, and reports each. The listener stays open, but the HTTP handlers
         /// further down the pipeline treat any error as the end.
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -353,7 +363,7 @@ package final class AcceptGate: Sendable {
         }
 
         private func settleReading(_ context: ChannelHandlerContext) {
-            let reads = !self.isHeld && self.room ?? 1 > 0
+            let reads = !self.isStopped && !self.isHeld && self.room ?? 1 > 0
             guard reads != self.reads else { return }
             self.reads = reads
             do {
@@ -361,7 +371,7 @@ package final class AcceptGate: Sendable {
             } catch {
                 // The listener is closed.
             }
-            guard !reads, !self.isHeld, !self.isWaitingForRoom else { return }
+            guard !reads, !self.isStopped, !self.isHeld, !self.isWaitingForRoom else { return }
             let bound = context.loopBound
             let loop = context.eventLoop
             self.isWaitingForRoom = self.gate.pace.whenSettled { loop.execute { self.settled(bound.value) } }

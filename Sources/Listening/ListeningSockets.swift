@@ -14,9 +14,12 @@ package final class ListeningSockets: Sendable {
     }
 
     private let state: Mutex<State>
+    private let group: any EventLoopGroup
     private let log: Logger
 
-    package init(_ inherited: InheritedSockets = .none, log: Logger) {
+    /// `group`: the loops of the listeners and of the connections that they accept.
+    package init(_ inherited: InheritedSockets = .none, group: any EventLoopGroup, log: Logger) {
+        self.group = group
         self.state = Mutex(State(inherited: inherited))
         self.log = log
         for problem in inherited.problems { log.warning("A socket that was passed on is not used", metadata: ["problem": "\(problem)"]) }
@@ -89,7 +92,22 @@ package final class ListeningSockets: Sendable {
     }
 
     /// Stops accepting. New connections wait in the kernel's backlog if ``kept()`` holds copies of the descriptors; otherwise they are refused.
-    package func close() async { for (_, channel) in self.state.withLock({ $0.listeners }) { try? await channel.close() } }
+    package func close() async { for (_, channel) in self.state.withLock({ $0.listeners }) { await self.close(channel) } }
+
+    /// Closes a listener; does nothing if it is closed. All connections that it has accepted are then set up on their loops.
+    package func close(_ listener: any Channel) async {
+        // NIO resets accepted connections that find their listener closed. So accepting stops first, and they pass: from the listener's loop to
+        // their own, back, and to their own again.
+        listener.pipeline.fireUserInboundEventTriggered(AcceptGate.Stop())
+        await Self.pass(listener.eventLoop)
+        for loop in self.group.makeIterator() { await Self.pass(loop) }
+        await Self.pass(listener.eventLoop)
+        try? await listener.close()
+        for loop in self.group.makeIterator() { await Self.pass(loop) }
+    }
+
+    /// Waits until the loop has done what it was given before.
+    private static func pass(_ loop: any EventLoop) async { try? await loop.submit {}.get() }
 
     /// Connections that may wait to be accepted.
     private static let backlog: CInt = 4_096

@@ -89,6 +89,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
     private var remote: SocketAddress?
     private var context: ChannelHandlerContext?
     private var deadlineMs = Int64.max
+    /// The server is shutting down.
+    private var isQuiescing = false
 
     init(_ entrance: ProxyEntrance, _ admitted: @escaping () -> Void) {
         self.entrance = entrance
@@ -136,6 +138,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
             return self.refuse("\(error)", context)
         }
         context.fireChannelActive()
+        if self.isQuiescing { context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
         if bytes.readableBytes > 0 { context.fireChannelRead(self.wrapInboundOut(bytes)) }
         context.fireChannelReadComplete()
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
@@ -156,7 +159,9 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch (self.state, event) {
         case (.done, _): context.fireUserInboundEventTriggered(event)
-        case (_, is ChannelShouldQuiesceEvent), (_, ChannelEvent.inputClosed as ChannelEvent):
+        // The header may be on its way. The handlers behind it learn of the shutdown.
+        case (_, is ChannelShouldQuiesceEvent): self.isQuiescing = true
+        case (_, ChannelEvent.inputClosed as ChannelEvent):
             self.refuse("closed before its PROXY protocol header", context)
         default: break
         }

@@ -145,4 +145,24 @@ import Testing
         }
         for socket in idle { try await eventually("the end") { socket.isClosed } }
     }
+
+    /// A client that has just connected gets its answer, which says that it is the last.
+    @Test func shutdownBeforeTheFirstRequest() async throws {
+        let (idle, fresh, late) = try await TestServer.run { server in
+            let fresh = try await SocketClient.open(server.addresses.http.port)
+            // Accepted behind the first.
+            let idle = try await SocketClient.open(server.addresses.http.port)
+            try await idle.send(Self.get("/healthz"))
+            #expect(try await idle.answer().body == "ok\n")
+            let late = Task {
+                try await eventually("the shutdown") { idle.isClosed }
+                try await fresh.send(Self.get("/healthz"))
+                return try await fresh.answer()
+            }
+            return (idle, fresh, late)
+        }
+        let answer = try await late.value
+        #expect(answer.head.hasPrefix("HTTP/1.1 200 ") && answer.head.lowercased().contains("connection: close"), "\(answer.head)")
+        try await eventually("the ends") { idle.isClosed && fresh.isClosed }
+    }
 }

@@ -91,7 +91,19 @@ import Testing
         #expect(state.sweep(nowMs: HTTP2Limits.leaveMs) == .cut)
         #expect(state.streamClosed(nowMs: HTTP2Limits.leaveMs) == .nothing)
         var idle = HTTP2ConnectionState(limits: Self.limits, openedMs: 0)
-        #expect(idle.quiesce(nowMs: 0) == .goAwayAndClose(last: 0))
+        idle.streamOpened(1)
+        #expect(idle.streamClosed(nowMs: 0) == .nothing)
+        #expect(idle.quiesce(nowMs: 0) == .goAwayAndClose(last: 1))
+    }
+
+    @Test func aFirstRequestMayBeOnItsWay() {
+        var state = HTTP2ConnectionState(limits: Self.limits, openedMs: 0)
+        #expect(state.quiesce(nowMs: 0) == .announce)
+        var silent = state
+        state.streamOpened(1)
+        #expect(state.announcementHeard(nowMs: 20) == .goAway(last: 1))
+        #expect(state.streamClosed(nowMs: 30) == .close)
+        #expect(silent.announcementHeard(nowMs: 20) == .goAwayAndClose(last: 0))
     }
 
     @Test func brokenConnectionsAreClosedOnce() {

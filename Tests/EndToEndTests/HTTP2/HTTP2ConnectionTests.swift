@@ -277,7 +277,8 @@ import Testing
         #expect(client.soFar(5).status == nil)
         #expect(client.goAways.map(\.last) == [0x7FFF_FFFF, 3], "\(client.goAways)")
         #expect((client.goAways + idle.goAways).allSatisfy { $0.code == Code.none })
-        #expect(idle.goAways.map(\.last) == [0])
+        // Its first request could have been on its way.
+        #expect(idle.goAways.map(\.last) == [0x7FFF_FFFF, 0], "\(idle.goAways)")
     }
 
     /// A client that ignores GOAWAY and PING does not hold up the shutdown.
