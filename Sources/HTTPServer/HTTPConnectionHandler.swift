@@ -241,8 +241,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 self.hasBegunAnswer = true
                 // HTTP/1.0 knows no chunks.
                 if self.isOld { head.version = .http1_0 }
-                // Do not wait for the rest of the request.
-                if self.closesAfterAnswer || self.state.isReading || self.state.isQuiescing {
+                // Do not wait for the rest of the request. At a shutdown this is the last answer, unless the refusal of another request follows.
+                if self.closesAfterAnswer || self.state.isReading || (self.state.isQuiescing && self.refusal == nil) {
                     head.headers.replaceOrAdd(name: "connection", value: "close")
                 }
                 if head.list("connection", contains: "close") { self.closesAfterAnswer = true }
