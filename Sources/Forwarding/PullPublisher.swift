@@ -181,6 +181,7 @@ struct PullRefusal: Error {
         case .tooManyRooms:
             self.init(reason: "rate_limited", text: "\(path) may not be published here: too many rooms were created recently")
         case .diskFull: self.init(reason: "disk_full", text: "\(path) may not be published here: the disk is nearly full (data.minFree)")
+        case .nameTaken, .flapping: self.init(reason: "name_taken", text: "\(path) is being published on another server")
         case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")
         }
     }

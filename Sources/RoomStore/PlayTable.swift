@@ -3,7 +3,7 @@ import Synchronization
 
 /// The streams that nobody may play now, in memory. Any thread; event loops query it at every join.
 final class PlayTable: Sendable {
-    enum Change {
+    enum Change: Sendable {
         case closed(StreamPath, Bool)
         case banned(StreamPath, Bool)
     }
@@ -14,6 +14,12 @@ final class PlayTable: Sendable {
     }
 
     private let paths = Mutex<[String: Why]>([:])
+
+    /// Replaces the whole table.
+    func replace(with changes: [Change]) {
+        self.paths.withLock { $0 = [:] }
+        self.apply(changes)
+    }
 
     func apply(_ changes: [Change]) {
         guard !changes.isEmpty else { return }

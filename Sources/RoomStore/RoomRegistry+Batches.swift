@@ -78,6 +78,7 @@ extension RoomRegistry {
                         if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
                     }
                 }
+                try store.announce(&done)
             }
         } catch {
             self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
@@ -112,7 +113,7 @@ extension RoomRegistry {
             $0.operations += batch.count
         }
         for failure in done.failures { self.note(failure) { $0.lostFacts += 1 } }
-        self.publish(done.outcomes, done.playChanges, done.kicks, gone: done.gone)
+        self.publish(done)
         for completion in completions { completion() }
     }
 
@@ -124,14 +125,18 @@ extension RoomRegistry {
         }
     }
 
-    func publish(
-        _ outcomes: [Outcome], _ playChanges: [PlayTable.Change], _ kicks: [(kick: Kick, paths: [StreamPath])], gone: [RoomID]
-    ) {
-        self.playTable.apply(playChanges)
-        self.kickTable.forget(gone)
-        self.kickTable.apply(kicks, now: self.clock.now())
-        guard !outcomes.isEmpty else { return }
+    /// Carries out what a batch of this node has changed, behind what other nodes changed before it.
+    func publish(_ done: WorkResults) {
+        if let signal = done.signal { self.catchUp(before: signal) }
+        self.carryOut(done)
+    }
+
+    func carryOut(_ done: WorkResults) {
+        self.playTable.apply(done.playChanges)
+        self.kickTable.forget(done.gone)
+        self.kickTable.apply(done.kicks, now: self.clock.now())
+        guard !done.outcomes.isEmpty else { return }
         let body = self.listener.withLock { $0.body }
-        body(outcomes)
+        body(done.outcomes)
     }
 }

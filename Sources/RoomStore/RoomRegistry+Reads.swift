@@ -122,6 +122,8 @@ extension RoomRegistry {
     /// The oldest pending notice per target and room if due, and the next due time. Returns at most `limit` per target. A notice stays due
     /// until ``recordAttempt(_:status:error:durationMs:retryAt:)``.
     package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) {
+        // One node sends for all, so that each room's notices stay in order.
+        guard self.isKeeper else { return ([], nil) }
         let now = self.clock.now()
         return try await self.store.read { try $0.dueNotices(now: now, limit: Self.pageLimit(limit)) }
     }

@@ -5,6 +5,7 @@ import Rooms
 extension RoomRegistry {
     /// Sets the only timer to the next deadline. An earlier deadline replaces it.
     func armTimer() {
+        guard self.isKeeper else { return }
         let now = self.clock.now()
         if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
         let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
@@ -62,7 +63,8 @@ extension RoomRegistry {
             let lines = try work.store.forgetAudit(audit, now: work.now, limit: Self.batch, shares, steadyMs: clock.steadyMs)
             let isMore = try work.store.forget(
                 now: work.now, historyMs: historyMs, limit: Self.batch, shares: shares, steadyMs: clock.steadyMs)
-            return isMore || lines >= Self.batch
+            let signals = work.store.node == nil ? 0 : try work.store.forgetSignals(limit: Self.batch)
+            return isMore || max(lines, signals) >= Self.batch
         }.get()
         // Works in small steps, so that other operations run in between.
         self.housekeepingAt = now + (more == true ? 100 : Self.housekeepingMs)

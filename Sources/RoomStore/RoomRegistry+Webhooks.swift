@@ -77,5 +77,5 @@ extension RoomRegistry {
     }
 
     /// Whether the API has created targets; targets in the settings do not count. Any thread.
-    package nonisolated var hasWebhooks: Bool { self.hookCount.load(ordering: .relaxed) > 0 }
+    package nonisolated var hasWebhooks: Bool { self.isShared || self.hookCount.load(ordering: .relaxed) > 0 }
 }

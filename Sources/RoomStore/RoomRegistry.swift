@@ -30,6 +30,8 @@ package actor RoomRegistry {
     /// A consequence for other components, published after the commit and in its order.
     package enum Outcome: Sendable {
         case event(RoomEvent)
+        /// An event of another node that shares the registry.
+        case heard(RoomEvent)
         /// End the push with this sequence (nil: any push) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
         /// The room waits for this stream's publisher. Its viewers' stream continues for the same time.
@@ -98,6 +100,9 @@ package actor RoomRegistry {
     /// The instant for which the timer is set.
     var armedFor: Int64?
     var housekeepingAt: Int64 = 0
+    /// The newest signal that this node has carried out, its own included, and the newest event published.
+    var lastSignal: Int64 = 0
+    var follower: Task<Void, Never>?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
@@ -112,18 +117,20 @@ package actor RoomRegistry {
             self.lock = settings.isExclusive ? try place.folder.map { try StoreLock(directory: $0, store: $0) } : nil
             self.store = try PostgresStore(place, isNode: settings.isExclusive)
         }
+        let seat = self.store.seat
         try self.store.readNow { store in
-            clock.resume(from: try store.clockMark(), newestMs: try store.newestInstant())
+            // The mark is another node's, perhaps; the database's clock is everybody's.
+            if let offset = seat?.lease.clockMs { clock.follow(offsetMs: offset) }
+            clock.resume(from: seat == nil ? try store.clockMark() : nil, newestMs: try store.newestInstant())
         }
         self.standing = Live(settings)
         self.intake = SubmissionQueue(settings.intake)
         self.clock = clock
-        let table = try self.store.readNow { store in
-            try store.closedStreams().map { PlayTable.Change.closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
-        }
-        self.playTable.apply(table)
         let now = clock.now()
-        self.kickTable.apply(try self.store.readNow { try $0.kicks(now: now) }, now: now)
+        let tables = try self.store.readNow { try RefusalTables($0, now: now) }
+        self.playTable.apply(tables.plays)
+        self.kickTable.apply(tables.kicks, now: now)
+        self.lastSignal = tables.lastSignal
         self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
     }
 
@@ -166,25 +173,40 @@ package actor RoomRegistry {
                 try store.dropOrphans()
                 try store.save(mark)
             }
-            try self.inBatches(now) { work, last in try work.endLeftPushes(after: last, limit: Self.batch) }
-            try self.inBatches(now) { work, last in try work.restartRooms(after: last, limit: Self.batch) }
+            try self.clearUpLastRun(now)
             try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
         } catch {
             throw self.store.explain(error)
         }
         self.isRunning = true
         self.armTimer()
+        self.followOthers()
+    }
+
+    /// Ends what the last run of this server left. Where several nodes share the store, the first of them ends what all have left.
+    private func clearUpLastRun(_ now: Int64) throws {
+        let seat = self.store.seat
+        guard seat == nil || seat?.lastLeftPush != nil else {
+            return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: seat?.number ?? 0, limit: Self.batch) ? 0 : nil }
+        }
+        let last = seat?.lastLeftPush ?? .max
+        try self.inBatches(now) { work, after in try work.endLeftPushes(after: after, upTo: last, limit: Self.batch) }
+        try self.inBatches(now) { work, after in try work.restartRooms(after: after, limit: Self.batch) }
     }
 
     /// Runs `body` in transactions of its own until it returns nil.
     private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
-            let (next, work) = try self.store.transaction { store in
+            let (next, done) = try self.store.transaction { store in
                 let work = RoomTransaction(store: store, now: now, settings: self.settings)
-                return (try body(work, last), work)
+                let next = try body(work, last)
+                var done = WorkResults()
+                done.add(work)
+                try store.announce(&done)
+                return (next, done)
             }
-            self.publish(work.outcomes, work.playChanges, work.kicks, gone: work.gone)
+            self.publish(done)
             guard let next else { return }
             last = next
         }
@@ -194,6 +216,7 @@ package actor RoomRegistry {
     package func stop() async {
         self.isRunning = false
         self.isStopping = true
+        self.follower?.cancel()
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let last = Operation(
                 kind: .call, now: self.clock.now(),

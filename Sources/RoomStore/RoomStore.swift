@@ -20,6 +20,11 @@ protocol RoomStore: AnyObject, Sendable {
     /// Removes overwritten data from all files, where the store is a file. Throws while it is being read; blocks.
     func emptyLog() throws
 
+    /// This server's place among the nodes that share the store; nil if it has the store to itself.
+    var seat: NodeSeat? { get }
+    /// Takes the place again after another node has ended this one's work. Throws while that is not possible; blocks.
+    func rejoin() throws
+
     /// Converts an error into an explanation for the operator.
     func explain(_ error: any Error) -> StoreError
     /// Closes all connections. Later reads and writes fail. Returns any problem. `emptiesLog`: leaves no file but the store's own, where it is
@@ -29,6 +34,9 @@ protocol RoomStore: AnyObject, Sendable {
 }
 
 extension RoomStore {
+    var seat: NodeSeat? { nil }
+    func rejoin() throws {}
+
     @discardableResult
     func close() -> String? { self.close(emptiesLog: true) }
 }

@@ -248,6 +248,7 @@ extension StoreAccess {
             WHERE row > ?1 AND state NOT IN ('expired', 'closed') AND (
                 state IN ('live', 'interrupted') OR heartbeat_at IS NOT NULL OR owner_seen_at IS NOT NULL
                 OR id IN (SELECT room_id FROM slots WHERE sequence IS NOT NULL))
+                AND id NOT IN (SELECT room_id FROM pushes WHERE ended_at IS NULL)
             ORDER BY row LIMIT ?2
             """, [row, limit]
         ) { row in (row.next(), row.next()) }

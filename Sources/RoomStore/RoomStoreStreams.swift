@@ -73,9 +73,15 @@ extension StoreAccess {
 
     func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = ?", [sequence]) }
 
-    func openPushes(after sequence: Int64, limit: Int) throws -> [StoredPush] {
+    func openPushes(after sequence: Int64, upTo last: Int64, limit: Int) throws -> [StoredPush] {
+        try self.pushes(where: "ended_at IS NULL AND sequence > ? AND sequence <= ?", order: "sequence", [sequence, last], limit: limit)
+    }
+
+    func pushes(
+        where condition: String, order: String, _ arguments: [(any StoreConvertible)?], limit: Int
+    ) throws -> [StoredPush] {
         try self.all(
-            "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL AND sequence > ? ORDER BY sequence LIMIT ?", [sequence, limit]
+            "SELECT \(Self.pushColumns) FROM pushes WHERE \(condition) ORDER BY \(order) LIMIT ?", StoreArguments(arguments + [limit])
         ) { row in Self.push(&row) }
     }
 

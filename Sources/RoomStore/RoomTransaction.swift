@@ -8,6 +8,13 @@ struct WorkResults {
     private(set) var kicks: [(kick: Kick, paths: [StreamPath])] = []
     private(set) var gone: [RoomID] = []
     private(set) var failures: [any Error] = []
+    /// The number of the batch's ``NodeSignal``, if there is one.
+    var signal: Int64?
+
+    mutating func add(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
+    mutating func add(_ change: PlayTable.Change) { self.playChanges.append(change) }
+    mutating func add(_ kick: Kick, _ paths: [StreamPath]) { self.kicks.append((kick, paths)) }
+    mutating func add(gone: [RoomID]) { self.gone += gone }
 
     mutating func add(_ work: RoomTransaction) {
         self.outcomes += work.outcomes

@@ -9,6 +9,8 @@ extension RoomTransaction {
         self.change.roomID = push.roomID
         guard push.end == nil else { return false }
         try self.pushEnded(sequence, .dropped, by: actor)
+        // Where it runs on another node. The caller cuts it here.
+        if self.store.node != nil { self.notify(.cut(push.path, sequence: PushSequence(sequence), .dropped, endsViewers: false)) }
         return true
     }
 

@@ -15,6 +15,7 @@ extension RoomTransaction {
             throw PushRefusal.keptOut(user, forMs: until - self.now)
         }
         let sequence: Int64
+        let replaced = try self.takeOver(slot.path, for: request.claim)
         do {
             if room.state == .expired { try self.reopen(&room) }
             sequence = try self.store.insertPush(request, path: slot.path, room: room.id, slot: slot.number, now: self.now)
@@ -29,6 +30,11 @@ extension RoomTransaction {
             case .wrongState(.closed, _): throw PushRefusal.roomClosed
             case .wrongState, .noSlot, .slotNotForbidden: throw PushRefusal.noRoom
             }
+        }
+        if self.store.node != nil { try self.store.setClaim(sequence, request.claim) }
+        for old in replaced {
+            try self.pushEnded(old.sequence, .takenOver)
+            self.notify(.cut(slot.path, sequence: PushSequence(old.sequence), .takenOver, endsViewers: false))
         }
         return PushGrant(sequence: PushSequence(sequence), roomID: room.id, slot: slot.number, path: slot.path, policy: room.policy)
     }
@@ -237,8 +243,8 @@ extension RoomTransaction {
     }
 
     /// Ends pushes that the last run left open. Returns the last one's sequence; nil when there are no more.
-    func endLeftPushes(after sequence: Int64, limit: Int) throws -> Int64? {
-        let pushes = try self.store.openPushes(after: sequence, limit: limit)
+    func endLeftPushes(after sequence: Int64, upTo last: Int64, limit: Int) throws -> Int64? {
+        let pushes = try self.store.openPushes(after: sequence, upTo: last, limit: limit)
         for push in pushes {
             guard var room = try self.store.room(push.roomID.rawValue) else {
                 try self.store.endPush(push.sequence, .serverRestart, at: self.now)

@@ -83,8 +83,13 @@ struct StoreArguments: ExpressibleByArrayLiteral {
 /// The statements of one connection, for use inside a transaction or a read.
 struct StoreAccess {
     let connection: any StoreConnection
+    /// This node's number where several share the database; nil otherwise.
+    let node: Int64?
 
-    init(_ connection: any StoreConnection) { self.connection = connection }
+    init(_ connection: any StoreConnection, node: Int64? = nil) {
+        self.connection = connection
+        self.node = node
+    }
 
     /// An error after which nothing of the transaction can be kept.
     struct TransactionLost: Error { let cause: any Error }

@@ -178,6 +178,11 @@ package struct Room: Sendable, Equatable {
         package let untilMs: Int64
         /// Whether the room ends then, which removes its viewers. Otherwise other slots keep it live.
         package let endsRoom: Bool
+
+        package init(untilMs: Int64, endsRoom: Bool) {
+            self.untilMs = untilMs
+            self.endsRoom = endsRoom
+        }
     }
 
     /// The wait for the slot's publisher; nil if it is not away.

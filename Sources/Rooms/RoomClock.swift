@@ -27,7 +27,7 @@ package final class RoomClock: Sendable {
     /// The clocks of a machine.
     package struct Sources: Sendable {
         /// Milliseconds since the machine's start, time asleep included.
-        let steadyMs: @Sendable () -> Int64
+        package let steadyMs: @Sendable () -> Int64
         /// Milliseconds since 1970; may be set at any time.
         let wallMs: @Sendable () -> Int64
         /// Identifies this boot of the machine; nil if the system does not provide it.
@@ -64,6 +64,8 @@ package final class RoomClock: Sendable {
         /// Steady milliseconds still available for slewing.
         var slewMs: Int64 = 0
         var leap: Leap?
+        /// Another clock less the steady one, which is followed instead of this machine's wall clock.
+        var followedMs: Int64?
     }
 
     /// Larger differences are leaps; others are slewed.
@@ -107,7 +109,7 @@ package final class RoomClock: Sendable {
         guard self.fixed == nil else { return }
         self.state.withLock { state in
             let steady = self.sources.steadyMs()
-            var now = self.sources.wallMs()
+            var now = steady + self.offset(state, at: steady)
             if let mark, let boot = self.sources.bootID, mark.bootID == boot, mark.steadyMs <= steady {
                 now = mark.roomMs + (steady - mark.steadyMs)
                 // Slewing may put stored times slightly ahead. Times far ahead are from when the clock was wrong.
@@ -115,9 +117,15 @@ package final class RoomClock: Sendable {
             } else if let newestMs {
                 now = max(now, newestMs)
             }
-            state = State(offsetMs: now - steady, seenMs: steady)
+            state = State(offsetMs: now - steady, seenMs: steady, followedMs: state.followedMs)
         }
     }
+
+    /// Follows another machine's clock instead of the wall clock: `offsetMs` is that clock less this machine's steady one.
+    package func follow(offsetMs: Int64) { self.state.withLock { $0.followedMs = offsetMs } }
+
+    /// The followed clock less the steady one, at this instant of the latter.
+    private func offset(_ state: State, at steady: Int64) -> Int64 { state.followedMs ?? self.sources.wallMs() - steady }
 
     /// Current room time. Goes back only through ``adopt()``.
     package func now() -> Int64 {
@@ -173,7 +181,7 @@ package final class RoomClock: Sendable {
         let steady = max(self.sources.steadyMs(), state.seenMs)
         state.slewMs = min(Self.mostSlewMs, state.slewMs + (steady - state.seenMs))
         state.seenMs = steady
-        let offset = self.sources.wallMs() - steady
+        let offset = self.offset(state, at: steady)
         let apart = offset - state.offsetMs
         guard apart.magnitude > UInt64(Self.leapMs) else {
             state.leap = nil

@@ -105,10 +105,12 @@ package struct PushRequest: Sendable, Equatable {
     package var room: String?
     /// The user that the credential names, if any.
     package var user: String?
+    /// Who pushes, for nodes that share the registry.
+    package var claim: PushClaim
     /// In pushes by device, `live/<deviceUid>` stands for slot 1 of the device's room.
     package init(
         path: StreamPath, clientAddress: String, session: UInt64, parameters: String, mayCreateRoom: Bool, room: String? = nil,
-        user: String? = nil
+        user: String? = nil, claim: PushClaim = .none
     ) {
         self.path = path
         self.clientAddress = clientAddress
@@ -117,6 +119,7 @@ package struct PushRequest: Sendable, Equatable {
         self.mayCreateRoom = mayCreateRoom
         self.room = room
         self.user = user
+        self.claim = claim
     }
 
     /// Maximum bytes kept of the query.
@@ -127,6 +130,30 @@ package struct PushRequest: Sendable, Equatable {
         var end = text.utf8.index(text.startIndex, offsetBy: self.mostParameters)
         while end.samePosition(in: text.unicodeScalars) == nil, end > text.startIndex { end = text.utf8.index(before: end) }
         return String(text[..<end])
+    }
+}
+
+/// A publisher's right to a name that another node's publisher has.
+package struct PushClaim: Sendable, Equatable {
+    package enum Takeover: Sendable, Equatable { case sameIdentity, nobody, anybody }
+
+    /// Who pushes, by its credential.
+    package let identity: String
+    /// Orders claims of one identity; the lower one is outdated.
+    package let rank: Int64
+    package let takeover: Takeover
+
+    /// So many takeovers of a name in so long a time; more mean that two devices fight for it.
+    package static let takeoverLimit: Int64 = 3
+    package static let takeoverWindowMs: Int64 = 30_000
+
+    /// Takes nobody over.
+    package static let none = PushClaim(identity: "", rank: 0, takeover: .nobody)
+
+    package init(identity: String, rank: Int64, takeover: Takeover) {
+        self.identity = identity
+        self.rank = rank
+        self.takeover = takeover
     }
 }
 
@@ -160,6 +187,10 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case tooManyRooms(waitSeconds: Double)
     /// Too little free disk space; nothing new begins.
     case diskFull(freeBytes: Int64, minFreeBytes: Int64)
+    /// Another identity publishes there, on another node.
+    case nameTaken
+    /// The name was taken over between nodes too often in a short time.
+    case flapping
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }

@@ -380,7 +380,7 @@ import Testing
             _ = try store.recordAttempt(1, status: 500, error: nil, durationMs: 1, retryAt: test.now, now: test.now)
             _ = try store.recordAttempt(1, status: 200, error: nil, durationMs: 1, retryAt: nil, now: test.now)
             _ = try store.forget(now: test.now, historyMs: 0, limit: 5, shares: HistoryShares(), steadyMs: 0)
-            _ = try store.openPushes(after: 0, limit: 5)
+            _ = try store.openPushes(after: 0, upTo: .max, limit: 5)
             _ = try store.events(after: 1, room: "cam1", limit: 5)
             _ = try store.events(after: 1, room: nil, limit: 5)
             _ = try store.notices(state: .pending, room: nil, before: nil, limit: 5)

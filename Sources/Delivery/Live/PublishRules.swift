@@ -10,6 +10,15 @@ extension TakeoverRule {
         case .takeover: self = .anybody
         }
     }
+
+    /// The same rule between nodes.
+    var ofClaims: PushClaim.Takeover {
+        switch self {
+        case .sameIdentity: .sameIdentity
+        case .nobody: .nobody
+        case .anybody: .anybody
+        }
+    }
 }
 
 extension GracePeriods {

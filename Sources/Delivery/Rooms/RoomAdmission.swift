@@ -75,7 +75,8 @@ package final class RoomAdmission: Sendable {
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
             mayCreateRoom: self.mayCreateRoom(request),
             // The credential fits the stream's name, but only the registry knows its room. "cam-2" may be a room of its own.
-            room: pass.room, user: pass.user)
+            room: pass.room, user: pass.user,
+            claim: PushClaim(identity: pass.identity, rank: pass.rank, takeover: self.takeover(of: request.address.app).ofClaims))
         let (rates, admitted) = (self.pushRates, pass)
         switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
         case .success(let grant):
@@ -197,6 +198,9 @@ extension AdmissionRefusal {
                 reason: .diskFull,
                 message: "The server's disk has \(free) bytes left, but at least \(least) must stay free (data.minFree);"
                     + " new pushes are refused.")
+        case .nameTaken: self.init(reason: .nameTaken, message: "\(path) is being published by another device, on another server.")
+        case .flapping:
+            self.init(reason: .flapping, message: "\(path) was taken over too often; two devices use the same credential.")
         case .unavailable:
             self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
         }

@@ -31,6 +31,7 @@ extension LiveControl {
             case .event(let event):
                 events.append(event)
                 self.logEvent(event)
+            case .heard(let event): events.append(event)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
             case .waits(let path, let wait):

@@ -2,14 +2,17 @@ import LibC
 import Rooms
 import Support
 
-/// This server's place in a database, which one running server has: the number of its name, and the incarnation that fences it. Used by the
-/// writer's thread.
+/// This server's place in a database: the number of its name, and the incarnation that fences it. One running server has it, or the nodes of a
+/// cluster, each under its name. Used by the writer's thread.
 ///
 /// `@unchecked Sendable`: the store's turn guards `batch`.
 final class Membership: @unchecked Sendable {
     let number: Int64
-    private let incarnation: Int64
-    private let lease: NodeLease
+    let lease: NodeLease
+    /// The newest push when this node registered, if no other one ran: all up to it have ended with their servers. Nil if others ran.
+    let lastLeftPush: Int64?
+    private let place: PostgresPlace
+    private var incarnation: Int64
     private var batch: Int64
 
     /// How long a node's place is kept for it after its last renewal, by the database's clock.
@@ -18,24 +21,22 @@ final class Membership: @unchecked Sendable {
     /// Registrations run one after the other. Any number that no other program in the database uses.
     private static let lock: Int64 = 0x6561_7273_686f_7432
 
-    /// Takes the node's place. While another process uses the database, waits until its lease must have ended: a server that was killed on
-    /// another machine leaves one behind. Throws ``StoreError`` once it is renewed. Blocks.
+    /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another machine
+    /// leaves one behind. Throws ``StoreError`` once it is renewed. Blocks.
     init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
+        self.place = place
         let process = ProcessIdentity.current
         let deadline = ContinuousClock.now + .seconds(Self.leaseSeconds + 1)
         var first: Holder?
         waiting: while true {
             switch try Self.take(place, process, writer) {
-            case .taken(let number, let incarnation, let batch):
-                (self.number, self.incarnation, self.batch) = (number, incarnation, batch)
+            case .taken(let taken):
+                (self.number, self.lastLeftPush) = (taken.number, taken.lastLeftPush)
+                (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
                 break waiting
             case .held(let holder):
                 first = first ?? holder
-                guard holder == first, ContinuousClock.now < deadline else {
-                    throw StoreError(
-                        path: place.description, problem: "is in use by the running server \(holder.name)",
-                        advice: "stop that one, or give this one a database of its own", isConflict: true)
-                }
+                guard holder == first, ContinuousClock.now < deadline else { throw Self.conflict(holder, place) }
             }
             usleep(Self.pauseUs)
         }
@@ -47,11 +48,43 @@ final class Membership: @unchecked Sendable {
         let name: String
         let process: String
         let expires: String
+        /// The fingerprint of its cluster's key; empty for a server that has the database to itself.
+        let key: String
     }
 
     private enum Attempt {
-        case taken(number: Int64, incarnation: Int64, batch: Int64)
+        case taken(Taken)
         case held(Holder)
+    }
+
+    private struct Taken {
+        let number: Int64
+        let incarnation: Int64
+        let batch: Int64
+        let lastLeftPush: Int64?
+    }
+
+    private static func conflict(_ holder: Holder, _ place: PostgresPlace) -> StoreError {
+        let (problem, advice): (String, String) =
+            switch (place.cluster, holder.key) {
+            case (nil, ""):
+                ("is in use by the running server \(holder.name)", "stop that one, or give this one a database of its own")
+            case (nil, _):
+                (
+                    "is in use by the cluster of the running node \(holder.name)",
+                    "set cluster.key to the cluster's key to join it, or give this server a database of its own"
+                )
+            case (_?, ""):
+                (
+                    "is in use by the running server \(holder.name), which has no cluster.key",
+                    "set the same cluster.key there, and restart it first"
+                )
+            case (let key?, holder.key) where key == holder.key:
+                ("has a running node with the name \(holder.name) already", "give each node a cluster.name of its own")
+            case (_?, _):
+                ("is in use by the running node \(holder.name), whose cluster.key is another one", "set the same cluster.key on all nodes")
+            }
+        return StoreError(path: place.description, problem: problem, advice: advice, isConflict: true)
     }
 
     private static func take(_ place: PostgresPlace, _ process: String, _ writer: PostgresConnection) throws -> Attempt {
@@ -60,22 +93,26 @@ final class Membership: @unchecked Sendable {
         do {
             try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
             let others = try store.all(
-                "SELECT name, process, expires_at FROM nodes WHERE expires_at > clock_timestamp() ORDER BY name = ? DESC", [place.node]
-            ) { (row: inout RowReader) -> Holder in Holder(name: row.next(), process: row.next(), expires: row.next()) }
-            if let other = others.first(where: { $0.process != process && !ProcessIdentity.isGone($0.process) }) {
+                "SELECT name, process, expires_at, key FROM nodes WHERE expires_at > clock_timestamp() ORDER BY name = ? DESC", [place.node]
+            ) { (row: inout RowReader) -> Holder in
+                Holder(name: row.next(), process: row.next(), expires: row.next(), key: row.next())
+            }.filter { other in
+                (other.process != process || (place.cluster != nil && other.name != place.node)) && !ProcessIdentity.isGone(other.process)
+            }
+            if let other = others.first(where: { place.cluster == nil || $0.name == place.node || $0.key != place.cluster }) {
                 writer.rollback()
                 return .held(other)
             }
             let number = try store.insert(
                 """
-                INSERT INTO nodes (name, process, version, started_at, expires_at)
-                VALUES (?1, ?2, ?3, clock_timestamp(), clock_timestamp() + make_interval(secs => ?4))
+                INSERT INTO nodes (name, process, version, started_at, expires_at, key)
+                VALUES (?1, ?2, ?3, clock_timestamp(), clock_timestamp() + make_interval(secs => ?4), ?5)
                 ON CONFLICT (name) DO UPDATE SET process = ?2, version = ?3, started_at = clock_timestamp(),
-                    expires_at = clock_timestamp() + make_interval(secs => ?4)
+                    expires_at = clock_timestamp() + make_interval(secs => ?4), key = ?5, state = 'running'
                 RETURNING number
-                """, [place.node, process, place.version, self.leaseSeconds])
-            // One server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
-            try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number])
+                """, [place.node, process, place.version, self.leaseSeconds, place.cluster ?? ""])
+            // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
+            if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number]) }
             let fence = try store.first(
                 """
                 INSERT INTO fences (node, incarnation, batch) VALUES (?, 1, 0)
@@ -83,12 +120,24 @@ final class Membership: @unchecked Sendable {
                 """, [number]
             ) { (row: inout RowReader) -> (incarnation: Int64, batch: Int64) in (row.next(), row.next()) }
             guard let fence else { throw StoreAccess.NoNewRow() }
+            let lastPush = try store.number("SELECT max(sequence) FROM pushes") ?? 0
             try writer.commit()
-            return .taken(number: number, incarnation: fence.incarnation, batch: fence.batch)
+            return .taken(
+                Taken(
+                    number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: others.isEmpty ? lastPush : nil))
         } catch {
             if writer.isOpen { writer.rollback() }
             throw error
         }
+    }
+
+    /// Takes the place again after another node has ended this one's work, which this node learns from the signals. Throws if another process has
+    /// the place.
+    func rejoin(_ writer: PostgresConnection) throws {
+        try writer.open()
+        guard case .taken(let taken) = try Self.take(self.place, ProcessIdentity.current, writer) else { throw CommitForgotten() }
+        (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
+        self.lease.rejoined(taken.incarnation)
     }
 
     /// Begins a write transaction: the server refuses it once another process has taken the place. Returns the transaction's number.
@@ -113,8 +162,13 @@ final class Membership: @unchecked Sendable {
         self.lease.stop()
         guard writer.isOpen else { return }
         do {
+            let mine: StoreArguments = [self.number, ProcessIdentity.current]
+            _ = try writer.change("UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", mine)
             _ = try writer.change(
-                "UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", [self.number, ProcessIdentity.current])
+                """
+                UPDATE duties SET expires_at = clock_timestamp() WHERE node = ?1 AND EXISTS (
+                    SELECT 1 FROM nodes WHERE number = ?1 AND process = ?2)
+                """, mine)
         } catch {
             // The lease ends by itself.
         }

@@ -2,45 +2,131 @@ import Dispatch
 import Rooms
 import Synchronization
 
-/// Renews a node's lease, on a connection and a queue of its own: a long transaction must not end it.
+/// Renews a node's lease, on a connection and a queue of its own: a long transaction must not end it. In a cluster also takes or keeps the
+/// keeper's place, and reads the database's clock. Any thread.
+///
+/// Times of its own are those of the steady clock, taken before each renewal was sent: here the lease never lasts longer than in the database.
 final class NodeLease: Sendable {
+    private struct State {
+        var isOver = false
+        var incarnation: Int64
+        /// The renewals have had no gap since then.
+        var unbrokenSince: Int64
+        var renewedAt: Int64
+        var keeperUntil: Int64 = 0
+        var isFenced = false
+        /// The database's clock less this machine's steady one, in milliseconds.
+        var clockMs: Int64?
+    }
+
     private let connection: PostgresConnection
     private let queue = DispatchQueue(label: "earshot.store.lease")
-    private let isOver = Mutex(false)
+    private let state: Mutex<State>
     private let number: Int64
-    private let incarnation: Int64
+    private let isShared: Bool
 
     private static let everySeconds = 3
+    private static let leaseMs = Int64(Membership.leaseSeconds) * 1_000
+    /// By so much the keeper ends its work before its place ends.
+    private static let marginMs: Int64 = 1_000
 
     init(_ place: PostgresPlace, number: Int64, incarnation: Int64) {
         self.number = number
-        self.incarnation = incarnation
+        self.isShared = place.cluster != nil
         self.connection = PostgresConnection(
             .init(url: place.url, prepares: place.prepares, name: "earshot \(place.node) lease", patienceMs: 3_000))
+        let now = Self.now
+        self.state = Mutex(State(incarnation: incarnation, unbrokenSince: now, renewedAt: now))
+        if self.isShared { self.queue.sync { self.tick() } }
         self.schedule()
     }
 
+    /// Milliseconds of the machine's steady clock.
+    private static var now: Int64 { RoomClock.Sources.system.steadyMs() }
+
+    /// Whether this node does the work that one node does for all.
+    var isKeeper: Bool { self.state.withLock { !$0.isFenced && Self.now + Self.marginMs < $0.keeperUntil } }
+
+    /// Whether it may end what other nodes have left. After a failure of the database all leases look ended: it waits until the others have had
+    /// time to renew theirs.
+    var mayClearUp: Bool {
+        self.state.withLock { state in
+            let now = Self.now
+            return !state.isFenced && now - state.renewedAt < Self.leaseMs && now - state.unbrokenSince > Self.leaseMs
+        }
+    }
+
+    /// Whether another node has ended this one's work.
+    var isFenced: Bool { self.state.withLock { $0.isFenced } }
+
+    /// The node has registered anew.
+    func rejoined(_ incarnation: Int64) {
+        self.state.withLock { state in
+            state.incarnation = incarnation
+            state.isFenced = false
+            (state.renewedAt, state.unbrokenSince) = (Self.now, Self.now)
+        }
+    }
+
+    /// The database's clock less this machine's steady one, in milliseconds. Nil before the first answer.
+    var clockMs: Int64? { self.state.withLock { $0.clockMs } }
+
     private func schedule() {
         self.queue.asyncAfter(deadline: .now() + .seconds(Self.everySeconds)) { [weak self] in
-            guard let self, !self.isOver.withLock({ $0 }) else { return }
-            // One that fails is tried again; the writer's own failures tell of a database that is away.
-            try? self.renew()
+            guard let self, !self.state.withLock({ $0.isOver }) else { return }
+            self.tick()
             self.schedule()
+        }
+    }
+
+    private func tick() {
+        do {
+            try self.renew()
+            if self.isShared { try self.keep() }
+        } catch {
+            // Tried again; the writer's own failures tell of a database that is away.
         }
     }
 
     private func renew() throws {
         try self.connection.open()
-        _ = try self.connection.change(
+        let sent = Self.now
+        let answer = try StoreAccess(self.connection).first(
             """
-            UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => ?1)
-            WHERE number = ?2 AND EXISTS (SELECT 1 FROM fences WHERE node = ?2 AND incarnation = ?3)
-            """, [Membership.leaseSeconds, self.number, self.incarnation])
+            WITH renewed AS (
+                UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => ?1)
+                WHERE number = ?2 AND EXISTS (SELECT 1 FROM fences WHERE node = ?2 AND incarnation = ?3) RETURNING number)
+            SELECT (SELECT count(*) FROM renewed), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+            """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }]
+        ) { (row: inout RowReader) -> (isRenewed: Bool, clockMs: Int64) in (row.next(), row.next()) }
+        guard let answer else { return }
+        let halfway = (sent + Self.now) / 2
+        self.state.withLock { state in
+            state.clockMs = answer.clockMs - halfway
+            state.isFenced = !answer.isRenewed
+            guard answer.isRenewed else { return }
+            if sent - state.renewedAt > Self.leaseMs { state.unbrokenSince = sent }
+            state.renewedAt = sent
+        }
+    }
+
+    private func keep() throws {
+        let sent = Self.now
+        let count = try self.connection.change(
+            """
+            UPDATE duties SET node = ?2, expires_at = clock_timestamp() + make_interval(secs => ?1)
+            WHERE name = 'keeper' AND (node = ?2 OR expires_at < clock_timestamp())
+                AND EXISTS (SELECT 1 FROM fences WHERE node = ?2 AND incarnation = ?3)
+            """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }])
+        self.state.withLock { $0.keeperUntil = count > 0 ? sent + Self.leaseMs : 0 }
     }
 
     /// Waits for a renewal that is under way, which would lengthen the lease once more; not for long.
     func stop() {
-        self.isOver.withLock { $0 = true }
+        self.state.withLock {
+            $0.isOver = true
+            $0.keeperUntil = 0
+        }
         let done = DispatchSemaphore(value: 0)
         self.queue.async {
             self.connection.close()

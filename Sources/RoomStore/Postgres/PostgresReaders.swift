@@ -14,7 +14,11 @@ final class PostgresReaders: Sendable {
     /// Reads running and waiting at each.
     private let waiting: Mutex<[Int]>
 
-    init(_ options: PostgresConnection.Options, count: Int) {
+    private let node: Int64?
+
+    /// `node`: this node's number where several share the database.
+    init(_ options: PostgresConnection.Options, count: Int, node: Int64? = nil) {
+        self.node = node
         self.readers = (0..<count).map { number in
             Reader(connection: PostgresConnection(options), queue: DispatchQueue(label: "earshot.store.reader\(number)"))
         }
@@ -25,7 +29,7 @@ final class PostgresReaders: Sendable {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
-            reader.queue.async { continuation.resume(with: Result { try Self.readTwice(reader.connection, body) }) }
+            reader.queue.async { continuation.resume(with: Result { try self.readTwice(reader.connection, body) }) }
         }
     }
 
@@ -33,7 +37,7 @@ final class PostgresReaders: Sendable {
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
-        return try reader.queue.sync { try Self.read(reader.connection, body) }
+        return try reader.queue.sync { try self.read(reader.connection, body) }
     }
 
     private func take() -> (Int, Reader) {
@@ -46,7 +50,7 @@ final class PostgresReaders: Sendable {
     }
 
     /// Once more on a new connection if the former one turns out to have ended meanwhile.
-    private static func readTwice<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+    private func readTwice<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
         let wasOpen = connection.isOpen
         do {
             return try self.read(connection, body)
@@ -56,11 +60,11 @@ final class PostgresReaders: Sendable {
     }
 
     /// Several statements see one state of the database.
-    private static func read<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+    private func read<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
         try connection.open()
         do {
             try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            let value = try body(StoreAccess(connection))
+            let value = try body(StoreAccess(connection, node: self.node))
             try connection.run("COMMIT")
             try connection.flush()
             return value

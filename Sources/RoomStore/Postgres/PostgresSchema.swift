@@ -71,7 +71,7 @@ enum PostgresSchema {
 
     private static let steps: [Step] =
         [Step(name: "0 heads") { heads }] + Migrations.steps.map { step in Step(name: step.name) { translated(step.sql()) } }
-        + [Step(name: nodesStep) { nodes }]
+        + [Step(name: nodesStep) { nodes }, Step(name: "13 cluster") { cluster }]
 
     private static let nodesStep = "13 nodes"
 
@@ -145,6 +145,49 @@ enum PostgresSchema {
         END
         $$
         """
+
+    /// What several nodes share: signals, the keeper's place, and which node a push or a file belongs to. Their write transactions run one after
+    /// the other, by a lock that each takes first: rules see one world, numbers have no gaps, and nobody waits in a circle.
+    private static let cluster = """
+        ALTER TABLE heads ADD COLUMN signal BIGINT NOT NULL DEFAULT 0
+        ;;
+        ALTER TABLE nodes ADD COLUMN key TEXT COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN state TEXT COLLATE "C" NOT NULL DEFAULT 'running'
+        ;;
+        CREATE TABLE signals (
+            id BIGINT PRIMARY KEY, node BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(), body TEXT NOT NULL)
+        ;;
+        CREATE INDEX signals_at ON signals (at)
+        ;;
+        CREATE TABLE duties (name TEXT PRIMARY KEY, node BIGINT NOT NULL, expires_at TIMESTAMPTZ NOT NULL)
+        ;;
+        INSERT INTO duties VALUES ('keeper', 0, clock_timestamp())
+        ;;
+        CREATE FUNCTION earshot_node() RETURNS BIGINT LANGUAGE sql STABLE AS $$
+            SELECT coalesce(nullif(current_setting('earshot.node', true), ''), '0')::bigint
+        $$
+        ;;
+        ALTER TABLE pushes ADD COLUMN node BIGINT NOT NULL DEFAULT earshot_node(),
+            ADD COLUMN node_identity TEXT, ADD COLUMN node_rank BIGINT
+        ;;
+        CREATE INDEX pushes_node ON pushes (node) WHERE ended_at IS NULL
+        ;;
+        ALTER TABLE recordings ADD COLUMN node BIGINT NOT NULL DEFAULT earshot_node()
+        ;;
+        ALTER TABLE snapshots ADD COLUMN node BIGINT NOT NULL DEFAULT earshot_node()
+        ;;
+        CREATE OR REPLACE FUNCTION earshot_fence(its_node BIGINT, its_incarnation BIGINT, its_batch BIGINT)
+        RETURNS VOID LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM pg_advisory_xact_lock(\(writeLock));
+            PERFORM set_config('earshot.node', its_node::text, true);
+            UPDATE fences SET batch = its_batch WHERE node = its_node AND incarnation = its_incarnation;
+            IF NOT FOUND THEN RAISE EXCEPTION 'another process has taken this node''s place' USING ERRCODE = '\(PostgresFailure.fenced)'; END IF;
+        END
+        $$
+        """
+
+    /// Any number that no other program in the database uses.
+    private static let writeLock: Int64 = 0x6561_7273_686f_7433
 
     // MARK: - Translation
 

@@ -14,19 +14,21 @@ final class PostgresStore: RoomStore {
     private let turn = DispatchSemaphore(value: 1)
     private let readers: PostgresReaders
     private let membership: Membership?
+    private let node: Int64?
 
     /// Connects, and migrates the schema. `isNode`: takes the place of a node, which no other process may have. Blocks.
     init(_ place: PostgresPlace, isNode: Bool) throws(StoreError) {
         self.place = place
         let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "earshot \(place.node)")
         self.writer = PostgresConnection(options)
-        self.readers = PostgresReaders(options, count: max(1, place.readers))
         do {
             try self.writer.open()
             try Self.checkVersion(self.writer.serverVersion, place)
             try PostgresSchema.migrate(options)
             let membership = isNode ? try Membership(place, self.writer) : nil
             self.membership = membership
+            self.node = place.cluster == nil ? nil : membership?.number
+            self.readers = PostgresReaders(options, count: max(1, place.readers), node: self.node)
             self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
         } catch {
             self.writer.close()
@@ -115,7 +117,7 @@ final class PostgresStore: RoomStore {
         do {
             try self.writer.begin()
             let batch = try self.membership?.fence(self.writer)
-            let result = try body(StoreAccess(self.writer))
+            let result = try body(StoreAccess(self.writer, node: self.node))
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
@@ -129,6 +131,19 @@ final class PostgresStore: RoomStore {
             if self.writer.isOpen { self.writer.rollback() }
             throw error
         }
+    }
+
+    // MARK: - Nodes
+
+    var seat: NodeSeat? {
+        guard let node, let membership else { return nil }
+        return NodeSeat(number: node, lease: membership.lease, lastLeftPush: membership.lastLeftPush)
+    }
+
+    func rejoin() throws {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        try self.membership?.rejoin(self.writer)
     }
 
     /// Waits for the database since the start, for the writer; tests count them.
@@ -160,7 +175,7 @@ final class PostgresStore: RoomStore {
         self.turn.wait()
         defer { self.turn.signal() }
         try self.writer.open()
-        return try body(StoreAccess(self.writer))
+        return try body(StoreAccess(self.writer, node: self.node))
     }
 
     func emptyLog() {}

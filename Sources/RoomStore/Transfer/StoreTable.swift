@@ -18,7 +18,7 @@ struct StoreTable: Equatable {
 
     /// What a store makes by itself: words and counts of rooms, steps of the schema, counters, and PostgreSQL's nodes.
     private static let derived: Set<String> = [
-        "room_words", "room_counts", "grdb_migrations", PostgresSchema.table, "heads", "nodes", "fences",
+        "room_words", "room_counts", "grdb_migrations", PostgresSchema.table, "heads", "nodes", "fences", "signals", "duties",
     ]
 
     private static let mostRows = 500
@@ -49,7 +49,7 @@ struct StoreTable: Equatable {
         return try tables.filter { !self.derived.contains($0) }.sorted().map { try StoreTable($0, store) }
     }
 
-    /// Columns that are generated are left out.
+    /// Columns that are generated are left out, and those that say to which node a row belongs.
     private init(_ name: String, _ store: StoreAccess) throws {
         let sql =
             switch store.connection.dialect {
@@ -73,7 +73,7 @@ struct StoreTable: Equatable {
                 throw Unknown(table: name, what: "column \(column) has the type \(type)")
             }
             return (Column(name: column.lowercased(), kind: kind), row.next(), row.next())
-        }.sorted { $0.column.name < $1.column.name }
+        }.filter { !$0.column.name.hasPrefix("node") }.sorted { $0.column.name < $1.column.name }
         self.name = name
         self.columns = found.map(\.column)
         self.key = found.indices.filter { found[$0].key > 0 }.sorted { found[$0].key < found[$1].key }

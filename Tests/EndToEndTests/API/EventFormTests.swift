@@ -285,7 +285,7 @@ private struct StoreWalk {
 
     /// The steps of a server that finds its last run's rooms.
     private func restart() throws {
-        _ = try self.work.endLeftPushes(after: 0, limit: 100)
+        _ = try self.work.endLeftPushes(after: 0, upTo: .max, limit: 100)
         _ = try self.work.restartRooms(after: 0, limit: 100)
     }
 

@@ -1,0 +1,189 @@
+package import Rooms
+import Support
+import Synchronization
+
+/// What a registry does that shares its store with those of other nodes; nothing of it runs otherwise.
+///
+/// ```
+/// a node's transaction ──> signals in the store ──> every node: tables in memory, cuts, events for its clients
+///                                              the keeper: deadlines, webhooks, clearing up after lost nodes
+/// ```
+extension RoomRegistry {
+    /// How long a change of another node may wait before it is seen here. Each look is one short read.
+    static let lookMs = 100
+    /// The keeper looks so often for lost nodes, and for deadlines that others have set.
+    private static let keepMs: Int64 = 1_000
+    private static let signalsPerRead = 256
+    private static let pushesPerRead = 10_000
+
+    /// The nodes that share the registry, and those that did. Empty if it is not shared.
+    package nonisolated func nodes() async throws(RegistryError) -> [ClusterNode] {
+        guard self.store.seat != nil else { return [] }
+        return try await self.store.read { try $0.nodes() }
+    }
+
+    /// Whether several nodes share the registry.
+    package nonisolated var isShared: Bool { self.store.seat != nil }
+
+    /// Whether this node does the work that is done once for all: deadlines, housekeeping, webhooks.
+    package nonisolated var isKeeper: Bool { self.store.seat?.lease.isKeeper ?? true }
+
+    func followOthers() {
+        guard self.store.seat != nil else { return }
+        self.follower = Task { [weak self] in
+            var keepsAt: Int64 = 0
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .milliseconds(Self.lookMs))
+                guard let self else { return }
+                keepsAt = await self.look(keepsAt)
+            }
+        }
+    }
+
+    /// Returns when the keeper's work is due next, by the steady clock.
+    private func look(_ keepsAt: Int64) async -> Int64 {
+        guard let seat = self.store.seat, self.isRunning else { return keepsAt }
+        if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
+        if seat.lease.isFenced {
+            do { try self.store.rejoin() } catch { self.noteNodeFailure(error) }
+        }
+        do {
+            try await self.readSignals()
+        } catch {
+            self.noteNodeFailure(error)
+        }
+        guard self.clock.steadyMs >= keepsAt, self.isRunning, self.isKeeper else { return keepsAt }
+        if seat.lease.mayClearUp { while await self.clearUpLostNode() {} }
+        self.rearm()
+        return self.clock.steadyMs + Self.keepMs
+    }
+
+    private func noteNodeFailure(_ error: any Error) { self.counted.withLock { $0.lastFailure = RegistryError(of: error).storeProblem } }
+
+    // MARK: - Signals
+
+    private func readSignals() async throws {
+        while true {
+            let last = self.lastSignal
+            let page = try await self.store.read { try $0.signals(after: last, limit: Self.signalsPerRead) }
+            guard try await self.isWithoutGap(page) else { continue }
+            self.carryOut(page, before: .max)
+            guard page.signals.count == Self.signalsPerRead else { return }
+        }
+    }
+
+    /// Carries out what other nodes did before this signal of this node. What cannot be read now is read with the next look.
+    func catchUp(before signal: Int64) {
+        while self.lastSignal < signal - 1 {
+            let last = self.lastSignal
+            guard let page = try? self.store.writerRead({ try $0.signals(after: last, before: signal, limit: Self.signalsPerRead) }),
+                page.signals.first?.id == last + 1
+            else { return }
+            self.carryOut(page, before: signal)
+        }
+        self.lastSignal = max(self.lastSignal, signal)
+    }
+
+    private func carryOut(_ page: SignalPage, before end: Int64) {
+        for entry in page.signals where entry.id > self.lastSignal && entry.id < end {
+            self.lastSignal = entry.id
+            // This node's own were carried out with their commit.
+            if entry.node != self.store.seat?.number { self.carryOut(entry.signal.results(page.events)) }
+        }
+    }
+
+    /// Reads the tables anew after an absence of minutes: signals are not kept for longer. False if it did.
+    private func isWithoutGap(_ page: SignalPage) async throws -> Bool {
+        let last = self.lastSignal
+        guard page.head > last, page.signals.first?.id ?? .max > last + 1, let node = self.store.seat?.number else { return true }
+        let now = self.clock.now()
+        // Pushes that were ended for this node meanwhile may still run here.
+        let since = now - Self.absenceMs
+        let tables = try await self.store.read { try RefusalTables($0, now: now) }
+        let ended = try await self.store.read { try $0.pushes(of: node, endedSince: since, limit: Self.pushesPerRead) }
+        // Others may have been carried out while this was read.
+        guard self.lastSignal == last else { return false }
+        self.lastSignal = tables.lastSignal
+        self.playTable.replace(with: tables.plays)
+        self.kickTable.replace(with: tables.kicks, now: now)
+        var work = WorkResults()
+        for push in ended {
+            work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
+        }
+        self.carryOut(work)
+        return false
+    }
+
+    private static let absenceMs: Int64 = 24 * 3_600_000
+
+    // MARK: - Lost nodes
+
+    /// Fences a node whose lease has ended, and ends its pushes. Returns whether there may be more to do.
+    private func clearUpLostNode() async -> Bool {
+        guard let own = self.store.seat?.number else { return false }
+        guard let found = try? await self.store.read({ try $0.staleNode(besides: own) }) else { return false }
+        let more = try? await self.result { work -> Bool in
+            // It may have registered anew, or be cleared up by another.
+            guard let stale = try work.store.staleNode(besides: own), stale.number == found.number else { return true }
+            if !stale.isFenced { try work.store.fence(stale.number) }
+            if try work.endPushes(ofLost: stale.number, limit: Self.batch) { return true }
+            try work.store.markGone(stale.number)
+            return true
+        }.get()
+        return more ?? false
+    }
+}
+
+extension RoomTransaction {
+    /// Ends pushes of a node that has lost its connections. False when none is left.
+    func endPushes(ofLost node: Int64, limit: Int) throws -> Bool {
+        let pushes = try self.store.openPushes(of: node, limit: limit)
+        for push in pushes {
+            if var room = try self.store.room(push.roomID.rawValue) { try self.closeFloor(of: &room) }
+            try self.pushEnded(push.sequence, .serverRestart, by: .server)
+            // The node may only have lost the database, and be back.
+            self.notify(.cut(push.path, sequence: PushSequence(push.sequence), .serverRestart, endsViewers: false))
+        }
+        return !pushes.isEmpty
+    }
+
+    /// Takes the stream over from other nodes, by the same rules as within one. Returns the pushes that end with the claim.
+    func takeOver(_ path: StreamPath, for claim: PushClaim) throws -> [PushElsewhere] {
+        guard let node = self.store.node else { return [] }
+        let others = try self.store.pushesElsewhere(of: path, than: node)
+        let running = others.filter(\.isOfRunningNode)
+        guard !running.isEmpty else { return others }
+        switch claim.takeover {
+        case .nobody: throw PushRefusal.nameTaken
+        case .anybody: break
+        case .sameIdentity:
+            let identity = TokenSecret.hash(claim.identity)
+            guard running.allSatisfy({ $0.identity == identity && $0.rank <= claim.rank }) else { throw PushRefusal.nameTaken }
+        }
+        guard try self.store.takeovers(of: path, since: self.now - PushClaim.takeoverWindowMs) < PushClaim.takeoverLimit else {
+            throw PushRefusal.flapping
+        }
+        return others
+    }
+}
+
+extension StoreAccess {
+    /// Tells the other nodes of a batch's results, within its transaction.
+    func announce(_ done: inout WorkResults) throws {
+        guard let node, let signal = NodeSignal(done) else { return }
+        done.signal = try self.insert(signal, of: node)
+    }
+}
+
+/// The streams and users that are refused now, as the store has them, and the signal up to which they hold.
+struct RefusalTables: Sendable {
+    let plays: [PlayTable.Change]
+    let kicks: [(kick: Kick, paths: [StreamPath])]
+    let lastSignal: Int64
+
+    init(_ store: StoreAccess, now: Int64) throws {
+        self.lastSignal = store.node == nil ? 0 : try store.lastSignal()
+        self.plays = try store.closedStreams().map { .closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
+        self.kicks = try store.kicks(now: now)
+    }
+}

@@ -1,0 +1,185 @@
+import Rooms
+
+/// The tables that nodes share their work by. They exist in PostgreSQL only.
+extension StoreAccess {
+    // MARK: - Signals
+
+    /// Stores what a batch changed, for the other nodes. Returns its number: numbers are in the order of commits, without a gap.
+    func insert(_ signal: NodeSignal, of node: Int64) throws -> Int64 {
+        try self.insert(
+            """
+            WITH head AS (UPDATE heads SET signal = signal + 1 RETURNING signal)
+            INSERT INTO signals (id, node, body) VALUES ((SELECT signal FROM head), ?, ?) RETURNING id
+            """, [node, signal.text])
+    }
+
+    /// The newest number ever given.
+    func lastSignal() throws -> Int64 { try self.number("SELECT signal FROM heads") ?? 0 }
+
+    /// Signals after this one, oldest first, with the events that they name.
+    func signals(after id: Int64, before end: Int64 = .max, limit: Int) throws -> SignalPage {
+        let head = try self.lastSignal()
+        guard head > id else { return SignalPage(head: head) }
+        var page = SignalPage(head: head)
+        page.signals = try self.all(
+            "SELECT id, node, body FROM signals WHERE id > ? AND id < ? ORDER BY id LIMIT ?", [id, end, limit]
+        ) { (row: inout RowReader) -> SignalPage.Entry in
+            SignalPage.Entry(id: row.next(), node: row.next(), signal: try NodeSignal(text: row.next()))
+        }
+        let ids = page.signals.flatMap(\.signal.events)
+        guard let first = ids.min(), let last = ids.max() else { return page }
+        for event in try self.events(after: first - 1, room: nil, limit: Int(last - first) + 1) { page.events[event.id] = event }
+        return page
+    }
+
+    func forgetSignals(limit: Int) throws -> Int {
+        try self.change(
+            """
+            DELETE FROM signals WHERE id IN (
+                SELECT id FROM signals WHERE at < clock_timestamp() - make_interval(secs => ?) ORDER BY id LIMIT ?)
+            """, [SignalPage.keptSeconds, limit])
+    }
+
+    // MARK: - Pushes of nodes
+
+    /// A condition for rows that belong to this node, or to none: those of a database that was copied.
+    var isMine: String { self.node.map { " AND node IN (0, \($0))" } ?? "" }
+
+    /// Keeps who pushes, for claims that arrive at another node.
+    func setClaim(_ sequence: Int64, _ claim: PushClaim) throws {
+        try self.run(
+            "UPDATE pushes SET node_identity = ?, node_rank = ? WHERE sequence = ?",
+            [TokenSecret.hash(claim.identity), claim.rank, sequence])
+    }
+
+    /// Open pushes of a stream on other nodes.
+    func pushesElsewhere(of path: StreamPath, than node: Int64) throws -> [PushElsewhere] {
+        try self.all(
+            """
+            SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.expires_at > clock_timestamp() THEN 1 ELSE 0 END
+            FROM pushes p LEFT JOIN nodes n ON n.number = p.node
+            WHERE p.app = ? AND p.name = ? AND p.ended_at IS NULL AND p.node <> ? ORDER BY p.sequence
+            """, [path.app, path.name, node]
+        ) { row in
+            PushElsewhere(sequence: row.next(), identity: row.optional(), rank: row.optional() ?? 0, isOfRunningNode: row.next())
+        }
+    }
+
+    /// How often the stream was taken over since then.
+    func takeovers(of path: StreamPath, since ms: Int64) throws -> Int64 {
+        try self.number(
+            "SELECT count(*) FROM pushes WHERE app = ? AND name = ? AND how_ended = 'takenOver' AND ended_at > ?",
+            [path.app, path.name, ms]
+        ) ?? 0
+    }
+
+    /// Open pushes of a node. Those of a number that no node has are everybody's.
+    func openPushes(of node: Int64, limit: Int) throws -> [StoredPush] {
+        try self.pushes(where: "ended_at IS NULL AND node = ?", order: "sequence", [node], limit: limit)
+    }
+
+    /// Pushes of a node that have ended since then.
+    func pushes(of node: Int64, endedSince ms: Int64, limit: Int) throws -> [StoredPush] {
+        try self.pushes(where: "ended_at >= ? AND node = ?", order: "sequence DESC", [ms, node], limit: limit)
+    }
+
+    /// Gives the rows of a database that was copied to this node, which has the files.
+    func adoptRows(by node: Int64) throws {
+        for table in ["pushes", "recordings", "snapshots"] { try self.run("UPDATE \(table) SET node = ? WHERE node = 0", [node]) }
+    }
+
+    // MARK: - Nodes
+
+    /// A node whose lease has ended, and whose work is not cleared away yet.
+    func staleNode(besides node: Int64) throws -> (number: Int64, name: String, isFenced: Bool)? {
+        try self.first(
+            """
+            SELECT number, name, CASE WHEN state = 'fenced' THEN 1 ELSE 0 END FROM nodes
+            WHERE number <> ? AND state <> 'gone' AND expires_at < clock_timestamp() ORDER BY number LIMIT 1
+            """, [node]
+        ) { row in (number: row.next(), name: row.next(), isFenced: row.next()) }
+    }
+
+    /// From now on the node writes nothing more, until it has registered anew.
+    func fence(_ node: Int64) throws {
+        try self.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node = ?", [node])
+        try self.set(node, "fenced")
+    }
+
+    func markGone(_ node: Int64) throws { try self.set(node, "gone") }
+
+    private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = ? WHERE number = ?", [state, node]) }
+
+    /// All nodes ever, by name.
+    func nodes() throws -> [ClusterNode] {
+        try self.all(
+            """
+            SELECT n.number, n.name, n.version, (extract(epoch FROM n.started_at) * 1000)::bigint,
+                (extract(epoch FROM n.expires_at - clock_timestamp()) * 1000)::bigint, n.state,
+                CASE WHEN d.node = n.number AND d.expires_at > clock_timestamp() THEN 1 ELSE 0 END,
+                (SELECT count(*) FROM pushes p WHERE p.ended_at IS NULL AND p.node = n.number)
+            FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' ORDER BY n.name
+            """
+        ) { row in
+            let (number, name, version): (Int64, String, String) = (row.next(), row.next(), row.next())
+            let (startedAt, leaseMs): (Int64, Int64) = (row.next(), row.next())
+            let state: String = row.next()
+            return ClusterNode(
+                number: number, name: name, version: version, startedAt: startedAt, leaseMs: max(0, leaseMs),
+                state: leaseMs > 0 ? .running : state == "gone" ? .gone : .lost, isKeeper: row.next(), pushes: row.next())
+        }
+    }
+}
+
+/// Signals in their order, as read at once.
+struct SignalPage: Sendable {
+    struct Entry: Sendable {
+        let id: Int64
+        let node: Int64
+        let signal: NodeSignal
+    }
+
+    /// A node that was away for longer reads its tables anew.
+    static let keptSeconds = 600
+
+    /// The newest number ever given.
+    let head: Int64
+    var signals: [Entry] = []
+    var events: [Int64: RoomEvent] = [:]
+
+    init(head: Int64) { self.head = head }
+}
+
+/// An open push that another node has.
+struct PushElsewhere {
+    let sequence: Int64
+    /// Hashed; nil if its node stored none.
+    let identity: String?
+    let rank: Int64
+    /// False if the node's lease has ended: its publisher's connection counts as lost.
+    let isOfRunningNode: Bool
+}
+
+/// A server that shares the registry, or did.
+package struct ClusterNode: Sendable, Equatable {
+    package enum State: String, Sendable {
+        case running
+        /// Its lease has ended, and its pushes are not ended yet.
+        case lost
+        /// It has left, or its pushes were ended for it.
+        case gone
+    }
+
+    /// Its number in the database.
+    package let number: Int64
+    package let name: String
+    package let version: String
+    /// Milliseconds since 1970, by the database's clock.
+    package let startedAt: Int64
+    /// What is left of its lease; 0 when it has ended.
+    package let leaseMs: Int64
+    package let state: State
+    /// Whether it applies deadlines, clears up after lost nodes and sends webhooks for all.
+    package let isKeeper: Bool
+    package let pushes: Int
+}

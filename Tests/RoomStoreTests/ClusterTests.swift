@@ -1,0 +1,269 @@
+import Foundation
+import PostgresTestSupport
+import Support
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import RoomStore
+@testable import Rooms
+
+/// Several registries on one database, each as a server of its own.
+@Suite(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) struct ClusterTests {
+    private static func withCluster(_ names: [String] = ["a", "b", "c"], _ body: (TestCluster) async throws -> Void) async throws {
+        let cluster = try TestCluster()
+        do {
+            for name in names { try await cluster.join(name) }
+            try await body(cluster)
+        } catch {
+            await cluster.remove()
+            throw error
+        }
+        await cluster.remove()
+    }
+
+    // MARK: - Tables and events on all nodes
+
+    @Test func whatOneNodeChangesAllKnow() async throws {
+        try await Self.withCluster { cluster in
+            let (a, b, c) = (cluster["a"], cluster["b"], cluster["c"])
+            let room = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            #expect(try await c.registry.room("cam1").id == room.id)
+            let path = room.slots[0].path
+            _ = try await c.registry.forbid(path, untilMs: a.registry.now + 3_600_000, reason: "test", by: Actor("test"))
+            try await eventually("the ban") { [a, b].allSatisfy { $0.registry.playRefusal(path.description) == .forbidden } }
+            try await b.registry.resume(path, by: Actor("test"))
+            try await eventually("its end") { [a, c].allSatisfy { $0.registry.playRefusal(path.description) == nil } }
+            _ = try await b.registry.join("cam1", user: "eve", nick: "")
+            try await a.registry.kick("cam1", user: "eve", by: Actor("test"))
+            try await eventually("the kick") { c.registry.keptOut("eve", of: path.description) != nil }
+            _ = try await b.registry.apply(.close, to: "cam1", action: "close", by: Actor("test"))
+            try await eventually("the close") { [a, c].allSatisfy { $0.registry.playRefusal(path.description) == .closed } }
+        }
+    }
+
+    /// Every node publishes every event once, in the order of their numbers.
+    @Test func everyNodeHasAllEvents() async throws {
+        try await Self.withCluster { cluster in
+            let nodes = ["a", "b", "c"].map { cluster[$0] }
+            await withTaskGroup(of: Void.self) { tasks in
+                for (number, node) in nodes.enumerated() {
+                    tasks.addTask {
+                        for round in 0..<20 {
+                            _ = try? await node.registry.create(cluster.room("r\(number)-\(round)"), by: Actor("test"))
+                            _ = try? await node.registry.like("r\(number)-\(round)", count: 1)
+                        }
+                    }
+                }
+            }
+            let all = try await nodes[0].registry.events(after: 0, room: nil, limit: 1_000).map(\.id)
+            #expect(all.count == 60 && all == Array(1...Int64(all.count)))
+            try await eventually("all events on all nodes") { nodes.allSatisfy { $0.events.count >= all.count } }
+            for node in nodes { #expect(node.events == all, "\(node.name)") }
+        }
+    }
+
+    /// A change and its reversal on two nodes reach a third in their order, also where one of them is its own.
+    @Test func theLastChangeHolds() async throws {
+        try await Self.withCluster { cluster in
+            let (a, b, c) = (cluster["a"], cluster["b"], cluster["c"])
+            let path = StreamPath(app: "live", name: "x")
+            for round in 0..<10 {
+                let (first, second) = round.isMultiple(of: 2) ? (a, b) : (b, c)
+                _ = try await first.registry.forbid(path, untilMs: a.registry.now + 3_600_000, reason: "", by: Actor("test"))
+                try await second.registry.resume(path, by: Actor("test"))
+            }
+            _ = try await a.registry.forbid(path, untilMs: a.registry.now + 3_600_000, reason: "", by: Actor("test"))
+            #expect(a.registry.playRefusal("live/x") == .forbidden)
+            try await eventually("the last change") { [b, c].allSatisfy { $0.registry.playRefusal("live/x") == .forbidden } }
+            try await Task.sleep(for: .milliseconds(500))
+            #expect([a, b, c].allSatisfy { $0.registry.playRefusal("live/x") == .forbidden })
+        }
+    }
+
+    // MARK: - Claims
+
+    @Test func theSameDeviceTakesItsNameAlong() async throws {
+        try await Self.withCluster { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            let first = try await a.push("live/cam1", as: "device").get()
+            a.registry.mediaArrived(first.sequence, PushMedia())
+            await a.settle()
+            // Another device does not get the name, an older credential of the same one neither.
+            #expect(await b.push("live/cam1", as: "thief") == .failure(.nameTaken))
+            #expect(await b.push("live/cam1", as: "device", rank: -1) == .failure(.nameTaken))
+            #expect(await b.push("live/cam1", as: "device", .nobody) == .failure(.nameTaken))
+            let second = try await b.push("live/cam1", as: "device").get()
+            b.registry.mediaArrived(second.sequence, PushMedia())
+            await b.settle()
+            try await eventually("the cut of the former push") { a.cuts == ["live/cam1 \(first.sequence.rawValue) takenOver"] }
+            let room = try await a.registry.room("cam1")
+            #expect(room.state == .live && room.slots[0].sequence == second.sequence.rawValue && room.slots[0].earlier.isEmpty)
+            let kinds = try await a.registry.events(after: 0, room: "cam1", limit: 100).map(\.kind)
+            #expect(kinds == [.roomCreated, .streamBegin, .roomLive, .streamEnd, .streamBegin], "\(kinds)")
+            // Anybody may come where the settings say so.
+            #expect(throws: Never.self) { try cluster.check() }
+            #expect((try? await a.push("live/cam1", as: "thief", .anybody).get()) != nil)
+        }
+    }
+
+    @Test func twoDevicesThatFightAreStopped() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            _ = try await cluster["a"].registry.create(cluster.room("cam1"), by: Actor("test"))
+            var answers: [Bool] = []
+            for name in ["a", "b", "a", "b", "a", "a"] {
+                switch await cluster[name].push("live/cam1", as: "device") {
+                case .success: answers.append(true)
+                case .failure(let refusal):
+                    #expect(refusal == .flapping)
+                    answers.append(false)
+                }
+            }
+            #expect(answers == [true, true, true, true, false, false])
+        }
+    }
+
+    /// Of claims on all nodes at once one has the name in the end, and its number is the highest.
+    @Test func aNameHasOneOwner() async throws {
+        try await Self.withCluster { cluster in
+            _ = try await cluster["a"].registry.create(cluster.room("cam1"), by: Actor("test"))
+            let grants = await withTaskGroup(of: (String, Result<PushGrant, PushRefusal>).self) { tasks in
+                for name in ["a", "b", "c"] {
+                    tasks.addTask { (name, await cluster[name].push("live/cam1", as: "device of \(name)", .nobody)) }
+                }
+                return await tasks.reduce(into: []) { $0.append($1) }
+            }
+            #expect(grants.count { (try? $0.1.get()) != nil } == 1)
+            try cluster.check()
+        }
+    }
+
+    // MARK: - Lost nodes
+
+    /// A node that was killed: its publishers may come to another at once, and what does not come back is ended for it.
+    @Test func aKilledNode() async throws {
+        try await Self.withCluster { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            for name in ["cam1", "cam2"] { _ = try await a.registry.create(cluster.room(name), by: Actor("test")) }
+            var left: [PushGrant] = []
+            for name in ["cam1", "cam2"] {
+                let grant = try await b.push("live/\(name)", as: name).get()
+                b.registry.mediaArrived(grant.sequence, PushMedia())
+                left.append(grant)
+            }
+            await b.settle()
+            await cluster.kill("b")
+            // Before anybody knows of its end.
+            let back = try await a.push("live/cam1", as: "cam1").get()
+            a.registry.mediaArrived(back.sequence, PushMedia())
+            try await eventually("the clearing up", within: 60) {
+                let room = try await a.registry.room("cam2")
+                return room.state == .interrupted && room.reason == .serverRestart && room.slots[0].sequence == nil
+            }
+            #expect(try await a.registry.room("cam1").state == .live)
+            let nodes = try await a.registry.nodes()
+            #expect(nodes.map(\.name) == ["a", "b", "c"] && nodes[1].state == .gone && nodes.count { $0.isKeeper } == 1, "\(nodes)")
+            try cluster.check()
+            // The killed one comes back under its name.
+            try await cluster.join("b")
+            #expect(try await cluster["b"].registry.nodes()[1].state == .running)
+            #expect(try await a.registry.room("cam1").state == .live, "a node that starts ends only its own")
+        }
+    }
+
+    /// A node that was away from the database for longer than its lease, and is back: it was cleared up, learns of that, and goes on.
+    @Test func aNodeThatWasAway() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            let grant = try await b.push("live/cam1", as: "cam1").get()
+            b.registry.mediaArrived(grant.sequence, PushMedia())
+            await b.settle()
+            try await cluster.expireLease(of: "b")
+            try await eventually("the cut", within: 60) { b.cuts.contains("live/cam1 \(grant.sequence.rawValue) serverRestart") }
+            // Facts of the former life change nothing.
+            b.registry.pushEnded(grant.sequence, .connectionLost)
+            try await eventually("the return", within: 60) { await b.push("live/cam1", as: "cam1").isSuccess }
+            try cluster.check()
+        }
+    }
+
+    /// Deadlines are applied once, by the keeper; after its end another is.
+    @Test func deadlinesOutliveTheirKeeper() async throws {
+        try await Self.withCluster { cluster in
+            let keeper = try #require(try await cluster["c"].registry.nodes().first { $0.isKeeper }?.name)
+            let other = try #require(["a", "b", "c"].first { $0 != keeper })
+            var policy = RoomPolicy()
+            policy.neverStartedMs = 3_000
+            _ = try await cluster[other].registry.create(cluster.room("first", policy), by: Actor("test"))
+            try await eventually("the deadline", within: 60) { try await cluster[other].registry.room("first").state == .expired }
+            await cluster.kill(keeper)
+            _ = try await cluster[other].registry.create(cluster.room("second", policy), by: Actor("test"))
+            try await eventually("the deadline without the keeper", within: 90) {
+                try await cluster[other].registry.room("second").state == .expired
+            }
+            let expired = try await cluster[other].registry.events(after: 0, room: nil, limit: 1_000).filter { $0.kind == .roomExpired }
+            #expect(expired.count == 2)
+        }
+    }
+
+    /// A node that was away for longer than signals are kept reads everything anew.
+    @Test func signalsThatAreForgotten() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            await b.registry.pauseLooking(true)
+            for name in ["x", "y"] {
+                _ = try await a.registry.forbid(
+                    StreamPath(app: "live", name: name), untilMs: a.registry.now + 3_600_000, reason: "", by: Actor("test"))
+            }
+            try cluster.sql("DELETE FROM signals WHERE id < (SELECT max(id) FROM signals)")
+            await b.registry.pauseLooking(false)
+            try await eventually("both bans") { ["live/x", "live/y"].allSatisfy { b.registry.playRefusal($0) == .forbidden } }
+            try await a.registry.resume(StreamPath(app: "live", name: "x"), by: Actor("test"))
+            try await eventually("what comes after") { b.registry.playRefusal("live/x") == nil }
+        }
+    }
+
+    // MARK: - Who may join
+
+    @Test func namesAndKeys() async throws {
+        let cluster = try TestCluster()
+        var place = cluster.place
+        place.node = "a"
+        try PostgresStore(place, isNode: true).close()
+        // As of another machine, where it renews its lease.
+        let renewal = Task {
+            for _ in 0..<1_000 where !Task.isCancelled {
+                try cluster.sql(
+                    "UPDATE nodes SET process = '\(TestCluster.foreignProcess)', expires_at = clock_timestamp() + interval '10 s' WHERE name = 'a'"
+                )
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        try await eventually("the other machine") { try cluster.value("SELECT process FROM nodes") == TestCluster.foreignProcess }
+        func problem(_ node: String, _ key: String?) async -> String {
+            await withCheckedContinuation { continuation in
+                DispatchQueue.global().async {
+                    var place = cluster.place
+                    (place.node, place.cluster) = (node, key)
+                    do {
+                        try PostgresStore(place, isNode: true).close()
+                        continuation.resume(returning: "none")
+                    } catch {
+                        continuation.resume(returning: "\(error)")
+                    }
+                }
+            }
+        }
+        let name = await problem("a", cluster.place.cluster)
+        #expect(name.contains("has a running node with the name a already; give each node a cluster.name of its own"), "\(name)")
+        let key = await problem("b", "another")
+        #expect(key.contains("whose cluster.key is another one; set the same cluster.key on all nodes"), "\(key)")
+        let alone = await problem("b", nil)
+        #expect(alone.contains("set cluster.key to the cluster's key to join it"), "\(alone)")
+        #expect(await problem("b", cluster.place.cluster) == "none")
+        renewal.cancel()
+        await cluster.remove()
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import PostgresTestSupport
+import Synchronization
+import TestSupport
+
+@testable import RoomStore
+@testable import Rooms
+
+/// Registries that share a database, each as a node of its own, with real clocks.
+final class TestCluster: Sendable {
+    /// A process that no test can see the end of, on another machine.
+    static let foreignProcess = "elsewhere 1 1"
+
+    let place: PostgresPlace
+    private let folder: String
+    private let nodes = Mutex<[String: TestNode]>([:])
+
+    init() throws {
+        self.folder = NSTemporaryDirectory() + "earshot-cluster-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)
+        var place = try TestPostgres.place(of: self.folder).orThrow()
+        place.folder = nil
+        place.cluster = "fingerprint"
+        place.readers = 2
+        self.place = place
+    }
+
+    subscript(name: String) -> TestNode {
+        guard let node = self.nodes.withLock({ $0[name] }) else { preconditionFailure("no node \(name)") }
+        return node
+    }
+
+    func join(_ name: String) async throws {
+        var place = self.place
+        place.node = name
+        let node = try TestNode(name, place)
+        try await node.registry.start()
+        self.nodes.withLock { $0[name] = node }
+    }
+
+    /// The node does nothing more, and gives nothing up.
+    func kill(_ name: String) async {
+        let node = self[name]
+        await node.registry.abandon()
+    }
+
+    /// Lets the node's lease end, as if it could not renew it, until it has been fenced.
+    func expireLease(of name: String) async throws {
+        try await eventually("the fence") {
+            try self.sql("UPDATE nodes SET expires_at = clock_timestamp() - interval '1 s' WHERE name = '\(name)' AND state = 'running'")
+            return try self.value("SELECT state FROM nodes WHERE name = '\(name)'") != "running"
+        }
+    }
+
+    func sql(_ sql: String) throws {
+        let connection = try TestPostgres.connect(self.folder).orThrow()
+        defer { connection.close() }
+        try connection.runScript(sql)
+        try connection.flush()
+    }
+
+    func value(_ sql: String) throws -> String? {
+        let connection = try TestPostgres.connect(self.folder).orThrow()
+        defer { connection.close() }
+        return try StoreAccess(connection).first(sql) { (row: inout RowReader) -> String? in row.optional() } ?? nil
+    }
+
+    /// Throws unless every stream has one owner at most, and events and signals have no gap.
+    func check() throws {
+        let owners = try self.value(
+            "SELECT string_agg(app || '/' || name, ', ') FROM (SELECT app, name FROM pushes WHERE ended_at IS NULL GROUP BY app, name HAVING count(DISTINCT node) > 1) p"
+        )
+        let gaps = try self.value("SELECT (SELECT event FROM heads) - (SELECT count(*) FROM events)")
+        guard owners == nil, gaps == "0" else {
+            throw TimedOut(description: "two owners: \(owners ?? "none"); missing events: \(gaps ?? "")")
+        }
+    }
+
+    func room(_ id: String, _ policy: RoomPolicy = RoomPolicy()) -> NewRoom {
+        var new = NewRoom(policy: policy)
+        new.id = RoomID(stored: id)
+        return new
+    }
+
+    func remove() async {
+        for node in self.nodes.withLock({ $0.values }) { await node.registry.stop() }
+        TestPostgres.remove(self.folder)
+        try? FileManager.default.removeItem(atPath: self.folder)
+    }
+}
+
+/// One of the cluster's registries, and what it has published.
+final class TestNode: Sendable {
+    let name: String
+    let registry: RoomRegistry
+    private let told = Mutex<[RoomRegistry.Outcome]>([])
+
+    init(_ name: String, _ place: PostgresPlace) throws {
+        self.name = name
+        self.registry = try RoomRegistry(.postgres(place), settings: .init())
+        self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
+    }
+
+    /// The ids of its own and the others' events, in the order in which it published them.
+    var events: [Int64] {
+        self.told.withLock { outcomes in
+            outcomes.compactMap { outcome in
+                switch outcome {
+                case .event(let event), .heard(let event): event.id
+                default: nil
+                }
+            }
+        }
+    }
+
+    var cuts: [String] {
+        self.told.withLock { outcomes in
+            outcomes.compactMap { outcome in
+                guard case .cut(let path, let sequence, let end, _) = outcome else { return nil }
+                return "\(path) \(sequence.map { String($0.rawValue) } ?? "-") \(end.rawValue)"
+            }
+        }
+    }
+
+    func push(
+        _ path: String, as identity: String, rank: Int64 = 0, _ takeover: PushClaim.Takeover = .sameIdentity
+    ) async -> Result<PushGrant, PushRefusal> {
+        guard let path = StreamPath(path) else { return .failure(.noRoom) }
+        return await self.registry.admitPush(
+            PushRequest(
+                path: path, clientAddress: "192.0.2.1", session: 7, parameters: "", mayCreateRoom: false,
+                claim: PushClaim(identity: identity, rank: rank, takeover: takeover)))
+    }
+
+    func settle() async { _ = await self.registry.result { _ in } }
+}
+
+extension RoomRegistry {
+    /// As after a kill.
+    func abandon() {
+        self.isRunning = false
+        self.pauseLooking(true)
+        self.store.seat?.lease.stop()
+    }
+
+    func pauseLooking(_ yes: Bool) {
+        self.follower?.cancel()
+        self.follower = nil
+        if !yes { self.followOthers() }
+    }
+}
+
+extension Result {
+    var isSuccess: Bool { if case .success = self { true } else { false } }
+}
