@@ -5,10 +5,12 @@ package enum StorePlace: Sendable, Equatable {
     case postgres(PostgresPlace)
 
     /// The database at `url`, or the folder if there is none.
-    package init(folder: String, url: String?, readers: Int, prepares: Bool, node: String, version: String) {
+    package init(folder: String, url: String?, readers: Int, prepares: Bool, node: String, version: String, cluster: String? = nil) {
         self =
             url.map {
-                .postgres(PostgresPlace(url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder))
+                .postgres(
+                    PostgresPlace(
+                        url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder, cluster: cluster))
             } ?? .folder(folder)
     }
 }
@@ -27,9 +29,12 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
     package var version: String
     /// The server's data directory, which no other running server may have: keys, statistics and recordings are there. Nil: none.
     package var folder: String?
+    /// The fingerprint of the cluster's key: servers with the same one share the database. Nil: this server has it to itself.
+    package var cluster: String?
 
     package init(
-        url: String, readers: Int = 4, prepares: Bool = true, node: String = "earshot", version: String = "", folder: String? = nil
+        url: String, readers: Int = 4, prepares: Bool = true, node: String = "earshot", version: String = "", folder: String? = nil,
+        cluster: String? = nil
     ) {
         self.url = url
         self.readers = readers
@@ -37,6 +42,7 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
         self.node = node
         self.version = version
         self.folder = folder
+        self.cluster = cluster
     }
 
     /// The address without user, password and options: `postgresql://db.example.com:5432/earshot`.
