@@ -439,8 +439,8 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
         ],
         path: "Sources/Access",
         sources: [
-            "AccessToken.swift", "Admission.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift", "SecretFile.swift",
-            "SignedToken.swift", "ChannelToken.swift", "TalkStreamName.swift", "TxSecret.swift",
+            "AccessToken.swift", "Admission.swift", "ClusterKey.swift", "KeyFile.swift", "KeyRing.swift", "QueryParameters.swift",
+            "SecretFile.swift", "SignedToken.swift", "ChannelToken.swift", "TalkStreamName.swift", "TxSecret.swift",
         ], swiftSettings: seen)
     package.targets.append(access)
     package.targets.append(

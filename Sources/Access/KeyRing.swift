@@ -2,7 +2,8 @@ internal import Crypto
 package import ServerConfiguration
 import Support
 
-/// The server's own secrets: from the configuration, or made at the first start and kept in the data directory. Never logged.
+/// The server's own secrets: from the configuration, else from the cluster's key, else made at the first start and kept in the data directory. Never
+/// logged.
 ///
 /// A plain value, read once at start. Printing it shows no key.
 package struct KeyRing: Sendable, Equatable {
@@ -16,6 +17,16 @@ package struct KeyRing: Sendable, Equatable {
     package var jwtKey: String
     /// Signs webhooks and hooks.
     package var webhookKey: String
+    /// Keys that come from the cluster's previous key, in place of those that come from its key. They check and never sign.
+    package var former = Former()
+
+    package struct Former: Sendable, Equatable {
+        /// Nil: none.
+        package var key: String?
+        /// Nil: none.
+        package var jwtKey: String?
+        package init() {}
+    }
 
     package init(key: String, backupKey: String?, playKey: String? = nil, jwtKey: String, webhookKey: String) {
         self.key = key
@@ -29,7 +40,10 @@ package struct KeyRing: Sendable, Equatable {
     var playKey: String { self.ownPlayKey ?? Self.playKey(from: self.key) }
 
     /// Keys accepted for URLs for publishing.
-    var publishKeys: [String] { [self.key] + (self.backupKey.map { [$0] } ?? []) }
+    var publishKeys: [String] { [self.key, self.backupKey, self.former.key].compactMap { $0 } }
+
+    /// Keys that check tokens.
+    var jwtKeys: [String] { [self.jwtKey, self.former.jwtKey].compactMap { $0 } }
 
     /// Keys accepted for URLs for playing. Includes those for publishing, which allow more.
     var playKeys: [String] {
@@ -46,11 +60,13 @@ package struct KeyRing: Sendable, Equatable {
     /// Bytes of the other keys; the configuration requires the same.
     static let leastKeyBytes = 8
 
-    /// Reads keys that the configuration does not set from `keys.json` in the data directory. Blocks.
+    /// Takes keys that the configuration does not set from the cluster's key, or from `keys.json` in the data directory if this server is alone.
+    /// Blocks.
     ///
     /// Creates the file with mode 0600 when it is missing. Throws ``KeyFileError``, which names the file and the remedy.
     package static func load(config: ServerConfig) throws -> KeyRing {
         let set = config.credentials
+        if let cluster = ClusterKey(config) { return try KeyRing(config, cluster).checked() }
         if let key = set.key, let jwtKey = set.jwtKey, let webhookKey = config.webhooks.key {
             // No key is missing, so no file is made: a read-only data directory does no harm here.
             return try KeyRing(key: key, backupKey: set.backupKey, playKey: set.playKey, jwtKey: jwtKey, webhookKey: webhookKey).checked()
@@ -63,6 +79,17 @@ package struct KeyRing: Sendable, Equatable {
             jwtKey: set.jwtKey ?? stored.take("jwtKey", least: Self.leastJWTKeyBytes),
             webhookKey: config.webhooks.key ?? stored.take("webhookKey", least: Self.leastKeyBytes)
         ).checked()
+    }
+
+    /// The same on each server of the cluster, if the configured keys are. Reads no file.
+    private init(_ config: ServerConfig, _ cluster: ClusterKey) {
+        let set = config.credentials
+        func text(_ key: [UInt8]) -> String { SecretText.base64URL(key) }
+        self.init(
+            key: set.key ?? text(cluster.key(for: .urls)), backupKey: set.backupKey, playKey: set.playKey,
+            jwtKey: set.jwtKey ?? text(cluster.key(for: .tokens)), webhookKey: config.webhooks.key ?? text(cluster.key(for: .webhooks)))
+        if set.key == nil { self.former.key = cluster.previousKey(for: .urls).map(text) }
+        if set.jwtKey == nil { self.former.jwtKey = cluster.previousKey(for: .tokens).map(text) }
     }
 
     /// Checks the keys again, for configurations that were not loaded and checked from a file.

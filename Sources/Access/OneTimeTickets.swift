@@ -1,13 +1,18 @@
 import Support
 import Synchronization
 
-/// The grant of a ticket. The number of unused tickets per `ticketOwner` is limited.
-package protocol TicketHolder: Sendable {
+/// The grant of a ticket. The number of unused tickets per `ticketOwner` is limited. In a cluster the encoded grant is in the ticket.
+package protocol TicketHolder: Codable, Sendable {
     associatedtype Owner: Hashable & Sendable
+    /// Differs from that of other holders; tickets of one kind are none of another.
+    static var ticketKind: String { get }
     var ticketOwner: Owner { get }
 }
 
 package struct OneTimeTicket: Sendable, Equatable {
+    /// Bytes of a ticket's text, at most. That of a server which is alone has 43; one that holds its grant has some hundred.
+    package static let longest = 8_192
+
     /// Secret.
     package let text: String
     /// Milliseconds since 1970.
@@ -15,7 +20,10 @@ package struct OneTimeTicket: Sendable, Equatable {
 }
 
 /// Issues tickets that open something once, within a minute. They are for clients that cannot send an Authorization header (browsers' WebSockets), so
-/// that no lasting credential stands in a URL. Kept in memory: a restart invalidates them all. Any thread.
+/// that no lasting credential stands in a URL. Any thread.
+///
+/// A server that is alone keeps them in memory: a restart invalidates them all. With a cluster's key each server accepts those of all others, once:
+/// ``SealedTickets`` says what differs.
 package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
     private struct Entry {
         let holder: Holder
@@ -41,16 +49,22 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
     /// Milliseconds since 1970, for the expiry that clients see.
     private let wallMs: @Sendable () -> Int64
     private let state = Mutex(State())
+    /// Nil for a server that is alone.
+    private let sealed: SealedTickets<Holder>?
 
-    package convenience init() { self.init(steadyMs: { LoopSweeper.nowMs }, wallMs: { WallClock.ms }) }
+    package convenience init(_ cluster: ClusterKey? = nil) {
+        self.init(cluster, steadyMs: { LoopSweeper.nowMs }, wallMs: { WallClock.ms })
+    }
 
-    package init(steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
+    package init(_ cluster: ClusterKey? = nil, steadyMs: @escaping @Sendable () -> Int64, wallMs: @escaping @Sendable () -> Int64) {
+        self.sealed = cluster.map { SealedTickets($0) }
         self.steadyMs = steadyMs
         self.wallMs = wallMs
     }
 
     /// Returns nil if too many tickets are unused.
     package func issue(to holder: Holder) -> OneTimeTicket? {
+        if let sealed = self.sealed { return sealed.issue(to: holder, wallMs: self.wallMs()) }
         let now = self.steadyMs()
         let text = SecretText.random()
         return self.state.withLock { state in
@@ -66,6 +80,7 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
 
     /// Uses up the ticket and returns its holder. Nil if it is unknown, used or expired.
     package func redeem(_ text: String) -> Holder? {
+        if let sealed = self.sealed { return sealed.redeem(text, steadyMs: self.steadyMs(), wallMs: self.wallMs()) }
         let now = self.steadyMs()
         return self.state.withLock { state in
             guard let entry = Self.remove(text, &state) else { return nil }
@@ -73,7 +88,7 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
         }
     }
 
-    /// Tickets that are unused and not expired.
+    /// Tickets that are unused and not expired; 0 in a cluster, which does not count them.
     package var count: Int {
         let now = self.steadyMs()
         return self.state.withLock { state in

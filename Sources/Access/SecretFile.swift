@@ -29,6 +29,11 @@ struct SecretFile {
         return key
     }
 
+    /// Nil when there is no such file. Throws ``KeyFileError``.
+    static func existingKey(_ name: String, in directory: String, advice: String) throws(KeyFileError) -> [UInt8]? {
+        try SecretFile(name, in: directory, advice: advice).key()
+    }
+
     private func key() throws(KeyFileError) -> [UInt8]? {
         guard let bytes = try self.read() else { return nil }
         guard bytes.count == Self.keyBytes else {

@@ -50,8 +50,13 @@ enum SignedToken {
             throw self.wrong("The token is not a JWT; expected three parts with a dot between them.")
         }
         // Compares text: base64 has several spellings of some bytes, and only one of them is the signature.
-        let signature = self.signature(of: "\(parts[0]).\(parts[1])", key: keys.jwtKey)
-        guard SecretText.isEqual(Array(parts[2].utf8), Array(signature.utf8)) else {
+        let (signedPart, given) = ("\(parts[0]).\(parts[1])", Array(parts[2].utf8))
+        var isRight = false
+        // Always checks all keys, so that timing does not reveal which one is used.
+        for key in keys.jwtKeys {
+            isRight = SecretText.isEqual(given, Array(self.signature(of: signedPart, key: key).utf8)) || isRight
+        }
+        guard isRight else {
             throw self.wrong("The token's signature is invalid; expected HS256 with the server's key.")
         }
         do {

@@ -30,7 +30,7 @@ package final class AppServices: Sendable {
     let externalBoards: ExternalBoards?
     /// Whether a stream is being recorded.
     let isRecording: @Sendable (StreamPath) -> Bool
-    let tickets = OneTimeTickets<ChannelToken>()
+    let tickets: OneTimeTickets<ChannelToken>
     /// Throttles the log lines about refusals.
     private let floods = LogRateLimiters()
 
@@ -51,6 +51,7 @@ package final class AppServices: Sendable {
         self.memory = memory
         self.sweepers = sweepers
         self.pages = PageRules(config.current)
+        self.tickets = OneTimeTickets(ClusterKey(config.current))
         let rongCloud = RongCloudBridge(config.apps.rongcloud, post: post, counters: self.counters, log: connections.log)
         self.rongCloud = rongCloud
         let externalBoards = ExternalBoards(config.apps, post: post, log: connections.log)

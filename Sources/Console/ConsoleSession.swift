@@ -59,6 +59,11 @@ package struct ConsoleSession: Sendable, Equatable {
         self.beganAt = beganAt
         self.expiresAt = expiresAt
         self.cookie = cookie
-        self.csrf = key.signature(of: "csrf \(tokenID).\(id)")
+        self.csrf = key.signature(of: Self.csrfText(tokenID, id))
     }
+
+    private static func csrfText(_ tokenID: Int64, _ id: String) -> String { "csrf \(tokenID).\(id)" }
+
+    /// Whether the page's proof is that of this login. Not compared with ``csrf``: while a cluster's key changes, a page may have the other one.
+    package func isProven(by proof: String, key: SessionKey) -> Bool { key.isSignature(proof, of: Self.csrfText(self.tokenID, self.id)) }
 }

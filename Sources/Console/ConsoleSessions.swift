@@ -29,7 +29,7 @@ package final class ConsoleSessions: BrowserSessions {
             throw APIError(.unauthorized, .unauthorized, "This login is over; log in again.")
         }
         let proof = Self.proof.flatMap { request.headerFields[$0] } ?? ""
-        let isProven = SecretText.isEqual(Array(proof.utf8), Array(session.csrf.utf8))
+        let isProven = session.isProven(by: proof, key: self.key)
         let reads = request.method == .get || request.method == .head
         guard RequestOrigin.isOwn(request), isProven || (reads && RequestOrigin.isSurelyOwn(request)) else {
             throw APIError(.forbidden, .forbidden, "This request does not come from the console's page; expected its X-Csrf-Token.")

@@ -35,7 +35,7 @@ package final class APIServices: Sendable {
     let apps: AppServices
     package let figures: MetricFigures
     /// Tickets for the event feed, which replace tokens in URLs.
-    package let tickets = EventTickets()
+    package let tickets: EventTickets
     private let running = Mutex(Operator())
 
     /// Weak, because the operations use all parts, including this one.
@@ -66,6 +66,7 @@ package final class APIServices: Sendable {
         self.webhookTester = webhookTester
         self.apps = apps
         self.figures = figures
+        self.tickets = EventTickets(ClusterKey(config.current))
     }
 
     /// Sets the operations for calls about the server's run. Call before the ports open.

@@ -139,7 +139,7 @@ package final class Server: Sendable {
     }
 
     private static func consoleLogin(_ config: ServerConfig, _ parts: ServerParts, _ auditor: Auditor) throws -> ConsoleLogin {
-        let key = try SessionKey(directory: config.data.directory)
+        let key = try SessionKey(ClusterKey(config), directory: config.data.directory)
         let address = config.urls.http.flatMap { PublicAddress.host($0.split(separator: "/").dropFirst().first.map(String.init) ?? "") }
         let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
         return ConsoleLogin(

@@ -45,8 +45,8 @@ package final class RelayTasks: Sendable {
     /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
     private func vault() async throws -> URLVault {
         if let vault = self.vaults.withLock({ $0 }) { return vault }
-        let directory = self.config.data.directory
-        let vault = try await DiskWork.run { Result { try URLVault(directory: directory) } }.get()
+        let config = self.config.current
+        let vault = try await DiskWork.run { Result { try URLVault(ClusterKey(config), directory: config.data.directory) } }.get()
         self.vaults.withLock { $0 = vault }
         return vault
     }
@@ -62,18 +62,18 @@ package final class RelayTasks: Sendable {
         return task
     }
 
-    /// Runs the stored tasks. Addresses that an earlier version stored unsealed are sealed.
+    /// Runs the stored tasks. Seals addresses anew that an earlier version stored unsealed, or that were sealed with a former key.
     func start() async throws {
         for task in try await self.rooms.relayTasks() {
             do {
                 let vault = try await self.vault()
-                let isSealed = URLVault.isSealed(task.url)
-                guard let url = isSealed ? vault.open(task.url, task.direction, task.path) : task.url else {
+                guard let url = URLVault.isSealed(task.url) ? vault.open(task.url, task.direction, task.path) : task.url else {
                     throw KeyFileError(
-                        "its address was sealed with another key than the one in \(URLVault.fileName);"
-                            + " delete the task and create it again")
+                        "its address was sealed with another key than \(vault.origin); delete the task and create it again")
                 }
-                if !isSealed { try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path)) }
+                if vault.isOutdated(task.url, task.direction, task.path) {
+                    try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path))
+                }
                 _ = try self.add(task.with(url: url))
             } catch {
                 self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])

@@ -1,5 +1,5 @@
 /// The permissions of an API caller. Each role includes those after it.
-package enum TokenRole: String, Sendable, CaseIterable, Comparable {
+package enum TokenRole: String, Sendable, CaseIterable, Comparable, Codable {
     /// Everything, tokens and deletion included.
     case admin
     /// Rooms, streams, sessions: list, expire, drop, forbid.

@@ -11,7 +11,26 @@ enum ConfigChecks {
 
     static func findings(_ config: ServerConfig) -> [Finding] {
         portClashes(config) + tls(config.rtmps, config.https) + relations(config) + dataDirectory(config) + keys(config.credentials)
-            + proxies(config.access) + rongCloud(config.apps.rongcloud)
+            + proxies(config.access) + rongCloud(config.apps.rongcloud) + cluster(config)
+    }
+
+    /// Refuses keys of a cluster that could not be one, and a rotation that would change nothing.
+    private static func cluster(_ config: ServerConfig) -> [Finding] {
+        let (key, previous) = ("cluster.key", "cluster.previousKey")
+        var findings: [Finding] = []
+        if config.cluster.key != nil, config.database.url == nil {
+            findings.append(
+                Finding(
+                    path: key, problem: "needs database.url: the servers of a cluster share one database", paths: [key, "database.url"]))
+        }
+        if config.cluster.previousKey != nil, config.cluster.key == nil {
+            findings.append(Finding(path: previous, problem: "needs \(key)", paths: [previous, key]))
+        }
+        if let former = config.cluster.previousKey, former == config.cluster.key {
+            findings.append(
+                Finding(path: previous, problem: "is the same as \(key); expected another key, or none", paths: [previous, key]))
+        }
+        return findings
     }
 
     /// Refuses settings with which the cloud could not be called.

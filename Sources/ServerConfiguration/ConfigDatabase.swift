@@ -17,6 +17,14 @@ extension ConfigSetting {
         .make(
             "cluster.name", \.cluster.name, .optional(.nodeName),
             "This server's name in that database. Not set: the host's name."),
+        .make(
+            "cluster.key", \.cluster.key, .optional(.clusterKey),
+            "The secret of all servers that share database.url as a cluster; the keys of keys.json, console.key and relay.key come from it.",
+            isSecret: true),
+        .make(
+            "cluster.previousKey", \.cluster.previousKey, .optional(.clusterKey),
+            "A second such secret, for changing cluster.key: what it signed or sealed is accepted, and nothing new is made with it.",
+            isSecret: true),
     ]
 }
 
@@ -39,6 +47,21 @@ extension ConfigValueKind<String> {
                 guard !name.isEmpty, text.drop(while: { $0 == " " }).dropFirst(name.count).drop(while: { $0 == " " }).first == "=" else {
                     throw ValueProblem("\(shown) is not \(expected)")
                 }
+            }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// The secret of a cluster. ASCII, so that every editor and environment gives all servers the same bytes. No message contains the value.
+    package static var clusterKey: Self {
+        let length = 32...256
+        let expected = "\(length.lowerBound) to \(length.upperBound) printable characters of ASCII without spaces"
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard length.contains(text.utf8.count) else { throw ValueProblem("has \(text.utf8.count) bytes; expected \(expected)") }
+            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw ValueProblem("holds a space or a character that is not printable ASCII; expected \(expected)")
             }
             return text
         } write: {

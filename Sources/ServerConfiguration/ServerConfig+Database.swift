@@ -16,6 +16,10 @@ extension ServerConfig {
     package struct Cluster: Sendable, Equatable {
         /// Nil: the host's name.
         package var name: String?
+        /// The secret that all servers of the cluster have; nil: this server is alone.
+        package var key: String?
+        /// The cluster's former key, for opening what it made.
+        package var previousKey: String?
         package init() {}
 
         /// The name in effect.

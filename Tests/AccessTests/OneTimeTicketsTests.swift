@@ -6,6 +6,7 @@ import Testing
 /// Tickets: good once, for a minute, and not without number.
 @Suite struct OneTimeTicketsTests {
     struct Visitor: TicketHolder, Equatable {
+        static var ticketKind: String { "visitors" }
         var ticketOwner: Int64
     }
 

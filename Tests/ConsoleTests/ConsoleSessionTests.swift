@@ -48,6 +48,19 @@ import Testing
         #expect(session.expiresAt == 1_000 + ConsoleSession.longestMs)
     }
 
+    /// While a cluster's key changes, a login and the proof that its page knows are good at servers with either key.
+    @Test func aLoginOutlivesItsKey() throws {
+        let (one, two) = ("a-key-of-a-cluster-0123456789abcdef", "another-key-of-a-cluster-0123456789")
+        let old = try SessionKey(ClusterKey(current: one, previous: two), directory: "/dev/null/nowhere")
+        let new = try SessionKey(ClusterKey(current: two, previous: one), directory: "/dev/null/nowhere")
+        let made = ConsoleSession(for: 7, nowMs: 1_000, key: old)
+        let read = try #require(ConsoleSession(cookie: made.cookie, nowMs: 1_000, key: new))
+        #expect(read.tokenID == 7 && read.csrf != made.csrf)
+        #expect(read.isProven(by: made.csrf, key: new) && read.isProven(by: read.csrf, key: new))
+        #expect(made.isProven(by: read.csrf, key: old) && !made.isProven(by: "", key: old))
+        #expect(!ConsoleSession(for: 7, nowMs: 1_000, key: new).isProven(by: made.csrf, key: new), "another login's")
+    }
+
     /// Each byte of a cookie counts.
     @Test func aChangedCookieIsNone() {
         let cookie = Array(ConsoleSession(for: 1, nowMs: 1_000, key: self.key).cookie.utf8)

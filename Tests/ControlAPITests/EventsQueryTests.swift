@@ -17,7 +17,7 @@ import Testing
     @Test(arguments: [
         ("after=", "after"), ("after=-1", "after"), ("after=x", "after"), ("after=1.5", "after"), ("after=9223372036854775808", "after"),
         ("after=%2B1", "after"), ("after=1&after=2", "after"), ("room=", "room"), ("room=a/b", "room"), ("room=%27%20OR%201=1", "room"),
-        ("room=..", "room"), ("ticket=", "ticket"), ("ticket=" + String(repeating: "a", count: 129), "ticket"), ("token=x", "token"),
+        ("room=..", "room"), ("ticket=", "ticket"), ("ticket=" + String(repeating: "a", count: 8_193), "ticket"), ("token=x", "token"),
         ("x", "x"),
     ])
     func badQueries(_ query: String, _ field: String) {

@@ -1,6 +1,7 @@
 import Access
 import Foundation
 import Rooms
+import ServerConfiguration
 import ServerTestSupport
 import TestSupport
 import Testing
@@ -46,6 +47,29 @@ import Testing
                 #expect(!server.lines.all.contains { $0.contains("hush") })
                 #expect(try await server.call("DELETE", "relay-tasks/\(plain)").status == 200)
             }
+        }
+    }
+
+    /// A server that joins a cluster brings its addresses; they are sealed anew under the cluster's key, and under its next one.
+    @Test func addressesFollowTheClustersKey() async throws {
+        let (one, two) = ("a-key-of-a-cluster-0123456789abcdef", "another-key-of-a-cluster-0123456789")
+        try await Fixture.withDirectory { directory in
+            let data = directory.appendingPathComponent("data").path
+            func run(_ key: String?, previous: String? = nil, _ body: @Sendable (TestServer) async throws -> Void) async throws {
+                try await TestServer.run(data: data, { ($0.cluster.key, $0.cluster.previousKey) = (key, previous) }, body)
+            }
+            try await run(nil) { server in _ = try await RelayTaskTests.create(server, "push", "cam1", Self.url) }
+            try await run(one) { server in try await server.wait("relay-tasks") { $0["list"].count == 1 } }
+            try FileManager.default.removeItem(atPath: "\(data)/relay.key")
+            try await run(two, previous: one) { server in try await server.wait("relay-tasks") { $0["list"].count == 1 } }
+            try await run(two) { server in try await server.wait("relay-tasks") { $0["list"].count == 1 } }
+            try await run(one) { server in
+                try await eventually("words for it") {
+                    server.lines.all.contains { $0.contains("another key than those of cluster.key") && $0.contains("create it again") }
+                }
+                #expect(!server.lines.all.contains { $0.contains("hush") })
+            }
+            #expect(!FileManager.default.fileExists(atPath: "\(data)/relay.key"))
         }
     }
 }

@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    @Test func aTicketOpensOnce() async throws {
-        try await TestServer.run { server in
+    @Test(arguments: [nil, "a-key-of-a-cluster-0123456789abcdef"]) func aTicketOpensOnce(_ cluster: String?) async throws {
+        try await TestServer.run({ $0.cluster.key = cluster }) { server in
             let parts = server.server.parts
             _ = try await parts.rooms.newRoom("cam1")
             _ = try await parts.rooms.newRoom("cam2")

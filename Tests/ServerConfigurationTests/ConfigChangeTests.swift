@@ -55,8 +55,8 @@ import Testing
 
     /// Settings from which structures are built at the start must not look as if a reload changed them.
     @Test(arguments: [
-        "rtmp.listen", "http.listen", "https.listen", "data.directory", "database.url", "cluster.name", "relay.maxBehind",
-        "recording.directory", "snapshots.directory",
+        "rtmp.listen", "http.listen", "https.listen", "data.directory", "database.url", "cluster.name", "cluster.key",
+        "cluster.previousKey", "relay.maxBehind", "recording.directory", "snapshots.directory",
         "log.format",
         "stats.keep", "console.enabled", "urls.http", "limits.lag",
     ]) func theseNeedARestart(_ path: String) { #expect(ConfigSetting.byPath[path]?.applies == .restart) }

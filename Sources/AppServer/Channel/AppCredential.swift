@@ -8,6 +8,7 @@ import Playback
 import Support
 
 extension ChannelToken: TicketHolder {
+    package static var ticketKind: String { "channel" }
     package var ticketOwner: String { "\(self.room) \(self.user)" }
 }
 

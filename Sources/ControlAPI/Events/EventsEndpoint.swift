@@ -134,8 +134,6 @@ struct EventsQuery: Equatable {
     private(set) var after: Int64?
     private(set) var room: String?
 
-    private static let longestTicket = 128
-
     init(_ text: some StringProtocol) throws(FieldError) {
         var seen: Set<String> = []
         for pair in QueryParameters(String(text)).pairs {
@@ -143,7 +141,7 @@ struct EventsQuery: Equatable {
             guard seen.insert(pair.name).inserted else { throw FieldError(pair.name, "", "expected once") }
             switch pair.name {
             case "ticket":
-                guard (1...Self.longestTicket).contains(value.utf8.count) else { throw FieldError("ticket", "", "expected a ticket") }
+                guard (1...OneTimeTicket.longest).contains(value.utf8.count) else { throw FieldError("ticket", "", "expected a ticket") }
                 self.ticket = value
             case "after":
                 guard let id = Int64(value), id >= 0, value.utf8.first != UInt8(ascii: "+") else {

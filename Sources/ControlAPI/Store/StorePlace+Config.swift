@@ -1,3 +1,4 @@
+import Access
 package import Logging
 package import RoomStore
 package import ServerConfiguration
@@ -8,7 +9,7 @@ extension StorePlace {
     package init(_ config: ServerConfig) {
         self.init(
             folder: config.data.directory, url: config.database.url, readers: config.database.readers, prepares: config.database.isPrepared,
-            node: config.cluster.nodeName, version: ServerVersion.text)
+            node: config.cluster.nodeName, version: ServerVersion.text, cluster: ClusterKey(config)?.fingerprint)
     }
 
     /// Logs where a server that starts keeps its rooms, if that is a database or no longer one, and marks its data directory.

@@ -20,5 +20,6 @@ package struct EventHolder: TicketHolder, Equatable {
         self.scope = scope
     }
 
+    package static var ticketKind: String { "events" }
     package var ticketOwner: Int64 { self.tokenID }
 }

@@ -201,8 +201,9 @@ import Testing
     }
 
     /// A ticket opens once what its token opens.
-    @Test func oneTicketOneConnection() async throws {
+    @Test(arguments: [nil, "a-key-of-a-cluster-0123456789abcdef"]) func oneTicketOneConnection(_ cluster: String?) async throws {
         try await TestServer.run({
+            $0.cluster.key = cluster
             $0.apps.meshFrom = []
             $0.credentials.jwtKey = TestCredential.keys.jwtKey
         }) { server in

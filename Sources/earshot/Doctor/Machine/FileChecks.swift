@@ -105,6 +105,8 @@ enum FileChecks {
 
     private static func holdsSecrets(_ config: ServerConfig) -> Bool {
         let credentials = config.credentials
-        return [credentials.key, credentials.backupKey, credentials.playKey, credentials.jwtKey, config.webhooks.key].contains { $0 != nil }
+        return [
+            credentials.key, credentials.backupKey, credentials.playKey, credentials.jwtKey, config.webhooks.key, config.cluster.key,
+        ].contains { $0 != nil }
     }
 }

@@ -1,0 +1,24 @@
+import RoomStore
+import ServerConfiguration
+import Testing
+
+@testable import ControlAPI
+
+/// Where a server keeps its rooms, by its settings.
+@Suite struct StorePlaceTests {
+    private static func cluster(_ key: String?) -> String? {
+        var config = ServerConfig()
+        config.database.url = "postgresql://h/d"
+        config.cluster.key = key
+        guard case .postgres(let place) = StorePlace(config) else { return "a folder" }
+        return place.cluster
+    }
+
+    /// Servers with one key have one fingerprint, which is not the key.
+    @Test func aClusterIsNamedByItsKey() {
+        let key = "a-key-of-a-cluster-0123456789abcdef"
+        #expect(Self.cluster(nil) == nil)
+        #expect(Self.cluster(key) == "69af0dff3b401303b476c0f262b8939f")
+        #expect(Self.cluster(key + "x") != Self.cluster(key))
+    }
+}
