@@ -22,6 +22,15 @@ extension RoomRegistry {
         return try await self.store.read { try $0.nodes() }
     }
 
+    /// Tells the other nodes where they reach this one's API: `http://host:port`.
+    package nonisolated func announceAddress(_ address: String?) async throws(RegistryError) {
+        guard let node = self.store.seat?.number else { return }
+        try await self.perform(isChange: false) { try $0.store.setAddress(address, of: node) }
+    }
+
+    /// This node's number among those that share the registry; 0 if it is not shared.
+    package nonisolated var nodeNumber: Int64 { self.store.seat?.number ?? 0 }
+
     /// Whether several nodes share the registry.
     package nonisolated var isShared: Bool { self.store.seat != nil }
 

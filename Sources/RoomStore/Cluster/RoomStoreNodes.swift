@@ -108,6 +108,10 @@ extension StoreAccess {
 
     func markGone(_ node: Int64) throws { try self.set(node, "gone") }
 
+    func setAddress(_ address: String?, of node: Int64) throws {
+        try self.run("UPDATE nodes SET address = ? WHERE number = ?", [address, node])
+    }
+
     private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = ? WHERE number = ?", [state, node]) }
 
     /// All nodes ever, by name.
@@ -115,7 +119,7 @@ extension StoreAccess {
         try self.all(
             """
             SELECT n.number, n.name, n.version, (extract(epoch FROM n.started_at) * 1000)::bigint,
-                (extract(epoch FROM n.expires_at - clock_timestamp()) * 1000)::bigint, n.state,
+                (extract(epoch FROM n.expires_at - clock_timestamp()) * 1000)::bigint, n.state, n.address,
                 CASE WHEN d.node = n.number AND d.expires_at > clock_timestamp() THEN 1 ELSE 0 END,
                 (SELECT count(*) FROM pushes p WHERE p.ended_at IS NULL AND p.node = n.number)
             FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' ORDER BY n.name
@@ -125,7 +129,7 @@ extension StoreAccess {
             let (startedAt, leaseMs): (Int64, Int64) = (row.next(), row.next())
             let state: String = row.next()
             return ClusterNode(
-                number: number, name: name, version: version, startedAt: startedAt, leaseMs: max(0, leaseMs),
+                number: number, name: name, version: version, address: row.optional(), startedAt: startedAt, leaseMs: max(0, leaseMs),
                 state: leaseMs > 0 ? .running : state == "gone" ? .gone : .lost, isKeeper: row.next(), pushes: row.next())
         }
     }
@@ -174,6 +178,8 @@ package struct ClusterNode: Sendable, Equatable {
     package let number: Int64
     package let name: String
     package let version: String
+    /// `http://host:port`, where other nodes reach its API; nil if it named none.
+    package let address: String?
     /// Milliseconds since 1970, by the database's clock.
     package let startedAt: Int64
     /// What is left of its lease; 0 when it has ended.

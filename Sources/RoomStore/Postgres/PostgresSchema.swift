@@ -151,7 +151,8 @@ enum PostgresSchema {
     private static let cluster = """
         ALTER TABLE heads ADD COLUMN signal BIGINT NOT NULL DEFAULT 0
         ;;
-        ALTER TABLE nodes ADD COLUMN key TEXT COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN state TEXT COLLATE "C" NOT NULL DEFAULT 'running'
+        ALTER TABLE nodes ADD COLUMN key TEXT COLLATE "C" NOT NULL DEFAULT '', ADD COLUMN state TEXT COLLATE "C" NOT NULL DEFAULT 'running',
+            ADD COLUMN address TEXT
         ;;
         CREATE TABLE signals (
             id BIGINT PRIMARY KEY, node BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(), body TEXT NOT NULL)
