@@ -5,6 +5,7 @@ package import Forwarding
 import Listening
 import Logging
 package import Notifications
+package import Outbound
 package import Packaging
 package import RoomStore
 import Rooms
@@ -33,6 +34,7 @@ package final class APIServices: Sendable {
     let statistics: Statistics?
     let webhookTester: WebhookTester
     let apps: AppServices
+    let nodes: NodeForwarder
     package let figures: MetricFigures
     /// Tickets for the event feed, which replace tokens in URLs.
     package let tickets: EventTickets
@@ -47,7 +49,7 @@ package final class APIServices: Sendable {
         _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
         talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices,
-        figures: MetricFigures
+        outbound: OutboundClient, figures: MetricFigures
     ) {
         self.config = config
         self.liveKeys = keys
@@ -65,6 +67,7 @@ package final class APIServices: Sendable {
         self.statistics = statistics
         self.webhookTester = webhookTester
         self.apps = apps
+        self.nodes = NodeForwarder(rooms: rooms, client: outbound)
         self.figures = figures
         self.tickets = EventTickets(ClusterKey(config.current))
     }

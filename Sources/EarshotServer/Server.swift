@@ -171,6 +171,7 @@ package final class Server: Sendable {
         let addresses = BoundAddresses(
             rtmp: bound[0], rtmps: bound.count > 1 ? bound[1] : nil, http: http[0], https: http.count > 1 ? http[1] : nil)
         self.parts.connections.isBound(to: addresses)
+        try await NodeForwarder.announce(self.parts.rooms, self.config, http: addresses.http)
         return addresses
     }
 

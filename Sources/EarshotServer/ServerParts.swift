@@ -67,7 +67,7 @@ package final class ServerParts: Sendable {
         let sweepers = LoopSweepers(group)
         let streams = LiveStreams(config, group: group, sweepers: sweepers, ledger: memory.ledger, log: log)
         let sessions = HLSSessions()
-        let connections = Connections(live, pressures: streams.pressures, sweepers: sweepers, log: log)
+        let connections = Connections(live, pressures: streams.pressures, sweepers: sweepers, node: rooms.nodeNumber, log: log)
         self.sweepers = sweepers
         self.memory = memory
         self.streams = streams
@@ -99,7 +99,7 @@ package final class ServerParts: Sendable {
             webhookTester: WebhookTester(
                 live,
                 sender: { WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
-                outbound: self.outbound), apps: self.apps, figures: figures)
+                outbound: self.outbound), apps: self.apps, outbound: self.outbound, figures: figures)
         figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)

@@ -16,7 +16,7 @@ package import Support
 package final class OutboundClient: Service, Sendable {
     private let rules: @Sendable () -> TargetRules
     private let resolver: HostResolver
-    private let pool: OutboundPool
+    let pool: OutboundPool
 
     /// Largest body of an answer, in bytes.
     package static let maxAnswerBytes = 64 << 10
@@ -102,17 +102,21 @@ package final class OutboundClient: Service, Sendable {
         throw failure
     }
 
-    /// The addresses that may be connected to, in order. Throws if there are none.
-    private func checkedAddresses(of target: OutboundURL) async throws(OutboundError) -> [[UInt8]] {
-        let all: [[UInt8]]
+    /// All addresses of the target's host, in order.
+    func addresses(of target: OutboundURL) async throws(OutboundError) -> [[UInt8]] {
         switch target.host {
-        case .address(let bytes): all = [bytes]
+        case .address(let bytes): return [bytes]
         case .name(let name):
             switch await self.resolver.addresses(of: name) {
-            case .success(let addresses): all = addresses
+            case .success(let addresses): return addresses
             case .failure(let failure): throw .unresolved(host: name, why: failure.why)
             }
         }
+    }
+
+    /// The addresses that may be connected to, in order. Throws if there are none.
+    private func checkedAddresses(of target: OutboundURL) async throws(OutboundError) -> [[UInt8]] {
+        let all = try await self.addresses(of: target)
         let rules = self.rules()
         let good = all.filter { rules.objection(to: $0) == nil }
         guard good.isEmpty else { return good }
@@ -160,7 +164,7 @@ package final class OutboundClient: Service, Sendable {
     }
 
     /// Translates an error. Only `connectFailed` means that nothing was sent.
-    private static func failure(_ error: any Error, _ target: OutboundURL) -> OutboundError {
+    static func failure(_ error: any Error, _ target: OutboundURL) -> OutboundError {
         if error is CancellationError { return .cancelled }
         if let error = error as? HTTPClientError {
             switch error {

@@ -127,7 +127,10 @@ extension RoomRegistry {
 
     /// Carries out what a batch of this node has changed, behind what other nodes changed before it.
     func publish(_ done: WorkResults) {
-        if let signal = done.signal { self.catchUp(before: signal) }
+        guard let signal = done.signal else { return self.carryOut(done) }
+        self.catchUp(before: signal)
+        guard self.lastSignal == signal - 1 else { return self.unpublished.append(done) }
+        self.lastSignal = signal
         self.carryOut(done)
     }
 
@@ -136,6 +139,7 @@ extension RoomRegistry {
         self.kickTable.forget(done.gone)
         self.kickTable.apply(done.kicks, now: self.clock.now())
         guard !done.outcomes.isEmpty else { return }
+        self.lastEvent = max(self.lastEvent, done.lastEvent ?? 0)
         let body = self.listener.withLock { $0.body }
         body(done.outcomes)
     }

@@ -6,6 +6,8 @@ extension RoomRegistry {
     /// Compares room time with the wall clock. Call every second or two. A leap is reported once. When it has held, all room times follow it in one
     /// transaction, between any two other changes. That adoption has no event of its own; the leap's event names its instant.
     package nonisolated func watchClock() {
+        // The database's clock is everybody's; nobody may follow a leap of it alone.
+        guard !self.isShared else { return }
         switch self.clock.finding() {
         case nil: break
         case .leapt(let byMs, let adoptsAt):

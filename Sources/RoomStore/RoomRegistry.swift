@@ -100,8 +100,11 @@ package actor RoomRegistry {
     /// The instant for which the timer is set.
     var armedFor: Int64?
     var housekeepingAt: Int64 = 0
-    /// The newest signal that this node has carried out, its own included, and the newest event published.
+    /// Where nodes share the store: the newest signal that this one has carried out, its own included, and the newest event published.
     var lastSignal: Int64 = 0
+    var lastEvent: Int64 = 0
+    /// Stored results that wait for earlier ones of other nodes.
+    var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
@@ -130,7 +133,7 @@ package actor RoomRegistry {
         let tables = try self.store.readNow { try RefusalTables($0, now: now) }
         self.playTable.apply(tables.plays)
         self.kickTable.apply(tables.kicks, now: now)
-        self.lastSignal = tables.lastSignal
+        (self.lastSignal, self.lastEvent) = (tables.lastSignal, tables.lastEvent)
         self.hookCount.store(try self.store.readNow { try $0.webhooks().count }, ordering: .relaxed)
     }
 
@@ -189,6 +192,7 @@ package actor RoomRegistry {
         guard seat == nil || seat?.lastLeftPush != nil else {
             return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: seat?.number ?? 0, limit: Self.batch) ? 0 : nil }
         }
+        if let seat { try self.store.transaction { try $0.adoptRows(by: seat.number) } }
         let last = seat?.lastLeftPush ?? .max
         try self.inBatches(now) { work, after in try work.endLeftPushes(after: after, upTo: last, limit: Self.batch) }
         try self.inBatches(now) { work, after in try work.restartRooms(after: after, limit: Self.batch) }

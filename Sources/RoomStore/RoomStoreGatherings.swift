@@ -4,7 +4,7 @@ import Support
 /// Gatherings as rows, and their changes.
 extension StoreAccess {
     func gatherings() throws -> [StoredGathering] {
-        try self.all("SELECT id, kind, room_id, state, created_at FROM gatherings ORDER BY id", []) { row in
+        try self.all("SELECT id, kind, room_id, state, created_at FROM gatherings WHERE 1 = 1\(self.isMine) ORDER BY id", []) { row in
             StoredGathering(
                 id: row.next(), kind: row.next(), roomID: RoomID(stored: row.next()), state: row.next(), createdAt: row.next())
         }
@@ -19,11 +19,21 @@ extension StoreAccess {
             [gathering.id, gathering.kind, gathering.roomID.rawValue, gathering.state, gathering.createdAt, now])
     }
 
+    /// Takes a gathering for this node. Throws while it is on another one that runs.
+    func claimGathering(_ id: String) throws {
+        guard let node else { return }
+        let holder = try self.node(having: .gathering(id))
+        guard let holder, holder.number != node else { return }
+        guard holder.state != .running else { throw RegistryError.onOtherNode("The gathering \(id)", node: holder.name) }
+        try self.run("UPDATE gatherings SET node = ? WHERE id = ?", [node, id])
+    }
+
     func deleteGathering(_ id: String) throws { try self.run("DELETE FROM gatherings WHERE id = ?", [id]) }
 }
 
 extension RoomTransaction {
     func commit(_ change: GatheringChange) throws {
+        try self.store.claimGathering(change.gathering.id)
         let id = change.gathering.roomID.rawValue
         for (user, nick) in change.joins { _ = try self.join(id, user: user, nick: nick) }
         for (user, wasKicked) in change.leaves {
@@ -55,7 +65,7 @@ extension RoomRegistry {
         try await self.perform { try $0.commit(change) }
     }
 
-    /// All stored gatherings, by id.
+    /// The stored gatherings of this node, by id.
     package nonisolated func gatherings() async throws(RegistryError) -> [StoredGathering] {
         try await self.store.read { try $0.gatherings() }
     }

@@ -11,6 +11,17 @@ struct WorkResults {
     /// The number of the batch's ``NodeSignal``, if there is one.
     var signal: Int64?
 
+    /// The id of its last event.
+    var lastEvent: Int64? {
+        for outcome in self.outcomes.reversed() {
+            switch outcome {
+            case .event(let event), .heard(let event): return event.id
+            default: continue
+            }
+        }
+        return nil
+    }
+
     mutating func add(_ outcome: RoomRegistry.Outcome) { self.outcomes.append(outcome) }
     mutating func add(_ change: PlayTable.Change) { self.playChanges.append(change) }
     mutating func add(_ kick: Kick, _ paths: [StreamPath]) { self.kicks.append((kick, paths)) }

@@ -83,6 +83,7 @@ extension RegistryError {
         switch self {
         case .storeGone: "the data directory was deleted or replaced while the server was running; put it back, or restart the server"
         case .storeFailed(let what): what
+        case .onOtherNode(let what, let node): "\(what) is on the node \(node)"
         case .tooMany(let what, let limit): "too many \(what): \(limit)"
         case .diskFull(let free, let least): "the disk has \(free) bytes left; at least \(least) must stay free (data.minFree)"
         default: "a fact does not fit the store's state (\(self))"

@@ -302,6 +302,8 @@ package enum RegistryError: Error, Sendable, Equatable {
     case keyOutcomeUnknown(String)
     /// Too little free disk space; nothing new is created.
     case diskFull(freeBytes: Int64, minFreeBytes: Int64)
+    /// Another node that shares the registry has it: an app's gathering lives on one node.
+    case onOtherNode(String, node: String)
     case storeFailed(String)
     /// The data directory was deleted or replaced under the server, so writes would be lost.
     case storeGone

@@ -18,6 +18,9 @@ extension ConfigSetting {
             "cluster.name", \.cluster.name, .optional(.nodeName),
             "This server's name in that database. Not set: the host's name."),
         .make(
+            "cluster.address", \.cluster.address, .optional(.nodeAddress),
+            "Where the cluster's other servers reach this one's API. Not set: the address of http.listen, unless that is 0.0.0.0 or [::]."),
+        .make(
             "cluster.key", \.cluster.key, .optional(.clusterKey),
             "The secret of all servers that share database.url as a cluster; the keys of keys.json, console.key and relay.key come from it.",
             isSecret: true),
@@ -63,6 +66,19 @@ extension ConfigValueKind<String> {
             guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw ValueProblem("holds a space or a character that is not printable ASCII; expected \(expected)")
             }
+            return text
+        } write: {
+            $0
+        }
+    }
+
+    /// The address of a server's API, without a path.
+    package static var nodeAddress: Self {
+        let expected = "http://HOST:PORT or https://HOST:PORT"
+        return Self(expected) { (text: String) throws(ValueProblem) in
+            guard let end = text.firstRange(of: "://"), ["http", "https"].contains(text[..<end.lowerBound]),
+                let place = try? HostPort(parsing: String(text[end.upperBound...])), !place.host.isEmpty, place.port > 0
+            else { throw ValueProblem("\"\(text)\" is not \(expected)") }
             return text
         } write: {
             $0

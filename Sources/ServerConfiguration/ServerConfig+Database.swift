@@ -16,6 +16,8 @@ extension ServerConfig {
     package struct Cluster: Sendable, Equatable {
         /// Nil: the host's name.
         package var name: String?
+        /// Where the other nodes reach this one's API: `http://host:port` or `https://host:port`. Nil: where http.listen says, unless on all addresses.
+        package var address: String?
         /// The secret that all servers of the cluster have; nil: this server is alone.
         package var key: String?
         /// The cluster's former key, for opening what it made.

@@ -351,6 +351,7 @@ enum GatheringFailure: Error, Sendable {
             "\(user) was kicked from room \(room) and may come back in \(max(1, (forMs + 999) / 1_000)) s."
         case .notStored(.noSuchRoom(let id)): "There is no room \(id)."
         case .notStored(.wrongState(let id, let state, _, _)): "Room \(id) is \(state.rawValue)."
+        case .notStored(.onOtherNode(let what, let node)): "\(what) is on the server \(node) of this cluster; connect there."
         case .notStored(.tooMany(let what, let limit)): "There are \(limit) \(what) already, the limit."
         case .notStored, .unavailable: "The server cannot store this now; nothing has changed. Try again."
         }

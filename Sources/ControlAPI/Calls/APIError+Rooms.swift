@@ -79,6 +79,7 @@ extension APIError {
             self = .unavailable("The server cannot read or write its store now; nothing was changed.")
         case .storeGone:
             self = .unavailable("The server's data directory was deleted or replaced while the server was running; nothing was changed.")
+        case .onOtherNode(let what, let node): self = .unavailable("\(what) is on the node \(node); call that one.")
         case .tooMany("waiting calls", _):
             self = .unavailable("Too many calls are waiting for the server's store; nothing was changed.")
         case .tooMany(let what, let limit):

@@ -5,6 +5,12 @@ package import ServerConfiguration
 package import Support
 import Synchronization
 
+/// How the ids of connections are made.
+package enum SessionNumber {
+    /// The number of the node is above so many bits. JavaScript's numbers hold 53.
+    package static let nodeShift: UInt64 = 40
+}
+
 /// Shared by all connections: admission by address, ids, counts and log lines. Any thread.
 package final class Connections: Sendable {
     package let admission: ConnectionAdmission
@@ -23,11 +29,13 @@ package final class Connections: Sendable {
     package let refusals = RecentRefusals()
     package let log: Logger
     private let boundTo = Mutex<BoundAddresses?>(nil)
-    private let sessionIDs = Atomic<UInt64>(0)
+    private let sessionIDs: Atomic<UInt64>
     private let waiting = Atomic<Int>(0)
 
-    package init(_ settings: Live<ServerConfig>, pressures: [LoopPressure], sweepers: LoopSweepers, log: Logger) {
+    /// `node`: this server's number among those that share the registry, which makes ids unique among them; 0 for a server that is alone.
+    package init(_ settings: Live<ServerConfig>, pressures: [LoopPressure], sweepers: LoopSweepers, node: Int64 = 0, log: Logger) {
         let config = settings.current
+        self.sessionIDs = Atomic(UInt64(clamping: node) << SessionNumber.nodeShift)
         self.log = log
         self.closes = CloseLog { reason, address, count in
             var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "connections": "\(count)"]

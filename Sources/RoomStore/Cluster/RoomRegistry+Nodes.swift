@@ -15,11 +15,18 @@ extension RoomRegistry {
     private static let keepMs: Int64 = 1_000
     private static let signalsPerRead = 256
     private static let pushesPerRead = 10_000
+    private static let eventsPerRead = 1_000
 
     /// The nodes that share the registry, and those that did. Empty if it is not shared.
     package nonisolated func nodes() async throws(RegistryError) -> [ClusterNode] {
         guard self.store.seat != nil else { return [] }
         return try await self.store.read { try $0.nodes() }
+    }
+
+    /// The other node that has this; nil if this one has it, or nobody.
+    package nonisolated func otherNode(having thing: NodeThing) async throws(RegistryError) -> ClusterNode? {
+        guard let own = self.store.seat?.number else { return nil }
+        return try await self.store.read { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
     }
 
     /// Tells the other nodes where they reach this one's API: `http://host:port`.
@@ -30,6 +37,9 @@ extension RoomRegistry {
 
     /// This node's number among those that share the registry; 0 if it is not shared.
     package nonisolated var nodeNumber: Int64 { self.store.seat?.number ?? 0 }
+
+    /// This node's name among them; empty if the registry is not shared.
+    package nonisolated var nodeName: String { self.store.seat?.name ?? "" }
 
     /// Whether several nodes share the registry.
     package nonisolated var isShared: Bool { self.store.seat != nil }
@@ -76,28 +86,32 @@ extension RoomRegistry {
             let last = self.lastSignal
             let page = try await self.store.read { try $0.signals(after: last, limit: Self.signalsPerRead) }
             guard try await self.isWithoutGap(page) else { continue }
-            self.carryOut(page, before: .max)
+            self.carryOut(page)
             guard page.signals.count == Self.signalsPerRead else { return }
         }
     }
 
-    /// Carries out what other nodes did before this signal of this node. What cannot be read now is read with the next look.
+    /// Carries out what other nodes did before this signal of this node. What cannot be read now is read with the next look, and this node's own
+    /// results wait behind it: clients get events in the order of their numbers.
     func catchUp(before signal: Int64) {
         while self.lastSignal < signal - 1 {
             let last = self.lastSignal
             guard let page = try? self.store.writerRead({ try $0.signals(after: last, before: signal, limit: Self.signalsPerRead) }),
                 page.signals.first?.id == last + 1
             else { return }
-            self.carryOut(page, before: signal)
+            self.carryOut(page)
         }
-        self.lastSignal = max(self.lastSignal, signal)
     }
 
-    private func carryOut(_ page: SignalPage, before end: Int64) {
-        for entry in page.signals where entry.id > self.lastSignal && entry.id < end {
+    private func carryOut(_ page: SignalPage) {
+        for entry in page.signals where entry.id > self.lastSignal {
             self.lastSignal = entry.id
-            // This node's own were carried out with their commit.
-            if entry.node != self.store.seat?.number { self.carryOut(entry.signal.results(page.events)) }
+            if entry.node != self.store.seat?.number {
+                self.carryOut(entry.signal.results(page.events))
+            } else if self.unpublished.first?.signal == entry.id {
+                // Its own others were carried out with their commit.
+                self.carryOut(self.unpublished.removeFirst())
+            }
         }
     }
 
@@ -110,9 +124,14 @@ extension RoomRegistry {
         let since = now - Self.absenceMs
         let tables = try await self.store.read { try RefusalTables($0, now: now) }
         let ended = try await self.store.read { try $0.pushes(of: node, endedSince: since, limit: Self.pushesPerRead) }
+        try await self.publishEvents(upTo: tables.lastEvent)
         // Others may have been carried out while this was read.
         guard self.lastSignal == last else { return false }
         self.lastSignal = tables.lastSignal
+        let own = self.unpublished
+        self.unpublished = []
+        // Their events are published already, and passed over.
+        for done in own { self.carryOut(done) }
         self.playTable.replace(with: tables.plays)
         self.kickTable.replace(with: tables.kicks, now: now)
         var work = WorkResults()
@@ -121,6 +140,17 @@ extension RoomRegistry {
         }
         self.carryOut(work)
         return false
+    }
+
+    private func publishEvents(upTo last: Int64) async throws {
+        while self.lastEvent < last {
+            let after = self.lastEvent
+            let events = try await self.store.read { try $0.events(after: after, room: nil, limit: Self.eventsPerRead) }
+            guard !events.isEmpty else { return }
+            var work = WorkResults()
+            for event in events where event.id > self.lastEvent { work.add(.heard(event)) }
+            self.carryOut(work)
+        }
     }
 
     private static let absenceMs: Int64 = 24 * 3_600_000
@@ -189,9 +219,10 @@ struct RefusalTables: Sendable {
     let plays: [PlayTable.Change]
     let kicks: [(kick: Kick, paths: [StreamPath])]
     let lastSignal: Int64
+    let lastEvent: Int64
 
     init(_ store: StoreAccess, now: Int64) throws {
-        self.lastSignal = store.node == nil ? 0 : try store.lastSignal()
+        (self.lastSignal, self.lastEvent) = store.node == nil ? (0, 0) : (try store.lastSignal(), try store.lastEventID())
         self.plays = try store.closedStreams().map { .closed($0, true) } + store.bannedStreams().map { .banned($0, true) }
         self.kicks = try store.kicks(now: now)
     }

@@ -1,4 +1,4 @@
-import Rooms
+package import Rooms
 
 /// The tables that nodes share their work by. They exist in PostgreSQL only.
 extension StoreAccess {
@@ -85,7 +85,9 @@ extension StoreAccess {
 
     /// Gives the rows of a database that was copied to this node, which has the files.
     func adoptRows(by node: Int64) throws {
-        for table in ["pushes", "recordings", "snapshots"] { try self.run("UPDATE \(table) SET node = ? WHERE node = 0", [node]) }
+        for table in ["pushes", "recordings", "snapshots", "gatherings"] {
+            try self.run("UPDATE \(table) SET node = ? WHERE node = 0", [node])
+        }
     }
 
     // MARK: - Nodes
@@ -115,15 +117,17 @@ extension StoreAccess {
     private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = ? WHERE number = ?", [state, node]) }
 
     /// All nodes ever, by name.
-    func nodes() throws -> [ClusterNode] {
+    func nodes() throws -> [ClusterNode] { try self.nodes(where: "true", []) }
+
+    private func nodes(where condition: String, _ arguments: StoreArguments) throws -> [ClusterNode] {
         try self.all(
             """
             SELECT n.number, n.name, n.version, (extract(epoch FROM n.started_at) * 1000)::bigint,
                 (extract(epoch FROM n.expires_at - clock_timestamp()) * 1000)::bigint, n.state, n.address,
                 CASE WHEN d.node = n.number AND d.expires_at > clock_timestamp() THEN 1 ELSE 0 END,
                 (SELECT count(*) FROM pushes p WHERE p.ended_at IS NULL AND p.node = n.number)
-            FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' ORDER BY n.name
-            """
+            FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' WHERE \(condition) ORDER BY n.name
+            """, arguments
         ) { row in
             let (number, name, version): (Int64, String, String) = (row.next(), row.next(), row.next())
             let (startedAt, leaseMs): (Int64, Int64) = (row.next(), row.next())
@@ -133,6 +137,41 @@ extension StoreAccess {
                 state: leaseMs > 0 ? .running : state == "gone" ? .gone : .lost, isKeeper: row.next(), pushes: row.next())
         }
     }
+
+    /// The node that has this; nil if none has.
+    func node(having thing: NodeThing) throws -> ClusterNode? {
+        let (number, arguments): (String, StoreArguments) =
+            switch thing {
+            case .node(let number): ("?", [number])
+            case .stream(let path):
+                (
+                    "(SELECT node FROM pushes WHERE app = ? AND name = ? AND ended_at IS NULL ORDER BY sequence DESC LIMIT 1)",
+                    [path.app, path.name]
+                )
+            case .room(let id):
+                ("(SELECT node FROM pushes WHERE room_id = ? AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)", [id])
+            case .recording(let id): ("(SELECT node FROM recordings WHERE id = ?)", [id])
+            case .gathering(let id): ("(SELECT node FROM gatherings WHERE id = ?)", [id])
+            case .snapshot(let id): ("(SELECT node FROM snapshots WHERE id = ?)", [id])
+            }
+        return try self.nodes(where: "n.number = \(number)", arguments).first
+    }
+}
+
+/// What only one node has.
+package enum NodeThing: Sendable, Equatable {
+    /// Everything of the node with this number.
+    case node(Int64)
+    /// A running push.
+    case stream(StreamPath)
+    /// The running push of the room's first stream that has one.
+    case room(String)
+    /// A recording's file, by its id.
+    case recording(String)
+    /// A picture's file, by its id.
+    case snapshot(String)
+    /// An app's gathering.
+    case gathering(String)
 }
 
 /// Signals in their order, as read at once.

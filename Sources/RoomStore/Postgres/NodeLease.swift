@@ -27,6 +27,8 @@ final class NodeLease: Sendable {
 
     private static let everySeconds = 3
     private static let leaseMs = Int64(Membership.leaseSeconds) * 1_000
+    /// A longer gap between renewals is a failure of the database, perhaps. Shorter ones end no node's lease.
+    private static let gapMs: Int64 = 4_500
     /// By so much the keeper ends its work before its place ends.
     private static let marginMs: Int64 = 1_000
 
@@ -37,7 +39,7 @@ final class NodeLease: Sendable {
             .init(url: place.url, prepares: place.prepares, name: "earshot \(place.node) lease", patienceMs: 3_000))
         let now = Self.now
         self.state = Mutex(State(incarnation: incarnation, unbrokenSince: now, renewedAt: now))
-        if self.isShared { self.queue.sync { self.tick() } }
+        if self.isShared { self.queue.sync { _ = self.tick() } }
         self.schedule()
     }
 
@@ -71,20 +73,22 @@ final class NodeLease: Sendable {
     /// The database's clock less this machine's steady one, in milliseconds. Nil before the first answer.
     var clockMs: Int64? { self.state.withLock { $0.clockMs } }
 
-    private func schedule() {
-        self.queue.asyncAfter(deadline: .now() + .seconds(Self.everySeconds)) { [weak self] in
+    private func schedule(after seconds: Int = NodeLease.everySeconds) {
+        self.queue.asyncAfter(deadline: .now() + .seconds(seconds)) { [weak self] in
             guard let self, !self.state.withLock({ $0.isOver }) else { return }
-            self.tick()
-            self.schedule()
+            // What fails is tried again soon; the writer's own failures tell of a database that is away.
+            self.schedule(after: self.tick() ? Self.everySeconds : 1)
         }
     }
 
-    private func tick() {
+    /// Returns whether it succeeded.
+    private func tick() -> Bool {
         do {
             try self.renew()
             if self.isShared { try self.keep() }
+            return true
         } catch {
-            // Tried again; the writer's own failures tell of a database that is away.
+            return false
         }
     }
 
@@ -105,7 +109,7 @@ final class NodeLease: Sendable {
             state.clockMs = answer.clockMs - halfway
             state.isFenced = !answer.isRenewed
             guard answer.isRenewed else { return }
-            if sent - state.renewedAt > Self.leaseMs { state.unbrokenSince = sent }
+            if sent - state.renewedAt > Self.gapMs { state.unbrokenSince = sent }
             state.renewedAt = sent
         }
     }

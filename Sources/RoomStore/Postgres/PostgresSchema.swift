@@ -176,6 +176,8 @@ enum PostgresSchema {
         ;;
         ALTER TABLE snapshots ADD COLUMN node BIGINT NOT NULL DEFAULT earshot_node()
         ;;
+        ALTER TABLE gatherings ADD COLUMN node BIGINT NOT NULL DEFAULT earshot_node()
+        ;;
         CREATE OR REPLACE FUNCTION earshot_fence(its_node BIGINT, its_incarnation BIGINT, its_batch BIGINT)
         RETURNS VOID LANGUAGE plpgsql AS $$
         BEGIN

@@ -172,6 +172,7 @@ extension StorePlaceOptions {
     private static func explain(_ error: RegistryError) -> String {
         switch error {
         case .invalid(let field): DisplayText.escaped("\(field)")
+        case .onOtherNode(let what, let node): "\(what) is on the node \(node)"
         case .tooMany(let what, let limit): "there are too many \(what); the limit is \(limit), so revoke some"
         case .storeFailed(let why): "the store cannot be read or written: \(DisplayText.escaped(why))"
         default: DisplayText.escaped("\(error)")

@@ -1,0 +1,83 @@
+import HTTPServer
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Outbound
+package import RoomStore
+package import Rooms
+package import ServerConfiguration
+package import Support
+
+/// Sends calls on to the node that has what they are about. They go as they came, credentials included: all nodes know the same ones, and each
+/// checks for itself.
+package struct NodeForwarder: Sendable {
+    let rooms: RoomRegistry
+    let client: OutboundClient
+
+    /// Names the node that sent a call on. Such a call is not sent on again.
+    static let sender = HTTPField.Name("X-Earshot-Node")
+    /// Up to the answer's head. A picture may take seconds to make.
+    private static let patience = Duration.seconds(30)
+
+    /// The other node's answer; nil if this node carries the call out.
+    func answer(_ route: APIRoute, _ path: [JSONValue.Member], _ request: Request, _ body: ByteBuffer) async throws -> APIAnswer? {
+        guard self.rooms.isShared, let thing = route.thing(path) else { return nil }
+        guard let node = try await self.rooms.otherNode(having: thing) else { return nil }
+        let what = "This is on the node \(node.name)"
+        if let name = Self.sender, let sender = request.headers[name] {
+            throw APIError.unavailable("\(what), and no longer where the node \(sender.prefix(NodeForwarder.longestName)) looked for it.")
+        }
+        guard node.state == .running else { throw APIError.unavailable("\(what), which is \(node.state.rawValue).") }
+        guard let address = node.address else {
+            throw APIError.unavailable("\(what), which names no address to the others (its setting cluster.address). Call that node.")
+        }
+        let answer: NodeAnswer
+        do throws(OutboundError) {
+            answer = try await self.client.forward(
+                request.method.rawValue, to: address + request.uri.string, headers: self.headers(request),
+                body: Array(body.readableBytesView), timeout: Self.patience)
+        } catch {
+            throw APIError.unavailable("\(what), which did not answer: \(error). The call may have been carried out there.")
+        }
+        return APIAnswer(Self.response(answer))
+    }
+
+    private static let longestName = 64
+
+    /// Tells the other nodes where they reach this one: as the settings say, or where its HTTP port listens, unless that is on all addresses.
+    package static func announce(_ rooms: RoomRegistry, _ config: ServerConfig, http: HostPort) async throws(RegistryError) {
+        let isEverywhere = ["0.0.0.0", "::", ""].contains(http.host)
+        let host = http.host.contains(":") ? "[\(http.host)]" : http.host
+        try await rooms.announceAddress(config.cluster.address ?? (isEverywhere ? nil : "http://\(host):\(http.port)"))
+    }
+
+    private func headers(_ request: Request) -> [(name: String, value: String)] {
+        var headers = request.headers.filter { !Self.ofConnection.contains($0.name.canonicalName) }.map {
+            (name: $0.name.rawName, value: $0.value)
+        }
+        // Logins of browsers are tied to the name that they asked for.
+        if let authority = request.head.authority { headers.append((name: "Host", value: authority)) }
+        if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName)) }
+        return headers
+    }
+
+    private static func response(_ answer: NodeAnswer) -> Response {
+        var headers = HTTPFields()
+        for (name, value) in answer.headers {
+            guard let name = HTTPField.Name(name), !self.ofConnection.contains(name.canonicalName) else { continue }
+            headers.append(HTTPField(name: name, value: value))
+        }
+        let length = answer.headers.first { $0.name.lowercased() == "content-length" }.flatMap { Int($0.value) }
+        let body = ResponseBody(contentLength: length) { writer in
+            for try await part in answer.body { try await writer.write(part) }
+            try await writer.finish(nil)
+        }
+        return Response(status: .init(code: answer.status), headers: headers, body: body)
+    }
+
+    /// RFC 9110 §7.6.1: fields of one connection; those that this server sets anew; and this server's request id.
+    private static let ofConnection: Set<String> = [
+        "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "host", "content-length", "date",
+        "server", "x-request-id", "x-content-type-options", "expect", "x-forwarded-for", "forwarded", "x-earshot-node",
+    ]
+}
