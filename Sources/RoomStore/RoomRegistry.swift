@@ -169,9 +169,11 @@ package actor RoomRegistry {
         let now = self.clock.now()
         do {
             let mark = self.clock.mark()
-            try self.store.transaction { store in
-                try store.dropOrphans()
-                try store.save(mark)
+            try self.insistently {
+                try self.store.transaction { store in
+                    try store.dropOrphans()
+                    try store.save(mark)
+                }
             }
             try self.clearUpLastRun(now)
             try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
@@ -198,17 +200,34 @@ package actor RoomRegistry {
     private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
-            let (next, done) = try self.store.transaction { store in
-                let work = RoomTransaction(store: store, now: now, settings: self.settings)
-                let next = try body(work, last)
-                var done = WorkResults()
-                done.add(work)
-                try store.announce(&done)
-                return (next, done)
+            let (next, done) = try self.insistently {
+                try self.store.transaction { store in
+                    let work = RoomTransaction(store: store, now: now, settings: self.settings)
+                    let next = try body(work, last)
+                    var done = WorkResults()
+                    done.add(work)
+                    try store.announce(&done)
+                    return (next, done)
+                }
             }
             self.publish(done)
             guard let next else { return }
             last = next
+        }
+    }
+
+    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once. Each try
+    /// waits for its turn up to the database's limit of time for locks.
+    private static let startPatience: Duration = .seconds(60)
+
+    private func insistently<T>(_ body: () throws -> T) throws -> T {
+        let deadline = ContinuousClock.now + Self.startPatience
+        while true {
+            do {
+                return try body()
+            } catch {
+                guard self.store.seat != nil, PostgresFailure.isWaitForLock(error), ContinuousClock.now < deadline else { throw error }
+            }
         }
     }
 

@@ -30,4 +30,10 @@ struct PostgresFailure: DatabaseFailure, Equatable {
         guard let state else { return true }
         return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == "55P03"
     }
+
+    /// Whether a lock was waited for in vain: nothing happened, and the next try may have its turn.
+    static func isWaitForLock(_ error: any Error) -> Bool {
+        let cause = (error as? StoreAccess.TransactionLost)?.cause ?? error
+        return (cause as? PostgresFailure)?.state == "55P03"
+    }
 }

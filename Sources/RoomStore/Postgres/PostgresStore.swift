@@ -83,6 +83,8 @@ final class PostgresStore: RoomStore {
         let text = failure.message
         func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
         switch failure.state?.prefix(2) {
+        case "42" where failure.state == "42P05", "26":
+            return "behind a pooler in transaction mode, set database.prepared: false"
         case "42" where failure.state == "42501", "28":
             return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
         case "25" where failure.state == "25006":
