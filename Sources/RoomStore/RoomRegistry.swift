@@ -216,19 +216,9 @@ package actor RoomRegistry {
         }
     }
 
-    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once. Each try
-    /// waits for its turn up to the database's limit of time for locks.
-    private static let startPatience: Duration = .seconds(60)
-
+    /// Where several nodes share the store, a start waits for its turn for longer than one transaction may.
     private func insistently<T>(_ body: () throws -> T) throws -> T {
-        let deadline = ContinuousClock.now + Self.startPatience
-        while true {
-            do {
-                return try body()
-            } catch {
-                guard self.store.seat != nil, PostgresFailure.isWaitForLock(error), ContinuousClock.now < deadline else { throw error }
-            }
-        }
+        self.store.seat == nil ? try body() : try PostgresFailure.insistently(body)
     }
 
     /// Stops the timer, waits for submitted operations and closes the store. Rooms keep their state; a restart interrupts them.

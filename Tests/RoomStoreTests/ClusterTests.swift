@@ -231,9 +231,11 @@ import Testing
     @Test func aStartAmidAWave() async throws {
         try await Self.withCluster(["a"]) { cluster in
             let wave = Task.detached {
-                try cluster.sql("DO $$ BEGIN PERFORM pg_advisory_xact_lock(\(PostgresSchema.writeLock)); PERFORM pg_sleep(4); END $$")
+                try cluster.sql("SELECT pg_advisory_xact_lock(\(PostgresSchema.writeLock)), pg_sleep(4)")
             }
-            try await eventually("the wave") { try cluster.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") != "0" }
+            try await eventually("the wave") {
+                try cluster.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0"
+            }
             try await cluster.join("b")
             try await wave.value
             #expect(try await cluster["b"].registry.nodes().count { $0.state == .running } == 2)

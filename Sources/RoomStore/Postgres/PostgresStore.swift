@@ -38,11 +38,18 @@ final class PostgresStore: RoomStore {
 
     /// Returns a notice for the log, if there is anything to say.
     private static func giveUpUnknown(_ writer: PostgresConnection, _ membership: Membership) throws -> [String] {
-        try writer.begin()
-        _ = try membership.fence(writer)
-        let notice = try StoreAccess(writer).giveUpUnknownNotice()
-        try writer.commit()
-        return notice.map { [$0] } ?? []
+        try PostgresFailure.insistently {
+            do {
+                try writer.begin()
+                _ = try membership.fence(writer)
+                let notice = try StoreAccess(writer).giveUpUnknownNotice()
+                try writer.commit()
+                return notice.map { [$0] } ?? []
+            } catch {
+                if writer.isOpen { writer.rollback() }
+                throw error
+            }
+        }
     }
 
     func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
