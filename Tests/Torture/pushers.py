@@ -72,6 +72,8 @@ class Pusher(threading.Thread):
         # The name of each room that the device had, and how often it was live there.
         self.lives = {}
         self.node = None
+        # The name that it pushes there; after a close still the former one, until it is cut.
+        self.pushed = None
         # Whether somebody keeps it out at present.
         self.is_barred = False
         self._touched_at = 0.0
@@ -108,7 +110,7 @@ class Pusher(threading.Thread):
             return None
         self.lives[name] = self.lives.get(name, 0) + 1
         self.note("live", node)
-        self.node = node
+        self.node, self.pushed = node, name
         return link
 
     def _push(self, link, node):
@@ -125,7 +127,7 @@ class Pusher(threading.Thread):
                     self.note("gave up", node)
                     break
                 link.has_ended.wait(1 / RATE)
-        self.node = None
+        self.node = self.pushed = None
         self.note("end", node)
         link.hang_up()
 
