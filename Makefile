@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test check players torture fuzz mutants planted soak demo bench budget sanitize release package deb archive install uninstall package-test format lint docs-check clean
+.PHONY: help run test check players torture fuzz mutants planted soak demo cluster bench budget sanitize release package deb archive install uninstall package-test format lint docs-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -45,6 +45,9 @@ planted: ## plant a leak, a race, a doubled frame and others, one at a time, and
 
 demo: ## server, test-pattern publisher, a player that reports what it decodes, and the console; ends by itself with DEMO_SECONDS=20
 	@exec scripts/demo.sh
+
+cluster: ## three servers that share the rooms in a PostgreSQL, all on this machine; prints their addresses and what to try
+	@exec scripts/cluster.sh
 
 bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 for a look)
 	@scripts/packages.sh bench && exec Benchmarks/run.sh $(ARGS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # test.sh [FLAGS OF swift test]: formatting, imports, build, all tests; says how long each took. With flags only the tests that they choose.
-# Without, also rooms and servers on PostgreSQL, the demo, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
+# Without, also rooms and servers on PostgreSQL, the demo and the cluster, the loaded server alone, histories of calls, a short torture, the console in a browser, apps' clients, metrics in a Prometheus, what
 # documents name, what packages bring, a package's life in a clean Debian, real players, the parts under the sanitizers, kept and new fuzz inputs, and the budgets of instructions and allocations. A test that fails fails the run; what failed is told again at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,14 @@ step "target graph" scripts/target_graph.py
 demo() {
     DEMO_SECONDS=6 DEMO_BIN=$SCRATCH/debug scripts/demo.sh | tee "$RESULTS/demo" || return
     grep -q '^demo: console http://.*&page=/rooms/demo$' "$RESULTS/demo"
+}
+# Three servers on one database, for a moment: each says where it is, and nothing stays.
+cluster() {
+    local token
+    CLUSTER_SECONDS=2 CLUSTER_BIN=$SCRATCH/debug scripts/cluster.sh | tee "$RESULTS/cluster" || return
+    (($(grep -c '^node [abc] ' "$RESULTS/cluster") == 3)) || return
+    token=$(sed -n 's/.*(token in \(.*\))$/\1/p' "$RESULTS/cluster" | head -n 1)
+    [[ -n $token && ! -e ${token%/a/admin-token} ]]
 }
 # on_postgres FLAGS OF swift test: with rooms on a PostgreSQL of their own. It goes with this script, however that ends.
 on_postgres() {
@@ -44,6 +52,7 @@ attempt "loaded server" run_tests --filter LoadedServerTests
 attempt histories python3 Tests/Histories --ci --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt torture python3 Tests/Torture --ci --earshot "$SCRATCH/debug/earshot" --load "$SCRATCH/debug/earshot-load" 9>&-
 attempt demo demo 9>&-
+attempt cluster cluster 9>&-
 attempt documents scripts/docs-check.sh "$SCRATCH/debug/earshot" 9>&-
 attempt console python3 Tests/Console --earshot "$SCRATCH/debug/earshot" 9>&-
 attempt apps python3 Tests/Apps --earshot "$SCRATCH/debug/earshot" 9>&-

@@ -172,9 +172,11 @@ package actor RoomRegistry {
         let now = self.clock.now()
         do {
             let mark = self.clock.mark()
-            try self.store.transaction { store in
-                try store.dropOrphans()
-                try store.save(mark)
+            try self.insistently {
+                try self.store.transaction { store in
+                    try store.dropOrphans()
+                    try store.save(mark)
+                }
             }
             try self.clearUpLastRun(now)
             try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
@@ -202,18 +204,25 @@ package actor RoomRegistry {
     private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
-            let (next, done) = try self.store.transaction { store in
-                let work = RoomTransaction(store: store, now: now, settings: self.settings)
-                let next = try body(work, last)
-                var done = WorkResults()
-                done.add(work)
-                try store.announce(&done)
-                return (next, done)
+            let (next, done) = try self.insistently {
+                try self.store.transaction { store in
+                    let work = RoomTransaction(store: store, now: now, settings: self.settings)
+                    let next = try body(work, last)
+                    var done = WorkResults()
+                    done.add(work)
+                    try store.announce(&done)
+                    return (next, done)
+                }
             }
             self.publish(done)
             guard let next else { return }
             last = next
         }
+    }
+
+    /// Where several nodes share the store, a start waits for its turn for longer than one transaction may.
+    private func insistently<T>(_ body: () throws -> T) throws -> T {
+        self.store.seat == nil ? try body() : try PostgresFailure.insistently(body)
     }
 
     /// Stops the timer, waits for submitted operations and closes the store. Rooms keep their state; a restart interrupts them.

@@ -94,4 +94,12 @@ def manifests(_):
     run(check, env=environment)
 
 
-CHECKS = [unit, man_pages, completions, manifests]
+def balancer(_):
+    """HAProxy takes the example for a cluster, without a warning."""
+    path = os.path.join(DEPLOY, "cluster", "haproxy.cfg")
+    done = subprocess.run(["haproxy", "-c", "-f", path], capture_output=True, text=True, check=False)
+    told = done.stdout + done.stderr
+    expect(done.returncode == 0 and "WARNING" not in told, f"haproxy: {told[-400:]}")
+
+
+CHECKS = [unit, man_pages, completions, manifests, balancer]

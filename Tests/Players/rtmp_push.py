@@ -37,7 +37,7 @@ FOURCCS = b"\x0a" + struct.pack(">I", 4) + b"".join(amf_string(name) for name in
 class Publisher:
     """One connection that publishes one stream."""
 
-    def __init__(self, url):
+    def __init__(self, url, timeout=10):
         parts = urlsplit(url)
         app, _, name = parts.path.lstrip("/").rpartition("/")
         if not app or not name:
@@ -45,7 +45,7 @@ class Publisher:
         if parts.query:
             name += "?" + parts.query
         self.name = name
-        self.socket = socket.create_connection((parts.hostname, parts.port or 1935), timeout=10)
+        self.socket = socket.create_connection((parts.hostname, parts.port or 1935), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = self.socket.makefile("rb")
         # RTMP 1.0 §5.2: the simple handshake.

@@ -227,6 +227,21 @@ import Testing
 
     // MARK: - Who may join
 
+    /// A node that starts while another is at a long wave of pushes waits for its turn, for longer than one statement may wait for a lock.
+    @Test func aStartAmidAWave() async throws {
+        try await Self.withCluster(["a"]) { cluster in
+            let wave = Task.detached {
+                try cluster.sql("SELECT pg_advisory_xact_lock(\(PostgresSchema.writeLock)), pg_sleep(4)")
+            }
+            try await eventually("the wave") {
+                try cluster.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0"
+            }
+            try await cluster.join("b")
+            try await wave.value
+            #expect(try await cluster["b"].registry.nodes().count { $0.state == .running } == 2)
+        }
+    }
+
     @Test func namesAndKeys() async throws {
         let cluster = try TestCluster()
         var place = cluster.place

@@ -24,6 +24,7 @@ def arguments():
     parser.add_argument("--ci", action="store_true", help="the short form, about a minute")
     parser.add_argument("--kind", nargs="+", choices=[name for name, *_ in kinds.PLAN], help="only these kinds")
     parser.add_argument("--rounds", type=int, help="so many rounds of each kind")
+    parser.add_argument("--count", type=int, help="so many rooms, of the kind cluster")
     parser.add_argument("--share", type=float, default=1, help="a part of the long form's rounds, such as 0.1")
     parser.add_argument("--seed", type=int, help="repeats a run's choices (default: another one each time)")
     parser.add_argument("--folder", help="where data directories and logs go (default: a new folder for temporary files)")

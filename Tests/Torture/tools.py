@@ -44,6 +44,8 @@ class Context:
         self.is_short = is_short
         self.keeps_all = options.keep
         self.may_skip = options.may_skip
+        # How many, of a kind that asks for it; None: as the form has it.
+        self.rooms = options.count
         self.shims = os.path.join(options.folder, "shims")
         self.sample = os.path.join(options.folder, "sample.flv")
         self.round = 0
@@ -69,6 +71,13 @@ class Context:
     def count(self, what, number=1):
         with self._lock:
             self.done[what] += number
+
+    def report(self, figures):
+        """Says what was measured: the middle, the hundredth worst and the worst of each."""
+        for what, values in figures.items():
+            if values:
+                ordered = sorted(values)
+                say(f"{self.name}: {what}: p50 {ordered[len(ordered) // 2]}, p99 {ordered[len(ordered) * 99 // 100]}, max {ordered[-1]} ({len(ordered)})")
 
     def each_round(self):
         """Counts the rounds, and says twice a minute how far they have come. Ends early when findings pile up."""

@@ -30,4 +30,20 @@ struct PostgresFailure: DatabaseFailure, Equatable {
         guard let state else { return true }
         return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == "55P03"
     }
+
+    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once.
+    private static let startPatience: Duration = .seconds(60)
+
+    /// Runs `body` again where a lock was waited for in vain: nothing happened, and the next try may have its turn. Blocks.
+    static func insistently<T>(_ body: () throws -> T) throws -> T {
+        let deadline = ContinuousClock.now + self.startPatience
+        while true {
+            do {
+                return try body()
+            } catch {
+                let cause = (error as? StoreAccess.TransactionLost)?.cause ?? error
+                guard (cause as? PostgresFailure)?.state == "55P03", ContinuousClock.now < deadline else { throw error }
+            }
+        }
+    }
 }

@@ -190,7 +190,7 @@ enum PostgresSchema {
         """
 
     /// Any number that no other program in the database uses.
-    private static let writeLock: Int64 = 0x6561_7273_686f_7433
+    static let writeLock: Int64 = 0x6561_7273_686f_7433
 
     // MARK: - Translation
 

@@ -38,11 +38,18 @@ final class PostgresStore: RoomStore {
 
     /// Returns a notice for the log, if there is anything to say.
     private static func giveUpUnknown(_ writer: PostgresConnection, _ membership: Membership) throws -> [String] {
-        try writer.begin()
-        _ = try membership.fence(writer)
-        let notice = try StoreAccess(writer).giveUpUnknownNotice()
-        try writer.commit()
-        return notice.map { [$0] } ?? []
+        try PostgresFailure.insistently {
+            do {
+                try writer.begin()
+                _ = try membership.fence(writer)
+                let notice = try StoreAccess(writer).giveUpUnknownNotice()
+                try writer.commit()
+                return notice.map { [$0] } ?? []
+            } catch {
+                if writer.isOpen { writer.rollback() }
+                throw error
+            }
+        }
     }
 
     func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
@@ -83,6 +90,8 @@ final class PostgresStore: RoomStore {
         let text = failure.message
         func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
         switch failure.state?.prefix(2) {
+        case "42" where failure.state == "42P05", "26":
+            return "behind a pooler in transaction mode, set database.prepared: false"
         case "42" where failure.state == "42501", "28":
             return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
         case "25" where failure.state == "25006":

@@ -3,56 +3,27 @@ database that is away cuts nobody."""
 
 import os
 import signal
-import subprocess
 import threading
 import time
 
 from ledger import Ledger
 from media import Publisher
+from postgres import Database
 from server import Server
-from tools import HERE, eventually
+from tools import eventually
 
-SCRIPT = os.path.join(HERE, "..", "..", "scripts", "postgres.sh")
 SETTINGS = {"rooms.policy.neverStarted": "12h", "cluster.name": "torture"}
 # Seconds from the database's return to the first room made.
 CLAIM = 10
 
 
 def run(context):
-    with _Database(os.path.dirname(context.path("postgres", "cluster"))) as database:
+    with Database(os.path.dirname(context.path("postgres", "cluster"))) as database:
         life = _Life(context, database)
         for number in context.each_round():
             life.round(number)
         life.look()
         context.count("answers", life.ledger.answers)
-
-
-class _Database:
-    """A PostgreSQL of its own, which waits for its disk."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.url = self._call("start", owner=str(os.getpid())).strip()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._call("stop")
-
-    def kill(self):
-        self._call("kill")
-
-    def again(self):
-        self._call("again")
-
-    def _call(self, verb, owner=""):
-        done = subprocess.run(
-            [SCRIPT, verb, self.folder], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-            env={**os.environ, "EARSHOT_POSTGRES_OWNER": owner})
-        if done.returncode:
-            raise RuntimeError(f"postgres.sh {verb}: {done.stderr.strip()}")
-        return done.stdout
 
 
 class _Life:

@@ -1,7 +1,6 @@
 """Webhook targets that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
 disturbed meanwhile."""
 
-import collections
 import os
 import threading
 import time
@@ -9,7 +8,7 @@ import time
 from ledger import Ledger
 from media import Publisher, Viewer
 from server import Server
-from targets import WAYS, Target
+from targets import WAYS, Target, judge
 from tools import eventually
 
 SETTINGS = {
@@ -106,29 +105,7 @@ class _Round:
         told = [(target, target.accepted()) for target in self.targets]
         by_id = {event["id"]: event for event in server.events()}
         for target, accepted in told:
-            _judge(context, target, accepted, events, by_id)
+            judge(context, target, accepted, events, by_id)
             context.count("requests", len(target.seen()))
         abandoned = server.get("callbacks?state=failed&limit=10")["list"]
         context.expect(not abandoned, f"notices were given up: {abandoned[:1]}")
-
-
-def _judge(context, target, accepted, events, by_id):
-    """Every event once at least, and a room's in order."""
-    got = {event["id"] for event in accepted}
-    lost = [event["id"] for event in events if event["id"] not in got]
-    context.expect(not lost, f"target {target.way}: {len(lost)} of {len(events)} events never came, such as {lost[:3]}")
-    context.expect(not target.malformed, f"target {target.way}: not as documented: {target.malformed[:2]}")
-    last = collections.defaultdict(int)
-    for event in accepted:
-        if event["id"] not in by_id:
-            # The event of a change that was not answered, delivered all the same.
-            context.find(f"target {target.way} was told of event {event['id']}, which is not in the store")
-            continue
-        wrong = {name for name in ("kind", "roomId", "number", "at", "data") if event[name] != by_id[event["id"]][name]}
-        context.expect(not wrong, f"target {target.way}: event {event['id']} has another {wrong}")
-        room = event["roomId"]
-        if room is None:
-            continue
-        # Events may be delivered again, but never a later one before an earlier one.
-        context.expect(event["number"] <= last[room] + 1, f"target {target.way}: room {room} got number {event['number']} after {last[room]}")
-        last[room] = max(last[room], event["number"])
