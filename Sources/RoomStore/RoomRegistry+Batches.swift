@@ -5,7 +5,7 @@ import Synchronization
 extension RoomRegistry {
     /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     func drain() {
-        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(Self.batch))
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(self.store.seat == nil ? Self.batch : Self.sharedBatch))
         if self.isStopping {
             self.giveUp(kept)
         } else if self.lost != nil || !kept.isEmpty {
