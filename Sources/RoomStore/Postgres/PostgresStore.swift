@@ -137,7 +137,7 @@ final class PostgresStore: RoomStore {
 
     var seat: NodeSeat? {
         guard let node, let membership else { return nil }
-        return NodeSeat(number: node, lease: membership.lease, lastLeftPush: membership.lastLeftPush)
+        return NodeSeat(number: node, name: membership.name, lease: membership.lease, lastLeftPush: membership.lastLeftPush)
     }
 
     func rejoin() throws {
