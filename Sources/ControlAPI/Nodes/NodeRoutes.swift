@@ -1,6 +1,7 @@
 import Delivery
 import HTTPServer
 import HTTPTypes
+import Logging
 import RoomStore
 import Rooms
 import ServerConfiguration

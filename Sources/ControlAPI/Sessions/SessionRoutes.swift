@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Relay
+import RoomStore
 import Rooms
 
 extension APIRoute {

@@ -3,6 +3,7 @@ import Health
 import Media
 import NIOCore
 import Relay
+import RoomStore
 import Rooms
 
 /// A stream with a publisher or viewers, as lists show it.
