@@ -85,7 +85,7 @@ export function serverPage() {
     places.nodes.hidden = !isShared;
     show(places.nodes, h('h2', null, t('Nodes')), table('', [t('Name'), t('State'), number(t('Pushes')), number(t('Lease')), t('Version'), ''], all.map(({ name, state, isSelf, isKeeper, pushes, leaseSeconds, version }) => [
       [name, isSelf && ` (${t('this one')})`], [t(state), isKeeper && ` (${t('keeper')})`], count(pushes), duration(leaseSeconds), version,
-      may(rights.drainNode) && state === 'running' && dangerous(t('Drain'), name, t('Nobody new is let in; it ends with its last push, after drain.timeout at most.'),
+      may(rights.drainNode) && state === 'running' && dangerous(t('Drain'), `${t('Drain')}: ${name}`, t('Nobody new is let in; it ends with its last push, after drain.timeout at most.'),
         () => post(`/nodes/${name}/drain`), t('Began to end the server'), nodes)])));
   }
 
