@@ -73,7 +73,10 @@ package final class APIServices: Sendable {
     }
 
     /// Sets the operations for calls about the server's run. Call before the ports open.
-    package func operate(_ operations: any ServerOperations) { self.running.withLock { $0.operations = operations } }
+    package func operate(_ operations: any ServerOperations) {
+        self.running.withLock { $0.operations = operations }
+        self.control.observeOutcomes { [weak self] in self?.handle($0) }
+    }
 
     var operations: (any ServerOperations)? { self.running.withLock { $0.operations } }
     var keys: KeyRing { self.liveKeys.current }

@@ -3,7 +3,7 @@ package import NIOCore
 internal import NIOHTTP1
 
 /// The answer of another node; its body is read as it comes.
-package struct NodeAnswer: Sendable {
+package struct NodeReply: Sendable {
     package let status: Int
     package let headers: [(name: String, value: String)]
     package let body: NodeBody
@@ -48,9 +48,9 @@ extension OutboundClient {
     /// Nodes may have private addresses: they come from the registry, which only the cluster's nodes write.
     package func forward(
         _ method: String, to url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration
-    ) async throws(OutboundError) -> NodeAnswer {
+    ) async throws(OutboundError) -> NodeReply {
         let target = try OutboundURL(parsing: url)
-        let result = await withTaskGroup(of: Result<NodeAnswer, OutboundError>.self) { tasks in
+        let result = await withTaskGroup(of: Result<NodeReply, OutboundError>.self) { tasks in
             tasks.addTask {
                 do throws(OutboundError) {
                     return .success(try await self.answer(method, target, headers, body))
@@ -71,7 +71,7 @@ extension OutboundClient {
 
     private func answer(
         _ method: String, _ target: OutboundURL, _ headers: [(name: String, value: String)], _ body: [UInt8]
-    ) async throws(OutboundError) -> NodeAnswer {
+    ) async throws(OutboundError) -> NodeReply {
         guard let address = try await self.addresses(of: target).first else { throw .unresolved(host: target.hostText, why: "no address") }
         var request = HTTPClientRequest(url: target.text)
         request.method = HTTPMethod(rawValue: method)
@@ -81,7 +81,7 @@ extension OutboundClient {
         let loan = NodeLoan(lease, of: self.pool)
         do {
             let response = try await lease.client.execute(request, deadline: .now() + Self.longestAnswer)
-            return NodeAnswer(
+            return NodeReply(
                 status: Int(response.status.code), headers: response.headers.map { (name: $0.name, value: $0.value) },
                 body: NodeBody(body: response.body, lease: loan))
         } catch {

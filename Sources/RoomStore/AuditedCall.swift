@@ -24,7 +24,7 @@ package final class AuditedCall: Sendable {
     package func update(_ body: (inout AuditLine) -> Void) { self.state.withLock { body(&$0.line) } }
 
     /// The line for a transaction to store; nil if one has stored it, or the call is over.
-    var due: AuditLine? { self.state.withLock { $0.isOver || $0.id != nil ? nil : $0.line } }
+    package var due: AuditLine? { self.state.withLock { $0.isOver || $0.id != nil ? nil : $0.line } }
 
     func stored(as id: Int64) { self.state.withLock { $0.id = id } }
 

@@ -46,6 +46,8 @@ package actor RoomRegistry {
         case kick(roomID: RoomID, user: String, by: Actor)
         /// Room time followed a leap that held, and moved the times of `rooms` rooms.
         case clockAdopted(byMs: Int64, rooms: Int)
+        /// The node that it names ends.
+        case drainAsked(DrainOrder)
     }
 
     /// Counts since the start.
@@ -108,6 +110,8 @@ package actor RoomRegistry {
     /// Stored results that wait for earlier ones of other nodes.
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?
+    /// When this node last knew all signals of the others, by the steady clock.
+    nonisolated let lookedAt = Atomic<Int64>(0)
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 

@@ -38,8 +38,8 @@ extension ServerConfig {
 }
 
 /// Names of servers in a database.
-enum NodeName {
-    static let longest = 64
+package enum NodeName {
+    package static let longest = 64
 
     static func isAllowed(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20) || [0x5F, 0x2E, 0x2D].contains(byte)

@@ -32,7 +32,7 @@ struct Earshot: AsyncParsableCommand {
                     RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
                     TalkCommand.self,
                     RelaysCommand.self, CallbacksCommand.self, WebhooksCommand.self, AuditCommand.self,
-                    GatheringsCommand.self, SelfcheckCommand.self, StatsCommand.self, ConsoleCommand.self,
+                    GatheringsCommand.self, NodesCommand.self, SelfcheckCommand.self, StatsCommand.self, ConsoleCommand.self,
                 ]),
         ],
         defaultSubcommand: Serve.self)

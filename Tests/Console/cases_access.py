@@ -141,6 +141,8 @@ def serverPage(server, browser, keep):
         panel = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Event loops')"
         page.wait("[...document.querySelectorAll('td')].some((each) => each.innerText === 'rtmp' && each.nextElementSibling.innerText === '1')", "the push by its protocol")
         assert loops >= 1 and page.run(f"{panel}.querySelectorAll('tbody tr').length") == loops
+        nodes = "[...document.querySelectorAll('section')].find((each) => each.querySelector('h2')?.textContent === 'Nodes')"
+        page.wait(f"{nodes}?.hidden", "the nodes, which a server that is alone does not show")
         server.api("streams/live/there/drop", {})
         page.wait("document.body.innerText.includes('its push was ended on request')", "the words", 30)
         keep(page)

@@ -121,7 +121,8 @@ def queries(binary, folder):
             assert len(asked) > 80, len(asked)
             for title, query in asked:
                 prometheus.query(query)
-                missing = names(query) - known
+                # Of nodes that share a registry.
+                missing = {name for name in names(query) if not name.startswith("earshot_cluster_")} - known
                 assert names(query) and not missing, f"{title}: {query}: no metric {sorted(missing)}"
             # A panel that shows nothing beside running streams asks for the wrong labels.
             quiet = [title for title, query in panels() if " > 0" not in query and "topk" not in query and not prometheus.query(query)]

@@ -81,6 +81,32 @@ import Testing
         }
     }
 
+    /// Every node hears of a drain, with all that the one it names must know.
+    @Test func aDrainIsHeardByAll() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            var line = AuditLine("drainServer")
+            (line.token, line.tokenID, line.address, line.via, line.requestID) = ("ops", 7, "192.0.2.1", .cli, "r1")
+            let orders = [
+                DrainOrder(
+                    node: b.registry.nodeNumber, timeoutMs: 5_000, reconnectTo: "rtmp://x/live", restarts: true, by: Actor("token:ops"),
+                    call: line),
+                DrainOrder(
+                    node: b.registry.nodeNumber, timeoutMs: nil, reconnectTo: nil, restarts: false, by: Actor("x"),
+                    call: AuditLine("drainServer")),
+            ]
+            for order in orders { try await a.registry.order(order) }
+            try await eventually("the order") { b.drains == orders }
+            #expect(a.drains == orders && a.registry.nodeName == "a")
+            let standing = try #require(a.registry.nodeStanding)
+            #expect(standing.leaseMs > 1_000 && standing.leaseMs <= 10_000 && standing.signalLagMs < 5_000, "\(standing)")
+            // One that registers later does not hear of it.
+            try await cluster.join("c")
+            try await Task.sleep(for: .milliseconds(400))
+            #expect(cluster["c"].drains.isEmpty)
+        }
+    }
+
     // MARK: - Claims
 
     @Test func theSameDeviceTakesItsNameAlong() async throws {

@@ -1,17 +1,17 @@
 // API access: who may call the API, and what happened lately.
 import { get, may, post, remove, url, whyNot } from './api.js';
 import { coded, operations, results, tools } from './codes.js';
-import { h, KeyedList, panel, show } from './dom.js';
+import { dim, h, head, KeyedList, options, panel, show, stack } from './dom.js';
 import { Feed } from './feed.js';
 import { count, none, time } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, fail, inform, notice, secretLine, soon, table } from './ui.js';
+import { ask, button, dangerous, every, fail, inform, roomLink, secretLine, soon, table } from './ui.js';
 import { eventLine } from './words.js';
 
 export function tokensPage() {
   const list = panel();
-  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Tokens')), may(rights.createToken) && button(t('New token'), create)), list);
+  const element = stack(head(t('Tokens'), may(rights.createToken) && button(t('New token'), create)), list);
   if (!may(rights.listTokens)) {
     show(list, whyNot(rights.listTokens));
     return { element, title: t('Tokens') };
@@ -21,9 +21,7 @@ export function tokensPage() {
     const reach = (token) => [token.apps.length > 0 && t('apps {names}', { names: token.apps.join(', ') }), token.rooms.length > 0 && t('rooms {names}', { names: token.rooms.map((each) => `${each}…`).join(', ') })].filter(Boolean).join(' · ');
     show(list, table('', [t('Name'), t('Role'), t('Limited to'), t('Created'), ''], tokens.map((token) => [token.name, token.role, reach(token) || none, time(token.createdAt), token.revokedAt
       ? `${t('revoked')} ${time(token.revokedAt)}`
-      : may(rights.revokeToken) && button(t('Revoke'), async () => {
-        if (await ask(token.name, t('Revoke this token? Whoever uses it is locked out at once.'), [], () => remove(`/tokens/${token.tokenId}`), { verb: t('Revoke'), isDanger: true })) { notice(t('Revoked.')); await load(); }
-      }, { class: 'small danger' })])));
+      : may(rights.revokeToken) && dangerous(t('Revoke'), token.name, t('Revoke this token? Whoever uses it is locked out at once.'), () => remove(`/tokens/${token.tokenId}`), t('Revoked.'), load)])));
   }
   async function create() {
     let made;
@@ -46,7 +44,7 @@ const fileLines = 10_000;
 /** The audit trail, newest first. */
 export function auditPage() {
   const list = panel();
-  const element = h('div', { class: 'stack' }, h('h1', null, t('Audit')), list);
+  const element = stack(h('h1', null, t('Audit')), list);
   if (!may(rights.listAudit)) {
     show(list, whyNot(rights.listAudit));
     return { element, title: t('Audit') };
@@ -59,12 +57,13 @@ export function auditPage() {
   const what = (line) => (operations[line.operation] ? coded(t(operations[line.operation]), line.operation) : h('code', null, line.operation));
 
   const who = h('input', { name: 'token', autocomplete: 'off', maxlength: 64 });
-  const tool = h('select', { name: 'via' }, h('option', { value: '' }, t('Everything')), Object.entries(tools).map(([value, words]) => h('option', { value }, t(words))));
+  const choice = (name, pairs) => h('select', { name }, options([['', t('Everything')], ...pairs]));
+  const translated = (words) => Object.entries(words).map(([code, text]) => [code, t(text)]);
+  const tool = choice('via', translated(tools));
   const room = h('input', { name: 'roomId', autocomplete: 'off', maxlength: 64 });
-  const operation = h('select', { name: 'operation' }, h('option', { value: '' }, t('Everything')),
-    Object.entries(operations).map(([name, words]) => [t(words), name]).sort(([one], [other]) => one.localeCompare(other)).map(([words, name]) => h('option', { value: name }, `${words} (${name})`)));
-  const result = h('select', { name: 'result' }, h('option', { value: '' }, t('Everything')), Object.entries(results).map(([value, words]) => h('option', { value }, t(words))));
-  const day = h('select', { name: 'from' }, [['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]].map(([value, words]) => h('option', { value }, words)));
+  const operation = choice('operation', translated(operations).sort(([, one], [, other]) => one.localeCompare(other)).map(([code, words]) => [code, `${words} (${code})`]));
+  const result = choice('result', translated(results));
+  const day = h('select', { name: 'from' }, options([['', t('At any time')], ['1', t('Last hour')], ['24', t('Last day')], ['168', t('Last week')]]));
   const chosen = () => ({ token: who.value.trim(), via: tool.value, roomId: room.value.trim(), operation: operation.value, result: result.value,
     from: day.value && new Date(Date.now() - Number(day.value) * 3600_000).toISOString() });
   const csv = h('a', { class: 'button', download: 'audit.csv', 'aria-describedby': 'csv-extent' }, t('Download as CSV'));
@@ -77,8 +76,8 @@ export function auditPage() {
     csv.href = url('/audit', Object.entries({ ...chosen(), format: 'csv', limit: fileLines }).filter(([, value]) => value));
     show(list, lines.length ? table('', [t('Time'), t('Who'), t('By means of'), t('Address'), t('What'), t('On'), t('Result'), t('Changes')], lines.map((line) => [
       time(line.at), line.token ?? line.tokenHash, h('span', { class: 'whole' }, tools[line.via] ? t(tools[line.via]) : none), line.address, what(line),
-      line.roomId ? h('a', { href: `#/rooms/${encodeURIComponent(line.roomId)}` }, line.roomId) : line.stream ?? line.object,
-      h('span', { class: line.result !== 'ok' && 'error' }, t(results[line.result] ?? line.result)), changes(line)])) : h('p', { class: 'dim' }, t('No line fits.')),
+      line.roomId ? roomLink(line.roomId) : line.stream ?? line.object,
+      h('span', { class: line.result !== 'ok' && 'error' }, t(results[line.result] ?? line.result)), changes(line)])) : dim(t('No line fits.')),
     next && button(t('Load more'), async () => { const page = await get('/audit', { ...chosen(), before: next, limit: 100 }); lines = lines.concat(page.list); next = page.next; draw(); }));
   }
   async function load() {
@@ -87,7 +86,7 @@ export function auditPage() {
     next = page.next;
     draw();
   }
-  show(element, h('div', { class: 'head' }, h('h1', null, t('Audit'))), filters, list);
+  show(element, head(t('Audit')), filters, list);
   // Not while somebody reads further down.
   const stop = every(60000, () => (lines.length > 100 ? null : load()));
   return { element, title: t('Audit'), stop };
@@ -97,10 +96,10 @@ export function auditPage() {
 export function eventsPage() {
   const list = h('ol', { class: 'timeline' });
   list.style.maxHeight = 'none';
-  const element = h('div', { class: 'stack' }, h('h1', null, t('Events')), panel(list));
+  const element = stack(h('h1', null, t('Events')), panel(list));
   const events = [];
   const rows = new KeyedList(list, (event) => event.id, (event) => ({ update() {},
-    element: eventLine(event, event.roomId && h('a', { href: `#/rooms/${encodeURIComponent(event.roomId)}` }, event.roomId)) }));
+    element: eventLine(event, event.roomId && roomLink(event.roomId)) }));
   const draw = soon(() => rows.update(events.slice(-300).reverse()));
   const add = (event) => {
     if (events.some((each) => each.id === event.id)) return;

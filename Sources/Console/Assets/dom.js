@@ -27,6 +27,10 @@ function append(element, children) {
 /** Elements that are often made. */
 export const panel = (...children) => h('section', { class: 'panel' }, ...children);
 export const dim = (...children) => h('p', { class: 'dim' }, ...children);
+export const aside = (...children) => h('span', { class: 'dim' }, ...children);
+export const stack = (...children) => h('div', { class: 'stack' }, ...children);
+export const head = (title, ...more) => h('div', { class: 'head' }, h('h1', null, title), ...more);
+export const options = (pairs, chosen) => pairs.map(([value, label]) => h('option', { value, selected: value === chosen }, label));
 
 /** Replaces what an element shows. */
 export function show(element, ...children) {

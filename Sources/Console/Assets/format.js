@@ -3,31 +3,33 @@ import { language, t } from './i18n.js';
 
 export const none = '–';
 
+const isMissing = (value) => value === null || value === undefined;
+
 /** Bits per second: "1.5 Mbit/s". */
 export function bits(value) {
-  if (value === null || value === undefined) return none;
+  if (isMissing(value)) return none;
   if (value >= 1e6) return `${(value / 1e6).toFixed(value >= 1e7 ? 0 : 1)} Mbit/s`;
   return `${Math.round(value / 1e3)} kbit/s`;
 }
 
 export function bytes(value) {
-  if (value === null || value === undefined) return none;
+  if (isMissing(value)) return none;
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let unit = 0;
   while (value >= 1000 && unit < units.length - 1) { value /= 1000; unit += 1; }
   return `${unit && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-export function count(value) { return value === null || value === undefined ? none : value.toLocaleString(language()); }
+export function count(value) { return isMissing(value) ? none : value.toLocaleString(language()); }
 
 export function ms(value) {
-  if (value === null || value === undefined) return none;
+  if (isMissing(value)) return none;
   return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`;
 }
 
 /** Seconds as "2 h 5 min". */
 export function duration(seconds) {
-  if (seconds === null || seconds === undefined) return none;
+  if (isMissing(seconds)) return none;
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} ${t('s')}`;
   if (s < 3600) return `${Math.floor(s / 60)} ${t('min')} ${s % 60} ${t('s')}`;

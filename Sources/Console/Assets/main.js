@@ -1,6 +1,6 @@
 // The console's frame: chooses the page, and shows what is around it.
 import { logIn, logOut, may, onOutage, onSession, restore, session } from './api.js';
-import { h, show } from './dom.js';
+import { h, options, show } from './dom.js';
 import { clock } from './format.js';
 import { isChinese, setLanguage, t } from './i18n.js';
 import { loginPage } from './login.js';
@@ -56,7 +56,7 @@ onOutage((since) => { awaySince = since; drawOutage(); });
 function frame() {
   const links = places.filter(([, , right]) => !right || may(right)).map(([address, name]) => h('a', { href: address }, t(name)));
   const theme = h('select', { 'aria-label': t('Theme'), onchange: (event) => { localStorage.setItem('theme', event.target.value); applyTheme(); } },
-    [['system', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]].map(([value, label]) => h('option', { value, selected: value === (localStorage.getItem('theme') ?? 'system') }, label)));
+    options([['system', t('As the system')], ['light', t('Light')], ['dark', t('Dark')]], localStorage.getItem('theme') ?? 'system'));
   const language = h('select', { 'aria-label': t('Language'), id: 'language', onchange: (event) => setLanguage(event.target.value) },
     [['en', 'English'], ['zh', '中文']].map(([value, label]) => h('option', { value, lang: value, selected: (value === 'zh') === isChinese() }, label)));
   show(app, h('a', { class: 'skip', href: '#main', onclick: (event) => { event.preventDefault(); main.focus(); } }, t('Skip to content')),

@@ -5,7 +5,7 @@ import { h, panel, show } from './dom.js';
 import { clock, count } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { table } from './ui.js';
+import { number, table } from './ui.js';
 
 /** Refusals of the stream that `slotNow` names; without it, of all. */
 export function refusals(slotNow) {
@@ -20,7 +20,7 @@ export function refusals(slotNow) {
     const key = JSON.stringify(list);
     if (key === drawn) return;
     drawn = key;
-    const columns = [t('Time'), ...(slotNow ? [] : [t('Stream')]), t('What'), t('Reason'), t('Address'), { name: t('How often'), isNumber: true }];
+    const columns = [t('Time'), ...(slotNow ? [] : [t('Stream')]), t('What'), t('Reason'), t('Address'), number(t('How often'))];
     show(element, h('h2', null, t('Refused lately')), table('', columns, list.slice(0, 50).map((each) => [
       clock(each.lastAt), ...(slotNow ? [] : [h('code', null, `${each.app}/${each.name}`)]), each.action === 'publish' ? t('Push') : t('Play'),
       h('span', null, reasonWords(each.reason), h('div', { class: 'dim' }, each.message)), each.clientAddress, count(each.count),

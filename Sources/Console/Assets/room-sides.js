@@ -1,13 +1,13 @@
 // The parts of a room's page beside the stream: the room's facts, its push address, talk, recordings, links and events.
 import { get, may, post, remove, url } from './api.js';
 import { coded, linkDirections, linkStates, reasonWords } from './codes.js';
-import { dim, h, KeyedList, panel, show } from './dom.js';
+import { aside, dim, h, KeyedList, panel, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, since, time } from './format.js';
 import { t } from './i18n.js';
 import { listenIn } from './listen.js';
 import { part } from './room-stream.js';
 import { rights } from './rights.js';
-import { ask, button, facts, inform, notice, secretLine, soon, table } from './ui.js';
+import { button, dangerous, facts, inform, notice, number, secretLine, small, soon, table } from './ui.js';
 import { traceButton } from './viewers.js';
 import { eventLine } from './words.js';
 
@@ -99,15 +99,15 @@ export function talk(path, roomNow) {
         const holds = state.mode === 'ptt' && member.hasFloor;
         // Mute and the floor take effect at once, and the same button takes them back: there is nothing to confirm.
         return [[member.userId, holds && ` (${t('holder')})`, member.muted && ` (${t('muted')})`], meter, h('span', { class: 'row' },
-          button(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); notice(t('Done.')); await self.update(); }, { class: 'small' }),
-          state.mode === 'ptt' && button(holds ? t('Take the floor back') : t('Grant the floor'), async () => {
+          small(member.muted ? t('Unmute') : t('Mute'), async () => { await post(`${talker}/mute`, { muted: !member.muted }); notice(t('Done.')); await self.update(); }),
+          state.mode === 'ptt' && small(holds ? t('Take the floor back') : t('Grant the floor'), async () => {
             const holder = members.find((each) => each.hasFloor);
             await post(`${path}/talk/floor`, holds ? { action: 'revoke', userId: member.userId }
               : holder ? { action: 'handOver', userId: holder.userId, to: member.userId } : { action: 'request', userId: member.userId });
             notice(t('Done.'));
             await self.update();
-          }, { class: 'small' }),
-          button(t('Kick'), async () => { if (await ask(t('Kick'), member.userId, [], () => post(`${talker}/kick`), { verb: t('Kick'), isDanger: true })) { notice(t('Kicked.')); await self.update(); } }, { class: 'small' }))];
+          }),
+          dangerous(t('Kick'), t('Kick'), member.userId, () => post(`${talker}/kick`), t('Kicked.'), self.update))];
       })) : dim(t('Nobody is in the talk channel.')));
     }
     for (const member of members) {
@@ -151,12 +151,12 @@ export function recordings(id) {
     const key = JSON.stringify(list.map((each) => [each.recordingId, each.state, each.bytes]));
     if (key === drawn) return;
     drawn = key;
-    show(element, h('h2', null, t('Recordings')), list.length ? table('', [t('Begun'), t('State'), { name: t('Length'), isNumber: true }, { name: t('Size'), isNumber: true }, ''], list.map((each) => [
+    show(element, h('h2', null, t('Recordings')), list.length ? table('', [t('Begun'), t('State'), number(t('Length')), number(t('Size')), ''], list.map((each) => [
       clock(each.startedAt), t(each.state), duration(each.duration), bytes(each.bytes),
       h('span', { class: 'row' },
-        may(rights.downloadRecording) && button(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 })), { class: 'small' }),
+        may(rights.downloadRecording) && small(t('Play'), () => inform(t('Recordings'), h('video', { controls: true, autoplay: true, src: url(`/recordings/${each.recordingId}/file`), width: 480 }))),
         may(rights.downloadRecording) && h('a', { class: 'button small', href: url(`/recordings/${each.recordingId}/file`), download: '' }, t('Download')),
-        may(rights.deleteRecording) && each.state !== 'recording' && button(t('Delete'), async () => { if (await ask(t('Delete'), t('Delete this recording?'), [], () => remove(`/recordings/${each.recordingId}`), { verb: t('Delete'), isDanger: true })) { notice(t('Deleted.')); await update(); } }, { class: 'small danger' })),
+        may(rights.deleteRecording) && each.state !== 'recording' && dangerous(t('Delete'), t('Delete'), t('Delete this recording?'), () => remove(`/recordings/${each.recordingId}`), t('Deleted.'), update)),
     ])) : dim(t('No recordings.')));
   }
   return { element, update };
@@ -174,7 +174,7 @@ export function links(slotNow) {
     element.hidden = !mine.length;
     if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(
       [t(linkDirections[task.direction]), h('code', null, task.target), h('span', null, coded(t(linkStates[task.state] ?? task.state), task.state))],
-      { note: task.state !== 'running' && task.lastError && h('span', { class: 'dim' }, task.lastError) }))));
+      { note: task.state !== 'running' && task.lastError && aside(task.lastError) }))));
   }
   return { element, update };
 }

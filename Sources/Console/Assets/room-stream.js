@@ -1,13 +1,13 @@
 // A stream on a room's page: its picture, why it is bad, and its figures.
 import { get, may, url } from './api.js';
 import { chart } from './chart.js';
-import { h, panel, setText, show } from './dom.js';
+import { dim, h, panel, setText, show } from './dom.js';
 import { bits, count, ms, none, time } from './format.js';
 import { t } from './i18n.js';
 import { reasonText } from './reasons.js';
 import { rights } from './rights.js';
 import { playerWords, SignedPlayer, socketAddress } from './signed-player.js';
-import { button, fail, verdictBadge } from './ui.js';
+import { button, fail, small, verdictBadge } from './ui.js';
 
 /** Encodes a part of a URL. */
 export const part = (text) => encodeURIComponent(text);
@@ -21,7 +21,7 @@ export function preview(roomNow, slotNow, path, figures) {
   const delay = h('span', { class: 'dim', id: 'delay' });
   const box = h('div', { class: 'player' }, video, status);
   // Changes nothing and shows its result: no question, no notice.
-  const shot = button(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'), { class: 'small' });
+  const shot = small(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'));
   const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && shot));
   let player = null;
   let playing = null;
@@ -88,7 +88,7 @@ export function health(figures, showSlow) {
         stream.reasons.length
           ? h('ul', { class: 'reasons' }, stream.reasons.map((reason) => h('li', null, reasonText(reason, stream), ' ', h('code', { class: 'dim' }, reason.code),
             reason.value !== null && reason.expected !== null && h('div', { class: 'dim' }, t('measured {value}, expected {expected}', { value: amount(reason.value, reason.unit), expected: amount(reason.expected, reason.unit) })))))
-          : h('p', { class: 'dim' }, slow ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow) }) : t('All is well.')));
+          : dim(slow ? t('The stream is well. Slow viewers: {n}, see below.', { n: count(slow) }) : t('All is well.')));
     },
   };
   return self;
@@ -107,7 +107,7 @@ const spans = [['300', 'Last minutes'], ['hours', 'Last hours'], ['days', 'Last 
 export function charts(slotNow) {
   const all = { bitRate: chart(t('Bit rate'), bits), fps: chart(t('Frames per second'), (value) => (value === null ? none : Number(value).toFixed(value < 10 ? 1 : 0))),
     jitter: chart(t('Arrival jitter'), ms), keyframes: chart(t('Keyframe interval'), ms), viewers: chart(t('Viewers'), count) };
-  const nothing = h('p', { class: 'dim' });
+  const nothing = dim();
   let span = '300';
   let isDrawn = false;
   let isChosen = false;

@@ -1,6 +1,6 @@
 // A room's page: live preview, why it is bad, its viewers, its events, and the possible actions.
 import { get, may, post, remove } from './api.js';
-import { h, show } from './dom.js';
+import { h, show, stack } from './dom.js';
 import { Feed } from './feed.js';
 import { figuresOf } from './figures.js';
 import { t } from './i18n.js';
@@ -29,7 +29,7 @@ export function roomPage(id) {
 
   function build() {
     show(body, h('div', { class: 'columns' },
-      h('div', { class: 'stack' }, parts.preview.element, parts.health.element, parts.refusals.element, parts.viewers.element, parts.charts.element),
+      stack(parts.preview.element, parts.health.element, parts.refusals.element, parts.viewers.element, parts.charts.element),
       h('div', { class: 'stack plain' }, parts.about.element, parts.push.element, parts.play.element, parts.talk.element, parts.recordings.element, parts.links.element, parts.timeline.element)));
   }
 

@@ -1,12 +1,12 @@
 // The server's condition: connections, loops, memory, limits, and why connections ended.
-import { get, load as loadFile, may, session, whyNot } from './api.js';
+import { get, load as loadFile, may, post, session, whyNot } from './api.js';
 import { coded, limits, reasonWords } from './codes.js';
-import { dim, h, panel, show } from './dom.js';
+import { aside, dim, h, head, panel, show } from './dom.js';
 import { bytes, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { refusals } from './refusals.js';
 import { rights } from './rights.js';
-import { every, table } from './ui.js';
+import { dangerous, every, number, table } from './ui.js';
 
 /** Reads metrics in Prometheus' text format: those without labels by name, the loops' lags, connections by protocol, and hits by limit. */
 function read(text) {
@@ -28,13 +28,13 @@ export function serverPage() {
   const warnings = h('ul', { class: 'warnings panel error', hidden: true });
   const figures = h('div', { class: 'figures' });
   const sections = h('div', { class: 'sections' });
-  const element = h('div', null, h('div', { class: 'head' }, h('h1', null, t('Server')), h('span', { class: 'dim' }, `${t('Version')} ${session?.version ?? ''}`)), warnings, figures, sections);
+  const element = h('div', null, head(t('Server'), aside(`${t('Version')} ${session?.version ?? ''}`)), warnings, figures, sections);
   if (!may(rights.getCounters)) {
     show(sections, h('p', null, whyNot(rights.getCounters)));
     return { element, title: t('Server') };
   }
   const refused = refusals();
-  const places = { protocols: panel(), ends: panel(), loops: panel(), limits: panel(), check: panel() };
+  const places = { nodes: h('section', { class: 'panel', hidden: true }), protocols: panel(), ends: panel(), loops: panel(), limits: panel(), check: panel() };
   show(sections, [refused.element, ...Object.values(places)]);
 
   function warn({ problem, drain, needRestart }, { process_open_fds: open, process_max_fds: most }) {
@@ -54,11 +54,17 @@ export function serverPage() {
     return share === null || !Number.isFinite(share) ? none : `${Math.round(share * 100)} %`;
   }
 
+  /** Shows counts above zero, the largest first. `words` makes a name readable. */
+  function list(place, title, column, counts, words, otherwise) {
+    const found = counts.filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
+    show(place, h('h2', null, title), found.length || !otherwise ? table('', [column, number(t('Connections'))], found.map(([name, value]) => [words(name), count(value)])) : dim(otherwise));
+  }
+
   async function load() {
     const [counters, text, state] = await Promise.all([get('/counters'), loadFile('/metrics').then((file) => file.text()), get('/server')]);
     const metrics = read(text);
     warn(state, metrics);
-    const figure = (name, value, more) => h('div', { class: 'figure' }, h('span', { class: 'dim' }, name), h('b', null, value), more && h('span', { class: 'dim' }, more));
+    const figure = (name, value, more) => h('div', { class: 'figure' }, aside(name), h('b', null, value), more && aside(more));
     show(figures,
       figure(t('Live streams'), count(metrics.earshot_streams_live)), figure(t('Viewers'), count(metrics.earshot_viewers)), figure(t('Connections'), count(metrics.earshot_connections)),
       figure(t('Busiest core answers late by'), ms(metrics.earshot_loop_lag_seconds * 1000)),
@@ -66,19 +72,21 @@ export function serverPage() {
       figure(t('Memory'), bytes(metrics.process_resident_memory_bytes)), figure(t('Runs for'), duration(metrics.process_uptime_seconds)),
       figure(t('Memory for media'), bytes(counters.memoryUsedBytes), t('used of {limit}', { limit: '' }) + bytes(counters.memoryLimitBytes)),
       figure(t('Pushes begun'), count(counters.publishesStarted)), figure(t('Plays begun'), count(counters.playsStarted)));
-    const ended = Object.entries(counters.closed).filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]);
-    show(places.ends, h('h2', null, t('Why connections ended')), ended.length
-      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], ended.map(([reason, value]) => [coded(reasonWords(reason), reason), count(value)]))
-      : dim(t('Nothing has ended yet.')));
+    list(places.ends, t('Why connections ended'), t('Reason'), Object.entries(counters.closed), (reason) => coded(reasonWords(reason), reason), t('Nothing has ended yet.'));
     const others = Object.keys(limits).filter((name) => !metrics.limits.has(name)).map((name) => [name, counters[name] ?? metrics[name]]);
-    const hit = [...metrics.limits, ...others].filter(([, value]) => value > 0);
-    show(places.limits, h('h2', null, t('Limits hit')), hit.length
-      ? table('', [t('Reason'), { name: t('Connections'), isNumber: true }], hit.map(([name, value]) => [coded(t(limits[name] ?? name), name), count(value)]))
-      : dim(t('No limit was hit.')));
+    list(places.limits, t('Limits hit'), t('Reason'), [...metrics.limits, ...others], (name) => coded(t(limits[name] ?? name), name), t('No limit was hit.'));
     show(places.loops, h('h2', null, t('Event loops')), dim(t('Each serves its share of the connections. One that is late for long takes no new viewers until it is not: the setting limits.lag.')),
-      table('', [t('Loop'), { name: t('Answers late by'), isNumber: true }], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
-    show(places.protocols, h('h2', null, t('By protocol')), table('', [t('Protocol'), { name: t('Connections'), isNumber: true }],
-      [...metrics.protocols].filter(([, value]) => value > 0).sort((one, other) => other[1] - one[1]).map(([name, value]) => [name, count(value)])));
+      table('', [t('Loop'), number(t('Answers late by'))], metrics.lags.map((lag, index) => [index + 1, ms(lag)])));
+    list(places.protocols, t('By protocol'), t('Protocol'), [...metrics.protocols], (name) => name);
+  }
+
+  async function nodes() {
+    const { isShared, list: all } = await get('/nodes');
+    places.nodes.hidden = !isShared;
+    show(places.nodes, h('h2', null, t('Nodes')), table('', [t('Name'), t('State'), number(t('Pushes')), number(t('Lease')), t('Version'), ''], all.map(({ name, state, isSelf, isKeeper, pushes, leaseSeconds, version }) => [
+      [name, isSelf && ` (${t('this one')})`], [t(state), isKeeper && ` (${t('keeper')})`], count(pushes), duration(leaseSeconds), version,
+      may(rights.drainNode) && state === 'running' && dangerous(t('Drain'), `${t('Drain')}: ${name}`, t('Nobody new is let in; it ends with its last push, after drain.timeout at most.'),
+        () => post(`/nodes/${name}/drain`), t('Began to end the server'), nodes)])));
   }
 
   async function check() {
@@ -86,6 +94,6 @@ export function serverPage() {
     show(places.check, h('h2', null, t('Self-check')), verdict.ok ? dim(t('All counters agree.'))
       : table('', [t('Name'), t('What')], verdict.list.filter((each) => !each.ok).map((each) => [each.name, `${each.actual} ≠ ${each.expected}: ${each.help}`])));
   }
-  const stops = [every(5000, load), every(5000, refused.update), every(60000, check)];
+  const stops = [every(5000, load), every(5000, refused.update), every(5000, nodes), every(60000, check)];
   return { element, title: t('Server'), stop() { stops.forEach((stop) => stop()); } };
 }

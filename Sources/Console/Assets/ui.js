@@ -1,6 +1,6 @@
 // Shared by several pages: notices, dialogs, badges, facts.
 import { isAway } from './api.js';
-import { h } from './dom.js';
+import { aside, h, options } from './dom.js';
 import { results } from './codes.js';
 import { isChinese, t } from './i18n.js';
 
@@ -45,7 +45,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
   return new Promise((done) => {
     const error = h('p', { class: 'error', role: 'alert' });
     const inputs = fields.map((field) => field.groups ? checkBoxes(field) : field.options
-      ? h('select', { name: field.name }, field.options.map(([value, label]) => h('option', { value, selected: value === field.value }, label)))
+      ? h('select', { name: field.name }, options(field.options, field.value))
       : h('input', { name: field.name, type: field.type ?? 'text', value: field.value ?? '', required: field.required, maxlength: field.length, autocomplete: 'off' }));
     const go = h('button', { class: isDanger ? 'danger' : 'primary' }, verb);
     const cancel = h('button', { type: 'button', onclick: () => dialog.close() }, t('Cancel'));
@@ -65,7 +65,7 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
     } },
     h('h2', { id: 'dialog-title' }, title), text && h('p', { class: 'dim' }, text),
     // Check boxes have their own labels.
-    fields.map((field, index) => h(field.groups ? 'fieldset' : 'label', null, field.groups ? h('legend', null, field.label) : field.label, inputs[index], field.help && h('span', { class: 'dim' }, field.help))), error,
+    fields.map((field, index) => h(field.groups ? 'fieldset' : 'label', null, field.groups ? h('legend', null, field.label) : field.label, inputs[index], field.help && aside(field.help))), error,
     h('menu', null, cancel, go));
     let isDone = false;
     const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => { dialog.remove(); done(isDone); } }, form);
@@ -75,6 +75,17 @@ export function ask(title, text, fields, act, { verb = t('Confirm'), isDanger = 
     (inputs[0] ?? (isDanger ? cancel : go)).focus();
   });
 }
+
+export const small = (text, act) => button(text, act, { class: 'small' });
+
+/** A button for what cannot be undone: asks, carries `act` out, says that it is `done`, and updates the page. */
+export function dangerous(verb, title, text, act, done, update) {
+  return button(verb, async () => {
+    if (await ask(title, text, [], act, { verb, isDanger: true })) { notice(done); await update(); }
+  }, { class: 'small danger' });
+}
+
+export const roomLink = (id) => h('a', { href: `#/rooms/${encodeURIComponent(id)}` }, id);
 
 function valueOf(field, input) {
   if (field.groups) return [...input.querySelectorAll('[name]:checked')].map((each) => each.value);
@@ -111,6 +122,9 @@ export const verdictBadge = (verdict) => (verdict ? h('span', { class: `badge ${
 export const facts = (pairs) => h('dl', { class: 'facts' }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== '')
   .map(([name, value]) => [h('dt', null, name), h('dd', null, value)]));
 
+/** A column of numbers. */
+export const number = (name) => ({ name, isNumber: true });
+
 /** A row may have a `note`, which is shown below it over the whole width. */
 export function table(caption, columns, rows) {
   return h('div', { class: 'scroll' }, h('table', null, caption && h('caption', null, caption),
@@ -132,7 +146,7 @@ export async function copy(text) {
   notice(t('Copied.'));
 }
 
-export const secretLine = (text) => h('div', { class: 'secret' }, h('code', null, text), button(t('Copy'), () => copy(text), { class: 'small' }));
+export const secretLine = (text) => h('div', { class: 'secret' }, h('code', null, text), small(t('Copy'), () => copy(text)));
 
 /** Runs `work` now and every `ms` while the page is visible; a failure is reported once, and so is its end. Returns a function that stops it. */
 export function every(ms, work) {

@@ -1,11 +1,11 @@
 // A stream's viewers: which are behind and whose fault that is, and which have left.
 import { get, may, remove } from './api.js';
 import { coded, plainEnds, reasonWords } from './codes.js';
-import { dim, h, panel, show } from './dom.js';
+import { aside, dim, h, panel, show } from './dom.js';
 import { bits, bytes, clock, count, duration, ms, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, inform, notice, table } from './ui.js';
+import { ask, button, inform, notice, number, small, table } from './ui.js';
 
 // Nearer to live than this, a slow viewer has caught up.
 const nearMs = 500;
@@ -47,10 +47,10 @@ class Watch {
 function why(play, watch, whole, slowOnes, all) {
   if (!play.isSlow) return null;
   const isBack = watch.skipped === 0 && watch.looks.at(-1).behindMs <= nearMs;
-  if (isBack) return h('span', { class: 'dim' }, t('It was behind within the last minute, and has caught up.'));
+  if (isBack) return aside(t('It was behind within the last minute, and has caught up.'));
   const { takes } = watch;
   if (takes === null || !whole) return t('Slow: it does not keep up with the stream. Measuring…');
-  if (takes >= whole * 0.95) return h('span', { class: 'dim' }, t('Frames left out for it in {time}: {n}. Otherwise it keeps up.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
+  if (takes >= whole * 0.95) return aside(t('Frames left out for it in {time}: {n}. Otherwise it keeps up.', { n: count(watch.skipped), time: duration(watch.spanMs / 1000) }));
   const how = t('Slow: takes {rate} of {whole}, {n} frames skipped in the last {time} to keep it near live.', { rate: bits(takes), whole: bits(whole), n: count(watch.skipped), time: duration(watch.spanMs / 1000) });
   const whose = all > 1 && slowOnes < all ? t('Other viewers get this stream in time: it is the network or the player of this one.')
     : all > 1 ? t('All viewers of this stream are slow: look at the network of this server first.') : t('Its network or its player is too slow.');
@@ -96,8 +96,8 @@ export function viewers(slotNow, figures) {
     // Without media no viewer can be behind.
     const stands = whole && whole.bitsPerSecond === 0;
     show(now, h('h2', null, `${t('Viewers')} (${count(data.total)})`), all.length
-      ? table('', [t('Address'), t('Client'), t('Protocol'), { name: t('Behind live'), isNumber: true }, { name: t('Skipped in all'), isNumber: true }, { name: t('Sent'), isNumber: true }, ''],
-        all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, h('span', { class: 'dim' }, ` ${duration(session.seconds)}`)),
+      ? table('', [t('Address'), t('Client'), t('Protocol'), number(t('Behind live')), number(t('Skipped in all')), number(t('Sent')), ''],
+        all.map(({ session, play, watch }) => Object.assign([session.address, clientCell(session.client), h('span', { class: 'whole' }, session.transport, aside(` ${duration(session.seconds)}`)),
           stands ? t('stands') : [ms(play.behindMs), play.isSlow && h('div', { class: 'dim' }, t('worst {ms}', { ms: ms(watch.worstMs) }))], count(play.framesSkipped), bytes(play.bytesSent),
           h('span', { class: 'row tight' }, traceButton(session), endButton(session, stream, update))], { note: stands ? null : why(play, watch, whole?.bitsPerSecond, slowOnes, all.length) })))
       : dim(t('No viewers.')),
@@ -112,7 +112,7 @@ export function viewers(slotNow, figures) {
     const isPlain = (play) => plainEnds.includes(play.reason);
     const ended = [...new Map([...newest.list, ...cut.list].map((play) => [play.playId, play])).values()].filter((play) => !isPlain(play) || !isHere(play.client));
     const list = ended.sort((one, other) => isPlain(one) - isPlain(other) || other.playId - one.playId).slice(0, mostLeft).sort((one, other) => other.playId - one.playId);
-    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), { name: t('Most behind'), isNumber: true }, { name: t('Frames skipped'), isNumber: true }],
+    show(left, list.length > 0 && [h('h3', null, t('Left lately')), table('', [t('Time'), t('Address'), t('Client'), t('Reason'), number(t('Most behind')), number(t('Frames skipped'))],
       list.map((play) => Object.assign([clock(play.endedAt), play.address, clientCell(play.client), coded(reasonWords(play.reason), play.reason), ms(play.behindMs), count(play.framesSkipped)],
         { note: play.reason === 'too_slow' && t('It was up to {ms} behind live, further than the setting relay.maxBehind allows: its network or its player was too slow.', { ms: ms(play.behindMs) }) })))]);
   }
@@ -127,14 +127,14 @@ export function viewers(slotNow, figures) {
 
 function endButton(session, stream, update) {
   const whose = t('{client} at {address}, which plays {stream}.', { client: session.client ?? session.transport, address: session.address, stream });
-  return may(rights.endSession) && button(t('End'), async () => {
+  return may(rights.endSession) && small(t('End'), async () => {
     if (await ask(t('End this connection?'), `${whose} ${t('Its client may connect again.')}`, [], () => remove(`/sessions/${session.sessionId}`), { verb: t('End'), isDanger: true })) { notice(t('Ended.')); await update(); }
-  }, { class: 'small' });
+  });
 }
 
 /** `session`: a session, or the publisher of a stream. */
 export function traceButton({ sessionId: id, client, address }) {
-  return may(rights.getSessionTrace) && button(t('Trace'), async () => {
+  return may(rights.getSessionTrace) && small(t('Trace'), async () => {
     const data = await get(`/sessions/${id}/trace`);
     const arrows = { in: '→', out: '←' };
     const lines = data.entries.map((entry) => {
@@ -142,5 +142,5 @@ export function traceButton({ sessionId: id, client, address }) {
       return `${(-entry.agoMs / 1000).toFixed(2).padStart(8)} s ${arrows[entry.direction] ?? '·'} ${entry.kind} ${[entry.name, entry.text, message].filter(Boolean).map((each) => each.trim()).join(' ')}`;
     });
     inform([t('Trace'), client, address].filter(Boolean).join(' · '), dim(t('What this connection said (→), was told (←) and did (·) lately, for those who know the protocol.')), h('pre', { class: 'trace' }, lines.join('\n') || none));
-  }, { class: 'small' });
+  });
 }

@@ -1,7 +1,7 @@
 // The wall of rooms: live pictures, states and problems.
 import { get, load as loadFile, may, post, session } from './api.js';
 import { reasonWords } from './codes.js';
-import { h, KeyedList, setText, show } from './dom.js';
+import { h, head, KeyedList, options, setText, show } from './dom.js';
 import { Feed } from './feed.js';
 import { bits, clock, count, ms, since } from './format.js';
 import { t } from './i18n.js';
@@ -183,8 +183,7 @@ export function wallPage(query) {
   const search = h('input', { type: 'search', value: filter.q, maxlength: 60, id: 'search' });
   let typing;
   search.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => change('q', search.value.trim()), 250); });
-  const select = (name, options) => h('select', { name, onchange: (event) => change(name, event.target.value) },
-    options.map(([value, label]) => h('option', { value, selected: value === filter[name] }, label)));
+  const select = (name, pairs) => h('select', { name, onchange: (event) => change(name, event.target.value) }, options(pairs, filter[name]));
 
   function change(name, value) {
     filter[name] = value;
@@ -336,7 +335,7 @@ export function wallPage(query) {
   const stops = [every(5000, async () => { await load(); await loadFigures(); if (may(rights.listStreams)) await loadIlls(); })];
 
   const element = h('div', null,
-    h('div', { class: 'head' }, h('h1', null, t('Rooms')), total, others, illness,
+    head(t('Rooms'), total, others, illness,
       may(rights.createRoom) && button(t('Create room'), createRoom)),
     h('div', { class: 'filters', role: 'search' },
       h('label', { class: 'grow' }, t('Search'), search),

@@ -1,10 +1,10 @@
 // Webhook targets, and undelivered notices.
 import { get, may, patch, post, remove, whyNot } from './api.js';
-import { dim, h, panel, show } from './dom.js';
+import { dim, h, head, panel, show, stack } from './dom.js';
 import { clock, count, none } from './format.js';
 import { t } from './i18n.js';
 import { rights } from './rights.js';
-import { ask, button, every, inform, notice, secretLine, table } from './ui.js';
+import { ask, button, dangerous, every, inform, notice, number, secretLine, small, table } from './ui.js';
 import { kindGroups, kinds } from './words.js';
 
 const choices = () => kindGroups.map(([name, isIn]) => [t(name), Object.keys(kinds).filter(isIn).map((kind) => [kind, `${t(kinds[kind])} (${kind})`])]);
@@ -28,7 +28,7 @@ export function webhooksPage() {
   const targets = panel();
   const made = panel();
   const failed = panel();
-  const element = h('div', { class: 'stack' }, h('div', { class: 'head' }, h('h1', null, t('Webhooks')), may(rights.createWebhook) && button(t('Add target'), add)), made, targets, failed);
+  const element = stack(head(t('Webhooks'), may(rights.createWebhook) && button(t('Add target'), add)), made, targets, failed);
   if (!may(rights.listCallbackTargets)) {
     show(targets, whyNot(rights.listCallbackTargets));
     return { element, title: t('Webhooks') };
@@ -59,17 +59,17 @@ export function webhooksPage() {
   }
 
   function row(hook) {
-    const act = (name, verb, tell) => button(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); }, { class: 'small' });
+    const act = (name, verb, tell) => small(t(verb), async () => { tell(await post(`/webhooks/${hook.webhookId}/${name}`)); await load(); });
     const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
     return [hook.name, h('code', null, hook.url), only || t('all events'), stateOf(hook, hook.isPaused, tests.get(hook.webhookId)), count(hook.pending), h('span', { class: 'row tight' },
       act('test', 'Test', (answer) => test(hook, answer)),
       hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook target'))) : act('pause', 'Pause', () => notice(t('Paused a webhook target'))),
       act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No notice to this target was given up. What is pending is tried again by itself.'))),
-      button(t('Change…'), () => change(hook), { class: 'small' }),
-      button(t('Remove'), async () => {
-        if (await ask(t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, [], () => remove(`/webhooks/${hook.webhookId}`), { verb: t('Remove'), isDanger: true })) { notice(t('Removed.')); await load(); }
-      }, { class: 'small danger' }))];
+      small(t('Change…'), () => change(hook)),
+      dangerous(t('Remove'), t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, () => remove(`/webhooks/${hook.webhookId}`), t('Removed.'), load))];
   }
+
+  const resend = ({ callbackId }) => post(`/callbacks/${callbackId}/redeliver`);
 
   async function load() {
     const isManager = may(rights.listWebhooks);
@@ -77,14 +77,14 @@ export function webhooksPage() {
     // Targets made here are in their own table, where they can be changed; those from the settings cannot.
     const others = list.filter((target) => !hooks.some((hook) => target.targetId === `webhook-${hook.webhookId}`));
     made.hidden = !hooks.length;
-    show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), { name: t('Pending'), isNumber: true }, ''], hooks.map(row)));
+    show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), number(t('Pending')), ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
     show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
       stateOf(target)]))] : dim(t('No webhook targets.')));
     show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
-      button(t('Send again'), async () => { for (const each of notices.list) await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent the failed notices again')); await load(); }),
+      button(t('Send again'), async () => { for (const each of notices.list) await resend(each); notice(t('Sent the failed notices again')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
-        button(t('Send again'), async () => { await post(`/callbacks/${each.callbackId}/redeliver`); notice(t('Sent a notice again')); await load(); }, { class: 'small' })]))]
+        small(t('Send again'), async () => { await resend(each); notice(t('Sent a notice again')); await load(); })]))]
       : dim(t('No notice was given up.')));
   }
   const stop = every(5000, load);

@@ -1,3 +1,4 @@
+import Delivery
 import Relay
 import RoomStore
 import Rooms
@@ -28,6 +29,8 @@ extension AuditChange {
         if direction == .pull { add("onDemand", .bool(onDemand)) }
         add("target", .string(target))
     }
+
+    mutating func drain(_ request: DrainRequest) { self.add("state", from: "running", to: request.restarts ? "restarting" : "draining") }
 
     /// Adds settings that a reload applies. Values that may hold a secret are not shown.
     mutating func settings(_ applied: [ConfigChange.Setting]) {

@@ -48,6 +48,7 @@ package final class Auditor: Sendable {
     private static let objects: [(String, String)] = [
         ("userId", "user"), ("sessionId", "session"), ("tokenId", "token"), ("recordingId", "recording"), ("snapshotId", "snapshot"),
         ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"), ("gatheringId", "gathering"),
+        ("node", "node"),
     ]
 
     /// Adds the user and the stream that the call's body names.

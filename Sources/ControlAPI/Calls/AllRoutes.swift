@@ -5,5 +5,5 @@ extension APIRoute {
         + Self.callbacks
         + Self.relayTasks
         + Self.recordings + Self.talk + Self.tokens
-        + Self.gatherings + Self.server + Self.operations + Self.stats + Self.audit + Self.webhooks
+        + Self.gatherings + Self.server + Self.operations + Self.nodes + Self.stats + Self.audit + Self.webhooks
 }

@@ -51,7 +51,7 @@ extension APIRoute {
         "pauseQueue": .gathering, "resumeQueue": .gathering, "removeFromQueue": .gathering, "makeChannelToken": .room,
         "listTokens": .server, "createToken": .server, "revokeToken": .server, "listAudit": .server,
         "getCounters": .server, "getMetrics": .server, "checkSelf": .server, "getServer": .server, "reloadSettings": .server,
-        "drainServer": .server,
+        "drainServer": .server, "listNodes": .server, "drainNode": .server,
         "reconnectSession": .thing, "reconnectViewers": .stream, "getOpenAPI": .anyone,
     ]
 

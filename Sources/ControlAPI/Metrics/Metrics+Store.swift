@@ -31,6 +31,24 @@ extension Metrics {
         self.page.gauge("earshot_webhook_oldest_age_seconds", "Age of the oldest of these; 0 without any.", Double(ageMs) / 1_000)
     }
 
+    /// Nothing for a server that has its registry to itself. `nodes`: nil while the store cannot be read.
+    mutating func addCluster(_ nodes: [ClusterNode]?) {
+        guard let standing = self.services.rooms.nodeStanding else { return }
+        if let nodes {
+            self.page.gauges(
+                "earshot_cluster_nodes", "Nodes that share the registry, or did, by state.", "state",
+                ClusterNode.State.allCases.map { state in (state.rawValue, Double(nodes.count { $0.state == state })) })
+        }
+        self.page.gauge(
+            "earshot_cluster_keeper", "1 if this node applies deadlines, clears up after lost nodes and sends webhooks for all.",
+            standing.isKeeper ? 1 : 0)
+        self.page.gauge(
+            "earshot_cluster_signal_lag_seconds", "Seconds since this node last knew all that the others had done.",
+            Double(standing.signalLagMs) / 1_000)
+        self.page.gauge(
+            "earshot_cluster_lease_seconds", "What is left of this node's lease; 0 when it has ended.", Double(standing.leaseMs) / 1_000)
+    }
+
     mutating func addEvents() {
         let events = self.services.figures.current.events
         let kinds = RoomEvent.Kind.allCases

@@ -39,6 +39,7 @@ struct Metrics {
         metrics.addStore(system.store)
         // Leaves out the rooms while the store cannot be read; the page reports that failure.
         if let figures = try? await services.rooms.figures() { metrics.addRooms(figures) }
+        metrics.addCluster(try? await services.rooms.nodes())
         metrics.addEvents()
         metrics.addTalk(totals.talk.totals)
         metrics.addHTTP()

@@ -31,7 +31,7 @@ package struct NodeForwarder: Sendable {
         guard let address = node.address else {
             throw APIError.unavailable("\(what), which names no address to the others (its setting cluster.address). Call that node.")
         }
-        let answer: NodeAnswer
+        let answer: NodeReply
         do throws(OutboundError) {
             answer = try await self.client.forward(
                 request.method.rawValue, to: address + request.uri.string, headers: self.headers(request),
@@ -57,11 +57,11 @@ package struct NodeForwarder: Sendable {
         }
         // Logins of browsers are tied to the name that they asked for.
         if let authority = request.head.authority { headers.append((name: "Host", value: authority)) }
-        if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName)) }
+        if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName ?? "")) }
         return headers
     }
 
-    private static func response(_ answer: NodeAnswer) -> Response {
+    private static func response(_ answer: NodeReply) -> Response {
         var headers = HTTPFields()
         for (name, value) in answer.headers {
             guard let name = HTTPField.Name(name), !self.ofConnection.contains(name.canonicalName) else { continue }

@@ -17,19 +17,24 @@ struct RoomAnswer: Sendable {
     struct SlotAnswer: Sendable {
         let slot: Room.Slot
         let viewers: Int
+        /// Where its push runs; nil without one, and if the registry is not shared.
+        let node: String?
         let playURLs: PlayURLs
     }
 
-    init(_ room: Room, _ call: APICall) throws {
-        try self.init(room, call, call.urls())
+    /// `nodes`: names by the numbers of pushes.
+    init(_ room: Room, _ call: APICall, nodes: [Int64: String]) throws {
+        try self.init(room, call, call.urls(), nodes: nodes)
     }
 
     /// Uses one URL maker for a whole list.
-    init(_ room: Room, _ call: APICall, _ urls: StreamURLs) throws {
+    init(_ room: Room, _ call: APICall, _ urls: StreamURLs, nodes: [Int64: String]) throws {
         self.room = room
         self.isRecording = room.slots.contains { call.services.recordings.isRecording($0.path) }
         self.streams = try room.slots.map {
-            SlotAnswer(slot: $0, viewers: call.services.streams.viewers(of: $0.path), playURLs: try .bare($0.path, urls))
+            SlotAnswer(
+                slot: $0, viewers: call.services.streams.viewers(of: $0.path), node: $0.sequence.flatMap { nodes[$0] },
+                playURLs: try .bare($0.path, urls))
         }
         self.online = max(self.streams.reduce(0) { $0 + $1.viewers }, room.members)
         self.snapshotURL = room.state == .live ? urls.api("rooms/\(room.id.rawValue)/snapshot.jpg") : nil
@@ -133,6 +138,7 @@ extension RoomAnswer {
             .field("isActive", .flag, "Whether the stream's media arrives.", \.slot.isActive),
             .field("isForbidden", .flag, "Whether the stream is forbidden.", \.slot.isForbidden),
             .field("sequence", .nullable(.count), "The number of the push that holds the stream.", \.slot.sequence),
+            .field("node", .nullable(.text), "The node where that push runs; null without one, and for a server that is alone.", \.node),
             .field("viewers", .count, "Connected players.", \.viewers),
             .field("playUrls", PlayURLs.outputType, "Unsigned play URLs; the play-urls call returns signed ones.", \.playURLs),
         ])

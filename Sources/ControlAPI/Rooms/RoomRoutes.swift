@@ -42,7 +42,9 @@ extension APIRoute {
             }
             let room = try await Self.withinLimits(new, call)
             do {
-                return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.create(room, by: call.actor, keeping: $0) }
+                return try await keep({ try RoomAnswer($0, call, nodes: [:]) }) {
+                    try await call.rooms.create(room, by: call.actor, keeping: $0)
+                }
             } catch RegistryError.deviceTaken(let device, let other) {
                 throw call.deviceTaken(device, by: other)
             }
@@ -56,14 +58,15 @@ extension APIRoute {
             answers: RoomListAnswer.outputType
         ) { call in
             let page = try await call.rooms.rooms(try Self.query(call))
-            let urls = try call.urls()
-            return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls) })
+            let (urls, nodes) = (try call.urls(), try await call.rooms.nodeNames(of: page.rooms))
+            return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls, nodes: nodes) })
         },
         APIRoute(
             .get, "/rooms/{roomId}", "getRoom", .rooms, .app, "Look a room up.", in: [RoomInputs.room.erased],
             answers: RoomAnswer.outputType
         ) { call in
-            try RoomAnswer(try await call.rooms.room(try call.value(RoomInputs.room)), call)
+            let room = try await call.rooms.room(try call.value(RoomInputs.room))
+            return try RoomAnswer(room, call, nodes: try await call.rooms.nodeNames(of: [room]))
         },
         APIRoute(
             .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, "Change a room; omitted fields stay unchanged.",
@@ -83,7 +86,8 @@ extension APIRoute {
             patch.policy = call[RoomInputs.policy] ?? [:]
             let id = try call.value(RoomInputs.room)
             do {
-                return try RoomAnswer(try await call.rooms.update(id, patch, if: call.condition, by: call.actor), call)
+                let room = try await call.rooms.update(id, patch, if: call.condition, by: call.actor)
+                return try RoomAnswer(room, call, nodes: try await call.rooms.nodeNames(of: [room]))
             } catch RegistryError.deviceTaken(let device, let other) {
                 throw call.deviceTaken(device, by: other)
             }
@@ -126,7 +130,8 @@ extension APIRoute {
             body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
-            return try await keep({ try RoomAnswer($0, call) }) { try await call.rooms.like(id, count: count, keeping: $0) }
+            let nodes = try await call.rooms.nodeNames(ofRoom: id)
+            return try await keep({ try RoomAnswer($0, call, nodes: nodes) }) { try await call.rooms.like(id, count: count, keeping: $0) }
         },
     ]
 
@@ -140,7 +145,8 @@ extension APIRoute {
             answers: outputType, failures: [.conflict], isConditional: true
         ) { call, keep in
             let (id, input) = (try call.value(RoomInputs.room), try input(call))
-            return try await keep({ try RoomAnswer($0, call) }) {
+            let nodes = try await call.rooms.nodeNames(ofRoom: id)
+            return try await keep({ try RoomAnswer($0, call, nodes: nodes) }) {
                 try await call.rooms.apply(input, to: id, action: action, if: call.condition, by: call.actor, keeping: $0)
             }
         }

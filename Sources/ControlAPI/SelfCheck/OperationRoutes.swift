@@ -7,17 +7,19 @@ import ServerConfiguration
 import Support
 
 extension APIRoute {
-    private static let timeout = Input(
+    static let drainTimeout = Input(
         "timeout", .seconds(0...3_600_000), "Seconds that running pushes may go on at most. Not set: the setting drain.timeout.")
-    private static let tcURL = Input(
+    static let drainURL = Input(
         "tcUrl", .text(length: 1...1_024).example("rtmp://live.example.com/live"),
         "Where clients of Enhanced RTMP are asked to connect again. Not set: the setting drain.reconnectTo.")
-    private static let restart = Input(
+    static let drainRestart = Input(
         "restart", .flag,
         """
         Whether the server starts again afterwards, as the program and with the settings that are there then: the way to a new version. Its ports \
         stay open, so that connections made meanwhile wait and none is refused.
         """)
+
+    static let drainInputs = [Self.drainTimeout.erased, Self.drainURL.erased, Self.drainRestart.erased]
 
     /// Calls about the server's run.
     static let operations: [APIRoute] = [
@@ -43,27 +45,35 @@ extension APIRoute {
             End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
             and when the time has passed the rest is ended, too.
             """,
-            body: [Self.timeout.erased, Self.tcURL.erased, Self.restart.erased], answers: DrainState.outputType, status: .accepted,
-            failures: [.conflict]
+            body: Self.drainInputs, answers: DrainState.outputType, status: .accepted, failures: [.conflict]
         ) { call in
-            let runs = try call.services.runs()
-            let request = DrainRequest(
-                timeoutMs: call[Self.timeout], reconnectTo: try call.reconnectURL(Self.tcURL), restarts: call[Self.restart] ?? false)
-            call.audit { $0.add("state", from: "running", to: request.restarts ? "restarting" : "draining") }
-            switch await runs.drain(request, by: call.actor.name) {
-            case .begun(let state): return state
-            case .cannotRestart(let problems):
-                throw APIError(
-                    "The server could not start again, so it goes on", problems, rule: "expected a program and settings that can start")
-            case .alreadyUnderWay(let state):
-                throw APIError.wrongState(
-                    "The server is draining already; \(state.words). Nothing was begun twice.", state: "draining", allowed: ["running"])
-            }
+            try await call.drain(try call.drainRequest())
         },
     ]
 }
 
 extension APICall {
+    func drainRequest() throws(APIError) -> DrainRequest {
+        DrainRequest(
+            timeoutMs: self[APIRoute.drainTimeout], reconnectTo: try self.reconnectURL(APIRoute.drainURL),
+            restarts: self[APIRoute.drainRestart] ?? false)
+    }
+
+    /// Begins this server's drain.
+    func drain(_ request: DrainRequest) async throws(APIError) -> DrainState {
+        let runs = try self.services.runs()
+        self.audit { $0.drain(request) }
+        switch await runs.drain(request, by: self.actor.name) {
+        case .begun(let state): return state
+        case .cannotRestart(let problems):
+            throw APIError(
+                "The server could not start again, so it goes on", problems, rule: "expected a program and settings that can start")
+        case .alreadyUnderWay(let state):
+            throw APIError.wrongState(
+                "The server is draining already; \(state.words). Nothing was begun twice.", state: "draining", allowed: ["running"])
+        }
+    }
+
     /// The address to which clients are asked to reconnect: RTMP or RTMPS, as in the setting drain.reconnectTo. Nil if not given. Throws 400.
     func reconnectURL(_ input: Input<String>) throws(APIError) -> String? {
         guard let url = self[input] else { return nil }

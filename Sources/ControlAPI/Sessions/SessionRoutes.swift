@@ -2,6 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Relay
+import RoomStore
 import Rooms
 
 extension APIRoute {
@@ -35,27 +36,27 @@ extension APIRoute {
             if let stream = call[Self.stream] {
                 all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
             }
-            let limit = Int(try call.value(Self.limit))
+            let (limit, node) = (Int(try call.value(Self.limit)), call.rooms.nodeName)
             if try call.value(Self.sort) == .mostBehind {
                 // A second page would not continue the first, because the delays change all the time.
                 let behind = all.map { (session: $0, ms: $0.viewers.map(\.behindMs).max() ?? -1) }.sorted { $0.ms > $1.ms }
-                return SessionListAnswer(total: all.count, next: nil, list: behind.prefix(limit).map(\.session))
+                return SessionListAnswer(total: all.count, next: nil, behind.prefix(limit).map(\.session), node: node)
             }
             let after = UInt64(clamping: try call.value(Self.after))
             let page = all.filter { $0.id > after }.prefix(limit)
             let isLast = page.last?.id == all.last?.id || page.isEmpty
-            return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, list: Array(page))
+            return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, Array(page), node: node)
         },
         APIRoute(
             .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, "Look a connection up.", in: [Self.id.erased],
-            answers: SessionSnapshot.outputType
+            answers: SessionAnswer.outputType
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             let session = try await call.services.streams.collect { $0.sessionSnapshots() }.first { $0.id == id }
             guard let session, try await call.seesAll(session.streams) else {
                 throw APIError.notFound("session", "\(id)", field: "sessionId")
             }
-            return session
+            return SessionAnswer(session: session, node: call.rooms.nodeName)
         },
         APIRoute(
             .get, "/sessions/{sessionId}/trace", "getSessionTrace", .sessions, .ops,
@@ -110,32 +111,44 @@ extension SessionSnapshot {
 struct SessionListAnswer: Sendable {
     let total: Int
     let next: UInt64?
-    let list: [SessionSnapshot]
+    let list: [SessionAnswer]
+
+    init(total: Int, next: UInt64?, _ list: [SessionSnapshot], node: String?) {
+        self.total = total
+        self.next = next
+        self.list = list.map { SessionAnswer(session: $0, node: node) }
+    }
 
     static let outputType = OutputType<SessionListAnswer>.object(
         "SessionList",
         [
             .field("total", .count, "The number of connections on all pages.", \.total),
             .field("next", .nullable(.count), "Pass it as `after` to get the next page; null on the last page.", \.next),
-            .field("list", .list(SessionSnapshot.outputType), "The connections of this page.", \.list),
+            .field("list", .list(SessionAnswer.outputType), "The connections of this page.", \.list),
         ])
 }
 
-extension SessionSnapshot {
-    static let outputType = OutputType<SessionSnapshot>.object(
+/// A connection, and the node that has it.
+struct SessionAnswer: Sendable {
+    let session: SessionSnapshot
+    /// Nil if the registry is not shared.
+    let node: String?
+
+    static let outputType = OutputType<SessionAnswer>.object(
         "Session",
         [
-            .field("sessionId", .count, "The connection's number.", \.id),
-            .former("id", of: "sessionId", .count, \.id),
-            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "The protocol.", \.transport.rawValue),
-            .field("address", .text, "The client's address.", \.remote),
-            .field("app", .nullable(.text), "The app that the client connected to.", \.app),
-            .field("client", .nullable(.text), "The name that the client gives itself.", \.client),
-            .field("seconds", .count, "Seconds since the client connected.", \.seconds),
-            .field("bytesIn", .count, "Bytes received.", \.bytesIn),
-            .field("bytesOut", .count, "Bytes sent.", \.bytesOut),
-            .field("publishing", .list(.text), "Streams that the connection publishes, as app/name.", \.publishing),
-            .field("playing", .list(Self.play), "Streams that the connection plays.", \.viewers),
+            .field("sessionId", .count, "The connection's number.", \.session.id),
+            .former("id", of: "sessionId", .count, \.session.id),
+            .field("node", .nullable(.text), "The node that has the connection; null for a server that is alone.", \.node),
+            .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "The protocol.", \.session.transport.rawValue),
+            .field("address", .text, "The client's address.", \.session.remote),
+            .field("app", .nullable(.text), "The app that the client connected to.", \.session.app),
+            .field("client", .nullable(.text), "The name that the client gives itself.", \.session.client),
+            .field("seconds", .count, "Seconds since the client connected.", \.session.seconds),
+            .field("bytesIn", .count, "Bytes received.", \.session.bytesIn),
+            .field("bytesOut", .count, "Bytes sent.", \.session.bytesOut),
+            .field("publishing", .list(.text), "Streams that the connection publishes, as app/name.", \.session.publishing),
+            .field("playing", .list(Self.play), "Streams that the connection plays.", \.session.viewers),
         ])
 
     private static let play = OutputType<ViewerSnapshot>.object(

@@ -3,6 +3,7 @@ import Health
 import Media
 import NIOCore
 import Relay
+import RoomStore
 import Rooms
 
 /// A stream with a publisher or viewers, as lists show it.
@@ -15,6 +16,8 @@ struct StreamAnswer: Sendable {
     let worstBehindMs: Int64?
     let slowViewers: Int
     let roomID: RoomID?
+    /// The node that answers; nil if the registry is not shared.
+    let node: String?
 
     enum State: String, Sendable, CaseIterable {
         case live
@@ -54,7 +57,8 @@ extension APIServices {
             StreamPath(stream.path).map {
                 StreamAnswer(
                     snapshot: stream, path: $0, publisher: publishers[stream.path], bytesOut: bytesOut[stream.path] ?? 0,
-                    worstBehindMs: behindMs[stream.path], slowViewers: slow[stream.path] ?? 0, roomID: nil)
+                    worstBehindMs: behindMs[stream.path], slowViewers: slow[stream.path] ?? 0, roomID: nil,
+                    node: self.rooms.nodeName)
             }
         }
     }
@@ -80,7 +84,7 @@ extension APIServices {
         let publisher = await found.publisher?.snapshot()
         return StreamAnswer(
             snapshot: found.at.stream, path: path, publisher: publisher, bytesOut: bytesOut, worstBehindMs: behindMs,
-            slowViewers: slow, roomID: nil)
+            slowViewers: slow, roomID: nil, node: self.rooms.nodeName)
     }
 }
 
@@ -88,7 +92,7 @@ extension StreamAnswer {
     func with(roomID: RoomID?) -> StreamAnswer {
         StreamAnswer(
             snapshot: self.snapshot, path: self.path, publisher: self.publisher, bytesOut: self.bytesOut, worstBehindMs: self.worstBehindMs,
-            slowViewers: self.slowViewers, roomID: roomID)
+            slowViewers: self.slowViewers, roomID: roomID, node: self.node)
     }
 
     static let outputType = OutputType<StreamAnswer>.object(
@@ -97,6 +101,7 @@ extension StreamAnswer {
             .field("app", .text, "The app.", \.path.app),
             .field("name", .text, "The stream's name under the app.", \.path.name),
             .field("roomId", .nullable(.text), "The room that it belongs to.") { $0.roomID?.rawValue },
+            .field("node", .nullable(.text), "The node with these connections; null for a server that is alone.", \.node),
             .field("state", .choice(), "interrupted: the publisher is away, within its grace period. waiting: viewers only.", \.state),
             .field("publisher", .nullable(Self.publisher), "The publisher; null without one.", \.publisher),
             .field("video", .nullable(Self.video), "The video; null without any.") { stream in

@@ -47,7 +47,9 @@ enum StreamListing {
         if order == .name { return try await call.services.streamAnswers() }
         return try await call.services.streams.collect { $0.relay.streamSnapshots() }.compactMap { snapshot in
             StreamPath(snapshot.path).map {
-                StreamAnswer(snapshot: snapshot, path: $0, publisher: nil, bytesOut: 0, worstBehindMs: nil, slowViewers: 0, roomID: nil)
+                StreamAnswer(
+                    snapshot: snapshot, path: $0, publisher: nil, bytesOut: 0, worstBehindMs: nil, slowViewers: 0, roomID: nil,
+                    node: call.rooms.nodeName)
             }
         }
     }

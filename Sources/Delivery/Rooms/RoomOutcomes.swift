@@ -38,7 +38,8 @@ extension LiveControl {
                 guard let stream = self.streams.registry.find(path.description) else { continue }
                 let ms = GracePeriods.waitMs(untilMs: wait.untilMs, endsRoom: wait.endsRoom, nowMs: self.rooms.now)
                 RelayLoop.wait(for: stream, ms: ms)
-            case .streamBegan: break
+            // Of observers.
+            case .streamBegan, .drainAsked: break
             case .policyChanged(_, let paths, _, let policy):
                 let grace = GracePeriods(policy)
                 for path in paths { if let stream = self.streams.registry.find(path.description) { RelayLoop.change(stream, to: grace) } }

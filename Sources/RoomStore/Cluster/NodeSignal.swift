@@ -85,6 +85,7 @@ struct NodeSignal: Equatable {
         case .pauseAnnounced(let path): return ["paused": self.path(path)]
         case .kick(let roomID, let user, let actor):
             return ["kick": .string(user), "room": .string(roomID.rawValue), "by": .string(actor.name)]
+        case .drainAsked(let order): return order.item
         }
     }
 
@@ -104,7 +105,7 @@ struct NodeSignal: Equatable {
         if let user = item.string("kick"), let room = item.string("room"), let by = item.string("by") {
             return .kick(roomID: RoomID(stored: room), user: user, by: Actor(by))
         }
-        return nil
+        return DrainOrder(item).map(RoomRegistry.Outcome.drainAsked)
     }
 
     private static func policy(_ policy: RoomPolicy) -> JSONValue {
@@ -119,9 +120,9 @@ struct NodeSignal: Equatable {
 }
 
 extension JSONValue {
-    fileprivate func integer(_ name: String) -> Int64? { if case .integer(let value)? = self[name] { value } else { nil } }
-    fileprivate func string(_ name: String) -> String? { if case .string(let value)? = self[name] { value } else { nil } }
-    fileprivate func bool(_ name: String) -> Bool? { if case .bool(let value)? = self[name] { value } else { nil } }
+    func integer(_ name: String) -> Int64? { if case .integer(let value)? = self[name] { value } else { nil } }
+    func string(_ name: String) -> String? { if case .string(let value)? = self[name] { value } else { nil } }
+    func bool(_ name: String) -> Bool? { if case .bool(let value)? = self[name] { value } else { nil } }
     fileprivate func path(_ name: String) -> StreamPath? { self[name].flatMap(Self.path) }
 
     fileprivate func paths(_ name: String) -> [StreamPath] {

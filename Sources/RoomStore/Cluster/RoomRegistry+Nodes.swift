@@ -38,8 +38,33 @@ extension RoomRegistry {
     /// This node's number among those that share the registry; 0 if it is not shared.
     package nonisolated var nodeNumber: Int64 { self.store.seat?.number ?? 0 }
 
-    /// This node's name among them; empty if the registry is not shared.
-    package nonisolated var nodeName: String { self.store.seat?.name ?? "" }
+    /// This node's name among them; nil if the registry is not shared.
+    package nonisolated var nodeName: String? { self.store.seat?.name }
+
+    /// How this node keeps up with the others; nil if the registry is not shared. Needs no store.
+    package nonisolated var nodeStanding: NodeStanding? {
+        guard let lease = self.store.seat?.lease else { return nil }
+        let lookedAt = self.lookedAt.load(ordering: .relaxed)
+        return NodeStanding(isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt))
+    }
+
+    /// The nodes of pushes that rooms' streams name, by the pushes' numbers. Empty if the registry is not shared.
+    package nonisolated func nodeNames(of rooms: [Room]) async throws(RegistryError) -> [Int64: String] {
+        let sequences = self.isShared ? rooms.flatMap { $0.slots.compactMap(\.sequence) } : []
+        guard !sequences.isEmpty else { return [:] }
+        return try await self.store.read { try $0.nodeNames(of: sequences) }
+    }
+
+    /// The same for the room with this id, before a change of it.
+    package nonisolated func nodeNames(ofRoom id: String) async throws(RegistryError) -> [Int64: String] {
+        guard self.isShared else { return [:] }
+        return try await self.store.read { try $0.nodeNames(ofRoom: id) }
+    }
+
+    /// Asks another node to end. It hears of that within a moment, if it runs.
+    package nonisolated func order(_ drain: DrainOrder) async throws(RegistryError) {
+        try await self.perform { $0.notify(.drainAsked(drain)) }
+    }
 
     /// Whether several nodes share the registry.
     package nonisolated var isShared: Bool { self.store.seat != nil }
@@ -49,6 +74,7 @@ extension RoomRegistry {
 
     func followOthers() {
         guard self.store.seat != nil else { return }
+        self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
         self.follower = Task { [weak self] in
             var keepsAt: Int64 = 0
             while !Task.isCancelled {
@@ -87,7 +113,10 @@ extension RoomRegistry {
             let page = try await self.store.read { try $0.signals(after: last, limit: Self.signalsPerRead) }
             guard try await self.isWithoutGap(page) else { continue }
             self.carryOut(page)
-            guard page.signals.count == Self.signalsPerRead else { return }
+            guard page.signals.count == Self.signalsPerRead else {
+                self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
+                return
+            }
         }
     }
 

@@ -83,6 +83,23 @@ extension StoreAccess {
         try self.pushes(where: "ended_at >= ? AND node = ?", order: "sequence DESC", [ms, node], limit: limit)
     }
 
+    /// The names of the nodes that have these pushes.
+    func nodeNames(of sequences: [Int64]) throws -> [Int64: String] {
+        try self.nodeNames(
+            "pushes p", "p.sequence = ANY(CAST(? AS BIGINT[]))", "{\(sequences.map(String.init).joined(separator: ","))}")
+    }
+
+    func nodeNames(ofRoom id: String) throws -> [Int64: String] {
+        try self.nodeNames("slots s JOIN pushes p ON p.sequence = s.sequence", "s.room_id = ?", id)
+    }
+
+    private func nodeNames(_ tables: String, _ condition: String, _ argument: String) throws -> [Int64: String] {
+        let rows = try self.all(
+            "SELECT p.sequence, n.name FROM \(tables) JOIN nodes n ON n.number = p.node WHERE \(condition)", [argument]
+        ) { (row: inout RowReader) -> (Int64, String) in (row.next(), row.next()) }
+        return Dictionary(rows) { first, _ in first }
+    }
+
     /// Gives the rows of a database that was copied to this node, which has the files.
     func adoptRows(by node: Int64) throws {
         for table in ["pushes", "recordings", "snapshots", "gatherings"] {
@@ -205,7 +222,7 @@ struct PushElsewhere {
 
 /// A server that shares the registry, or did.
 package struct ClusterNode: Sendable, Equatable {
-    package enum State: String, Sendable {
+    package enum State: String, Sendable, CaseIterable {
         case running
         /// Its lease has ended, and its pushes are not ended yet.
         case lost

@@ -17,6 +17,9 @@ final class Membership: @unchecked Sendable {
 
     /// How long a node's place is kept for it after its last renewal, by the database's clock.
     static let leaseSeconds = 10
+
+    var name: String { self.place.node }
+
     private static let pauseUs: UInt32 = 250_000
     /// Registrations run one after the other. Any number that no other program in the database uses.
     private static let lock: Int64 = 0x6561_7273_686f_7432

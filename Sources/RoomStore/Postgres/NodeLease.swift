@@ -58,6 +58,11 @@ final class NodeLease: Sendable {
         }
     }
 
+    /// What is left of the lease, in milliseconds; 0 when it has ended, or another node has ended this one's work.
+    var leftMs: Int64 {
+        self.state.withLock { state in state.isFenced ? 0 : max(0, state.renewedAt + Self.leaseMs - Self.now) }
+    }
+
     /// Whether another node has ended this one's work.
     var isFenced: Bool { self.state.withLock { $0.isFenced } }
 

@@ -55,6 +55,17 @@ struct DrainCommand: ServerCommand {
 
             \(ExitStatus.explanation)
             """)
+    @OptionGroup var drain: DrainOptions
+    @OptionGroup var options: ServerOptions
+
+    func run(_ api: APIClient) async throws {
+        try self.options.report(try await api.post(["server", "drain"], self.drain.body)) { DrainOptions.begun($0, "the server") }
+        if self.drain.wait { try await self.drain.follow(api, self.options) }
+    }
+}
+
+/// How a server is to end: the options of `earshot drain` and `earshot nodes drain`.
+struct DrainOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long running pushes may go on. (default: the server's setting drain.timeout)", valueName: "TIME"))
     var within: Span?
     @Option(
@@ -64,22 +75,20 @@ struct DrainCommand: ServerCommand {
     var reconnectTo: String?
     @Flag(help: "Start the server again when it has ended, with its ports kept open.") var restart = false
     @Flag(help: "Return when the server has ended, or started again; says every ten seconds how long is left.") var wait = false
-    @OptionGroup var options: ServerOptions
 
-    func run(_ api: APIClient) async throws {
+    var body: [String: ResponseJSON] {
         var body: [String: ResponseJSON] = [:]
         if let within { body["timeout"] = .number(Double(within.milliseconds) / 1_000) }
         if let reconnectTo { body["tcUrl"] = .string(reconnectTo) }
         if self.restart { body["restart"] = .bool(true) }
-        let begun = try await api.post(["server", "drain"], body)
-        try self.options.report(begun) { state in
-            guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else {
-                return state["restarts"].bool == true ? "the server is starting again now" : "the server is ending now"
-            }
-            return "draining: nobody new is let in; \(Self.left(state)); \(state["asked"].integer ?? 0) asked to connect again"
+        return body
+    }
+
+    static func begun(_ state: ResponseJSON, _ server: String) -> String {
+        guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else {
+            return state["restarts"].bool == true ? "\(server) is starting again now" : "\(server) is ending now"
         }
-        guard self.wait else { return }
-        try await self.follow(api)
+        return "draining: nobody new is let in; \(Self.left(state)); \(state["asked"].integer ?? 0) asked to connect again"
     }
 
     private static func left(_ state: ResponseJSON) -> String {
@@ -89,7 +98,7 @@ struct DrainCommand: ServerCommand {
     }
 
     /// Waits until no server answers, or one that is not draining: a supervisor has then started another.
-    private func follow(_ api: APIClient) async throws {
+    func follow(_ api: APIClient, _ options: ServerOptions) async throws {
         var (seconds, silent) = (0, 0)
         while true {
             try await Task.sleep(for: .seconds(1))
@@ -106,14 +115,14 @@ struct DrainCommand: ServerCommand {
                 // A single failure may be the network's.
                 guard silent > 1 else { continue }
                 if self.restart { throw CommandFailure(.unreachable, "the server has ended and has not started again; its log says why") }
-                if !self.options.quiet { Console.complain("the server has ended") }
+                if !options.quiet { Console.complain("the server has ended") }
                 return
             }
             guard status["drain"] != .null else {
-                if !self.options.quiet { Console.complain("the server has ended, and was started again") }
+                if !options.quiet { Console.complain("the server has ended, and was started again") }
                 return
             }
-            if seconds % 10 == 0, !self.options.quiet { Console.complain(Self.left(status["drain"])) }
+            if seconds % 10 == 0, !options.quiet { Console.complain(Self.left(status["drain"])) }
         }
     }
 }

@@ -62,7 +62,7 @@ import Testing
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(
             admin == [
-                "deleteRoom", "reloadSettings", "drainServer", "listTokens", "createToken", "revokeToken", "createRelayTask",
+                "deleteRoom", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken", "createRelayTask",
                 "deleteRelayTask", "listAudit", "listWebhooks",
                 "createWebhook",
                 "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook", "redeliverWebhook",

@@ -129,7 +129,7 @@ import Testing
         #expect(
             live == [
                 "dropStream", "reconnectSession", "reconnectViewers", "changeFloor", "endGathering", "kickFromGathering", "pauseQueue",
-                "resumeQueue", "removeFromQueue", "reloadSettings", "drainServer",
+                "resumeQueue", "removeFromQueue", "reloadSettings", "drainServer", "drainNode",
             ])
         #expect(APIRoute.all.allSatisfy { $0.method == .post || $0.effect == .nothing })
     }

@@ -122,6 +122,10 @@ final class TestNode: Sendable {
         }
     }
 
+    var drains: [DrainOrder] {
+        self.told.withLock { outcomes in outcomes.compactMap { if case .drainAsked(let order) = $0 { order } else { nil } } }
+    }
+
     func push(
         _ path: String, as identity: String, rank: Int64 = 0, _ takeover: PushClaim.Takeover = .sameIdentity
     ) async -> Result<PushGrant, PushRefusal> {
