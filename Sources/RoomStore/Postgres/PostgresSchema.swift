@@ -181,7 +181,10 @@ enum PostgresSchema {
         CREATE OR REPLACE FUNCTION earshot_fence(its_node BIGINT, its_incarnation BIGINT, its_batch BIGINT)
         RETURNS VOID LANGUAGE plpgsql AS $$
         BEGIN
+            -- A wave of claims at other nodes may last.
+            PERFORM set_config('lock_timeout', '4s', true);
             PERFORM pg_advisory_xact_lock(\(writeLock));
+            PERFORM set_config('lock_timeout', '2s', true);
             PERFORM set_config('earshot.node', its_node::text, true);
             UPDATE fences SET batch = its_batch WHERE node = its_node AND incarnation = its_incarnation;
             IF NOT FOUND THEN RAISE EXCEPTION 'another process has taken this node''s place' USING ERRCODE = '\(PostgresFailure.fenced)'; END IF;
