@@ -188,6 +188,8 @@ import Testing
                 return room.state == .interrupted && room.reason == .serverRestart && room.slots[0].sequence == nil
             }
             #expect(try await a.registry.room("cam1").state == .live)
+            // Marked in a transaction after that of its last push.
+            try await eventually("the node's end") { try await a.registry.nodes()[1].state == .gone }
             let nodes = try await a.registry.nodes()
             #expect(nodes.map(\.name) == ["a", "b", "c"] && nodes[1].state == .gone && nodes.count { $0.isKeeper } == 1, "\(nodes)")
             try cluster.check()
