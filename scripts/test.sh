@@ -34,7 +34,7 @@ on_postgres() {
     return "$code"
 }
 # Restarts, kills, calls, pushes, webhooks, feeds, tokens.
-SERVERS='EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests|ClusterNodeTests)'
+SERVERS='EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests|Cluster(Node|Call)Tests)'
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-
 if (($#)); then

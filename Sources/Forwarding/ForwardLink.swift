@@ -44,6 +44,8 @@ package final class ForwardLink: Sendable {
         package var holds = 0
         var lastWantedMs: Int64 = 0
         var isDeleted = false
+        /// Another node that shares the rooms pulls.
+        var isElsewhere = false
     }
 
     /// The reason and duration of a hold.
@@ -157,7 +159,12 @@ package final class ForwardLink: Sendable {
     /// Called when the server starts or the task is created.
     package func begin() {
         switch self.task.direction {
-        case .pull: if !self.task.onDemand { self.upstream?.start() }
+        case .pull:
+            guard !self.task.onDemand else { return }
+            // Where nodes share the rooms, one of them pulls.
+            let isElsewhere = !self.tasks.rooms.isKeeper
+            self.state.withLock { $0.isElsewhere = isElsewhere }
+            if !isElsewhere { self.upstream?.start() }
         case .push: self.streamBegan()
         }
     }
@@ -234,12 +241,17 @@ package final class ForwardLink: Sendable {
             if self.task.onDemand, (self.tasks.streams.registry.find(path)?.viewerCount ?? 0) > 0 {
                 self.state.withLock { $0.lastWantedMs = nowMs }
             }
-            let isWanted = self.state.withLock { !self.task.onDemand || nowMs - $0.lastWantedMs < Self.idleMs }
+            let (isWanted, why) =
+                self.task.onDemand
+                ? (self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs }, "no_viewer") : (self.tasks.rooms.isKeeper, "other_node")
             if self.goesOn(path, nowMs: nowMs) {
-                if isWanted { link.start() } else { self.reporter.rests("no_viewer") }
+                if isWanted { link.start() } else { self.reporter.rests(why) }
             } else if !isWanted, link.state != .idle, link.state != .stopped {
-                self.stop("no_viewer")
+                self.stop(why)
+            } else if isWanted, self.state.withLock({ $0.isElsewhere }) {
+                link.start()
             }
+            self.state.withLock { $0.isElsewhere = !isWanted && !self.task.onDemand }
         }
     }
 

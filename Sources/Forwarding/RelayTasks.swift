@@ -64,29 +64,41 @@ package final class RelayTasks: Sendable {
 
     /// Runs the stored tasks. Seals addresses anew that an earlier version stored unsealed, or that were sealed with a former key.
     func start() async throws {
-        for task in try await self.rooms.relayTasks() {
-            do {
-                let vault = try await self.vault()
-                guard let url = URLVault.isSealed(task.url) ? vault.open(task.url, task.direction, task.path) : task.url else {
-                    throw KeyFileError(
-                        "its address was sealed with another key than \(vault.origin); delete the task and create it again")
-                }
-                if vault.isOutdated(task.url, task.direction, task.path) {
-                    try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path))
-                }
-                _ = try self.add(task.with(url: url))
-            } catch {
-                self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
+        for task in try await self.rooms.relayTasks() { await self.run(task) }
+    }
+
+    /// Runs tasks that other nodes have created, and ends those that they have deleted. Does nothing where the rooms are not shared.
+    func follow() async {
+        guard self.rooms.isShared, let stored = try? await self.rooms.relayTasks() else { return }
+        let ids = Set(stored.map(\.id))
+        for link in self.all where !ids.contains(link.task.id) { self.remove(link.task.id) }
+        for task in stored where self.find(task.id) == nil { await self.run(task) }
+    }
+
+    private func run(_ task: RelayTask) async {
+        do {
+            let vault = try await self.vault()
+            guard let url = URLVault.isSealed(task.url) ? vault.open(task.url, task.direction, task.path) : task.url else {
+                throw KeyFileError("its address was sealed with another key than \(vault.origin); delete the task and create it again")
             }
+            if vault.isOutdated(task.url, task.direction, task.path) {
+                try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path))
+            }
+            _ = try self.add(task.with(url: url))
+        } catch {
+            self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
         }
     }
 
-    /// Runs a stored task; its address is unsealed.
+    /// Runs a stored task unless it runs already; its address is unsealed.
     private func add(_ task: RelayTask) throws(UpstreamError) -> ForwardLink {
         let link = try ForwardLink(task, of: self)
-        self.rows.withLock { $0[task.id] = link }
-        link.begin()
-        return link
+        let known = self.rows.withLock { rows in
+            defer { if rows[task.id] == nil { rows[task.id] = link } }
+            return rows[task.id]
+        }
+        if known == nil { link.begin() }
+        return known ?? link
     }
 
     package func remove(_ id: Int64) {
@@ -132,12 +144,17 @@ package struct RelayTaskService: Service {
     }
 
     private static let sweepInterval = Duration.seconds(1)
+    /// How often it looks for what other nodes have changed, in sweeps.
+    private static let roundsPerLook = 2
 
     package func run() async throws {
         try await self.tasks.start()
         await cancelWhenGracefulShutdown {
+            var rounds = 0
             while !Task.isCancelled {
                 self.tasks.sweep()
+                rounds += 1
+                if rounds.isMultiple(of: Self.roundsPerLook) { await self.tasks.follow() }
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.sweepInterval) } catch { return }
             }

@@ -3,6 +3,7 @@ import PostgresTestSupport
 import RoomStore
 import ServerConfiguration
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -20,6 +21,7 @@ import Testing
             config.database.url = url
             config.cluster.name = name
             config.cluster.key = String(repeating: "k", count: 40)
+            config.outbound.allowPrivate = CIDR.loopback
         }
         try await TestServer.run {
             join("a", &$0)
@@ -84,6 +86,34 @@ import Testing
             #expect(answer.status == 200, "\(answer.text)")
             try await eventually("the end of the push") { !push.isRunning }
             #expect(try await b.call("GET", "rooms/cam1", token: a.token).json()["data"]["state"].string != "live")
+        }
+    }
+
+    /// A link that one node was asked for belongs to all: it runs on one of them, and each can end it.
+    @Test func linksAreOfAllNodes() async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
+        try await TestServer.run { origin in
+            let push = try ClientProcess(FFmpeg.pushForEver(source, to: "\(origin.rtmp)/live/cam1"))
+            defer { push.send(SIGKILL) }
+            try await origin.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
+            try await Self.withTwo { a, b in
+                let token = a.token
+                @Sendable func links(_ server: TestServer) async throws -> JSON {
+                    try await server.call("GET", "relay-tasks", token: token).json()["data"]["list"]
+                }
+                let answer = try await b.call(
+                    "POST", "relay-tasks",
+                    #"{"direction":"pull","app":"live","name":"copy","url":"\#(origin.rtmp)/live/cam1"}"#, token: token)
+                #expect(answer.status == 201, "\(answer.text)")
+                try await eventually("the link on the other node") { try await links(a).count == 1 }
+                // The first node is the keeper.
+                try await a.wait("streams") { $0["list"][0]["name"].string == "copy" }
+                #expect(try await b.call("GET", "streams", token: token).json()["data"]["list"].count == 0)
+                let id = try await links(b)[0]["taskId"].int.orThrow()
+                #expect(try await b.call("DELETE", "relay-tasks/\(id)", token: token).status == 200)
+                try await eventually("the link's end on the other node") { try await links(a).count == 0 }
+                try await a.wait("streams") { !$0["list"].list.contains { $0["state"].string == "live" } }
+            }
         }
     }
 }
