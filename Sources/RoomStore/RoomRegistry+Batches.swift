@@ -5,7 +5,7 @@ import Synchronization
 extension RoomRegistry {
     /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     func drain() {
-        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(self.store.seat == nil ? Self.batch : Self.sharedBatch))
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(self.isShared ? 1 : Self.batch))
         if self.isStopping {
             self.giveUp(kept)
         } else if self.lost != nil || !kept.isEmpty {
@@ -54,16 +54,21 @@ extension RoomRegistry {
         return []
     }
 
-    /// Runs a batch in one transaction. Returns the facts to retry if nothing could be written.
-    private func commit(_ batch: [Operation]) -> [Operation] {
-        guard !batch.isEmpty else { return [] }
+    /// Runs a batch in one transaction. Where nodes share the store, more operations join it while it lasts: the others wait for its end, so its time
+    /// is limited as well as their number. Returns the facts to retry if nothing could be written.
+    private func commit(_ first: [Operation]) -> [Operation] {
+        guard !first.isEmpty else { return [] }
+        var batch = first
         var completions: [@Sendable () -> Void] = []
         var done = WorkResults()
         let shortage = self.settings.disk.shortage
         let began = ContinuousClock.now
         do {
             try self.store.transaction { store in
-                for operation in batch {
+                var (next, turn): (Int, ContinuousClock.Instant?) = (0, nil)
+                while next < batch.count {
+                    let operation = batch[next]
+                    next += 1
                     let work = RoomTransaction(store: store, now: operation.now, settings: self.settings, shortage: shortage)
                     do {
                         let completion = try store.savepoint { try operation.run(work) }
@@ -76,6 +81,12 @@ extension RoomRegistry {
                         // Refusals are also answered after the commit: they may depend on what the batch wrote.
                         completions.append { operation.fail(error) }
                         if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
+                    }
+                    // The wait for the others' transactions ends with the first operation.
+                    let began = turn ?? .now
+                    turn = began
+                    if self.isShared, next == batch.count, next < Self.sharedBatch, .now - began < Self.sharedTime {
+                        batch += self.intake.take(1)
                     }
                 }
                 try store.announce(&done)

@@ -64,8 +64,9 @@ package actor RoomRegistry {
 
     /// Maximum operations in one transaction.
     static let batch = 256
-    /// The same where nodes share the store: the others wait for the transaction's end.
+    /// The same where nodes share the store, and its time.
     static let sharedBatch = 64
+    static let sharedTime = Duration.milliseconds(200)
     /// Pause before facts are retried after a failed commit.
     static let retrySeconds = 1.0
     static let housekeepingMs: Int64 = 60_000

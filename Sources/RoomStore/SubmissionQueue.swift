@@ -78,12 +78,12 @@ final class SubmissionQueue: Sendable {
         return answer
     }
 
-    /// Removes and returns at most `limit` operations, oldest first. The drain stays scheduled.
+    /// Removes and returns at most `limit` operations, oldest first. The drain stays scheduled. They count as taken until ``done()``.
     func take(_ limit: Int) -> [Operation] {
         self.state.withLock { state in
             let batch = Array(state.operations[state.head...].prefix(limit))
             state.head += batch.count
-            state.taken = batch.count
+            state.taken += batch.count
             for operation in batch { state.count(operation, -1) }
             if state.head > state.operations.count / 2 {
                 state.operations.removeFirst(state.head)
