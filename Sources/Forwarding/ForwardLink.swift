@@ -243,7 +243,9 @@ package final class ForwardLink: Sendable {
             }
             let (isWanted, why) =
                 self.task.onDemand
-                ? (self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs }, "no_viewer") : (self.tasks.rooms.isKeeper, "other_node")
+                ? (self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs }, "no_viewer")
+                // Media does not wait for the database: what runs goes on until another node is known to have taken it.
+                : (self.state.withLock { $0.isElsewhere } ? self.tasks.rooms.isKeeper : !self.tasks.rooms.isKeptElsewhere, "other_node")
             if self.goesOn(path, nowMs: nowMs) {
                 if isWanted { link.start() } else { self.reporter.rests(why) }
             } else if !isWanted, link.state != .idle, link.state != .stopped {

@@ -17,28 +17,32 @@ final class PlayTable: Sendable {
 
     /// Replaces the whole table.
     func replace(with changes: [Change]) {
-        self.paths.withLock { $0 = [:] }
-        self.apply(changes)
+        self.paths.withLock { paths in
+            paths = [:]
+            Self.apply(changes, to: &paths)
+        }
     }
 
     func apply(_ changes: [Change]) {
         guard !changes.isEmpty else { return }
-        self.paths.withLock { paths in
-            for change in changes {
-                let path: String
-                var why: Why
-                switch change {
-                case .closed(let stream, let isClosed):
-                    path = stream.description
-                    why = paths[path] ?? Why()
-                    why.isClosed = isClosed
-                case .banned(let stream, let isBanned):
-                    path = stream.description
-                    why = paths[path] ?? Why()
-                    why.isBanned = isBanned
-                }
-                paths[path] = why.isClosed || why.isBanned ? why : nil
+        self.paths.withLock { Self.apply(changes, to: &$0) }
+    }
+
+    private static func apply(_ changes: [Change], to paths: inout [String: Why]) {
+        for change in changes {
+            let path: String
+            var why: Why
+            switch change {
+            case .closed(let stream, let isClosed):
+                path = stream.description
+                why = paths[path] ?? Why()
+                why.isClosed = isClosed
+            case .banned(let stream, let isBanned):
+                path = stream.description
+                why = paths[path] ?? Why()
+                why.isBanned = isBanned
             }
+            paths[path] = why.isClosed || why.isBanned ? why : nil
         }
     }
 

@@ -138,7 +138,8 @@ extension RoomRegistry {
 
     /// Carries out what a batch of this node has changed, behind what other nodes changed before it.
     func publish(_ done: WorkResults) {
-        guard let signal = done.signal else { return self.carryOut(done) }
+        // One that was in doubt may come late.
+        guard let signal = done.signal, signal > self.lastSignal else { return self.carryOut(done) }
         self.catchUp(before: signal)
         guard self.lastSignal == signal - 1 else { return self.unpublished.append(done) }
         self.lastSignal = signal

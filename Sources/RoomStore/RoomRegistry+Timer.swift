@@ -28,6 +28,8 @@ extension RoomRegistry {
             }
             return
         }
+        // Once for each instant; nothing is armed before this is done.
+        self.armedFor = .min
         Task {
             await self.runDue()
             self.rearm()

@@ -108,6 +108,8 @@ package actor RoomRegistry {
     /// Where nodes share the store: the newest signal that this one has carried out, its own included, and the newest event published.
     var lastSignal: Int64 = 0
     var lastEvent: Int64 = 0
+    /// Another process has this node's name.
+    var isDisplaced = false
     /// Stored results that wait for earlier ones of other nodes.
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?

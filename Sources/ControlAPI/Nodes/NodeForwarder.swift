@@ -22,7 +22,8 @@ package struct NodeForwarder: Sendable {
     /// The other node's answer; nil if this node carries the call out.
     func answer(_ route: APIRoute, _ path: [JSONValue.Member], _ request: Request, _ body: ByteBuffer) async throws -> APIAnswer? {
         guard self.rooms.isShared, let thing = route.thing(path) else { return nil }
-        guard let node = try await self.rooms.otherNode(having: thing) else { return nil }
+        // While the database is away, what runs here is still answered for.
+        guard let node = try? await self.rooms.otherNode(having: thing) else { return nil }
         let what = "This is on the node \(node.name)"
         if let name = Self.sender, let sender = request.headers[name] {
             throw APIError.unavailable("\(what), and no longer where the node \(sender.prefix(NodeForwarder.longestName)) looked for it.")
@@ -52,19 +53,28 @@ package struct NodeForwarder: Sendable {
     }
 
     private func headers(_ request: Request) -> [(name: String, value: String)] {
-        var headers = request.headers.filter { !Self.ofConnection.contains($0.name.canonicalName) }.map {
-            (name: $0.name.rawName, value: $0.value)
+        let named = request.headers[.connection].map(Self.names) ?? []
+        var headers = request.headers.filter {
+            !Self.ofConnection.contains($0.name.canonicalName) && !named.contains($0.name.canonicalName)
         }
+        .map { (name: $0.name.rawName, value: $0.value) }
         // Logins of browsers are tied to the name that they asked for.
         if let authority = request.head.authority { headers.append((name: "Host", value: authority)) }
         if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName ?? "")) }
         return headers
     }
 
+    /// RFC 9110 §7.6.1: the fields that a Connection field names are of that connection only.
+    private static func names(_ connection: String) -> Set<String> {
+        Set(connection.lowercased().split(separator: ",").map { String($0.filter { !$0.isWhitespace }) })
+    }
+
     private static func response(_ answer: NodeReply) -> Response {
         var headers = HTTPFields()
+        let named = answer.headers.first { $0.name.lowercased() == "connection" }.map { self.names($0.value) } ?? []
         for (name, value) in answer.headers {
-            guard let name = HTTPField.Name(name), !self.ofConnection.contains(name.canonicalName) else { continue }
+            guard let name = HTTPField.Name(name), !self.ofConnection.contains(name.canonicalName), !named.contains(name.canonicalName)
+            else { continue }
             headers.append(HTTPField(name: name, value: value))
         }
         let length = answer.headers.first { $0.name.lowercased() == "content-length" }.flatMap { Int($0.value) }

@@ -72,6 +72,9 @@ extension RoomRegistry {
     /// Whether this node does the work that is done once for all: deadlines, housekeeping, webhooks.
     package nonisolated var isKeeper: Bool { self.store.seat?.lease.isKeeper ?? true }
 
+    /// Whether that work is known to be another node's. Without an answer of the database nobody knows.
+    package nonisolated var isKeptElsewhere: Bool { self.store.seat?.lease.isKeptElsewhere ?? false }
+
     func followOthers() {
         guard self.store.seat != nil else { return }
         self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
@@ -89,18 +92,28 @@ extension RoomRegistry {
     private func look(_ keepsAt: Int64) async -> Int64 {
         guard let seat = self.store.seat, self.isRunning else { return keepsAt }
         if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
-        if seat.lease.isFenced {
-            do { try self.store.rejoin() } catch { self.noteNodeFailure(error) }
-        }
         do {
+            if seat.lease.isFenced { try await self.rejoin() }
             try await self.readSignals()
         } catch {
             self.noteNodeFailure(error)
         }
         guard self.clock.steadyMs >= keepsAt, self.isRunning, self.isKeeper else { return keepsAt }
         if seat.lease.mayClearUp { while await self.clearUpLostNode() {} }
-        self.rearm()
+        self.armTimer()
         return self.clock.steadyMs + Self.keepMs
+    }
+
+    /// Registers anew after this node's work was ended for it. Where another process has its name by now, what that one does is another's.
+    private func rejoin() async throws {
+        do {
+            try self.store.rejoin()
+            self.isDisplaced = false
+        } catch let error as CommitForgotten {
+            guard !self.isDisplaced else { throw error }
+            self.isDisplaced = true
+            try await self.readAnew(after: self.lastSignal)
+        }
     }
 
     private func noteNodeFailure(_ error: any Error) { self.counted.withLock { $0.lastFailure = RegistryError(of: error).storeProblem } }
@@ -111,7 +124,12 @@ extension RoomRegistry {
         while true {
             let last = self.lastSignal
             let page = try await self.store.read { try $0.signals(after: last, limit: Self.signalsPerRead) }
-            guard try await self.isWithoutGap(page) else { continue }
+            let isBehind = page.head < last || (page.head > last && page.signals.first?.id != last + 1)
+            if isBehind {
+                // After an absence of minutes, since signals are not kept for longer; or the database has lost what it had.
+                try await self.readAnew(after: last)
+                continue
+            }
             self.carryOut(page)
             guard page.signals.count == Self.signalsPerRead else {
                 self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
@@ -134,8 +152,11 @@ extension RoomRegistry {
 
     private func carryOut(_ page: SignalPage) {
         for entry in page.signals where entry.id > self.lastSignal {
+            let isOwn = entry.node == self.store.seat?.number && !self.isDisplaced
+            // Nobody knows yet that this one was stored. It is carried out when that is known.
+            if isOwn, self.lost?.work.signal == entry.id { return }
             self.lastSignal = entry.id
-            if entry.node != self.store.seat?.number {
+            if !isOwn {
                 self.carryOut(entry.signal.results(page.events))
             } else if self.unpublished.first?.signal == entry.id {
                 // Its own others were carried out with their commit.
@@ -144,31 +165,29 @@ extension RoomRegistry {
         }
     }
 
-    /// Reads the tables anew after an absence of minutes: signals are not kept for longer. False if it did.
-    private func isWithoutGap(_ page: SignalPage) async throws -> Bool {
-        let last = self.lastSignal
-        guard page.head > last, page.signals.first?.id ?? .max > last + 1, let node = self.store.seat?.number else { return true }
+    /// Replaces the tables in memory by those of the store, publishes events that were missed, and cuts pushes that were ended for this node. Does
+    /// nothing if signals were carried out meanwhile.
+    private func readAnew(after last: Int64) async throws {
+        guard let node = self.store.seat?.number else { return }
         let now = self.clock.now()
-        // Pushes that were ended for this node meanwhile may still run here.
         let since = now - Self.absenceMs
         let tables = try await self.store.read { try RefusalTables($0, now: now) }
         let ended = try await self.store.read { try $0.pushes(of: node, endedSince: since, limit: Self.pushesPerRead) }
         try await self.publishEvents(upTo: tables.lastEvent)
-        // Others may have been carried out while this was read.
-        guard self.lastSignal == last else { return false }
+        guard self.lastSignal == last else { return }
         self.lastSignal = tables.lastSignal
-        let own = self.unpublished
-        self.unpublished = []
-        // Their events are published already, and passed over.
-        for done in own { self.carryOut(done) }
         self.playTable.replace(with: tables.plays)
         self.kickTable.replace(with: tables.kicks, now: now)
+        // Their events are published already, and passed over.
+        while let done = self.unpublished.first, done.signal ?? 0 <= tables.lastSignal {
+            self.unpublished.removeFirst()
+            self.carryOut(done)
+        }
         var work = WorkResults()
         for push in ended {
             work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
         }
         self.carryOut(work)
-        return false
     }
 
     private func publishEvents(upTo last: Int64) async throws {
@@ -191,7 +210,8 @@ extension RoomRegistry {
         guard let own = self.store.seat?.number else { return false }
         guard let found = try? await self.store.read({ try $0.staleNode(besides: own) }) else { return false }
         let more = try? await self.result { work -> Bool in
-            // It may have registered anew, or be cleared up by another.
+            // It may have registered anew, be about to, or be cleared up by another.
+            try work.store.lockRegistrations()
             guard let stale = try work.store.staleNode(besides: own), stale.number == found.number else { return true }
             if !stale.isFenced { try work.store.fence(stale.number) }
             if try work.endPushes(ofLost: stale.number, limit: Self.batch) { return true }

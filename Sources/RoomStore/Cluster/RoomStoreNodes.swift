@@ -56,7 +56,7 @@ extension StoreAccess {
     func pushesElsewhere(of path: StreamPath, than node: Int64) throws -> [PushElsewhere] {
         try self.all(
             """
-            SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.expires_at > clock_timestamp() THEN 1 ELSE 0 END
+            SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.state = 'running' THEN 1 ELSE 0 END
             FROM pushes p LEFT JOIN nodes n ON n.number = p.node
             WHERE p.app = ? AND p.name = ? AND p.ended_at IS NULL AND p.node <> ? ORDER BY p.sequence
             """, [path.app, path.name, node]
@@ -118,6 +118,9 @@ extension StoreAccess {
             """, [node]
         ) { row in (number: row.next(), name: row.next(), isFenced: row.next()) }
     }
+
+    /// Nobody registers before this transaction's end.
+    func lockRegistrations() throws { try self.run("SELECT pg_advisory_xact_lock(?)", [Membership.lock]) }
 
     /// From now on the node writes nothing more, until it has registered anew.
     func fence(_ node: Int64) throws {
@@ -216,7 +219,7 @@ struct PushElsewhere {
     /// Hashed; nil if its node stored none.
     let identity: String?
     let rank: Int64
-    /// False if the node's lease has ended: its publisher's connection counts as lost.
+    /// False if the node was fenced: its publisher's connection counts as lost. A lease that has ended does not tell; the database may have been away.
     let isOfRunningNode: Bool
 }
 

@@ -9,7 +9,7 @@ import Support
 final class Membership: @unchecked Sendable {
     let number: Int64
     let lease: NodeLease
-    /// The newest push when this node registered, if no other one ran: all up to it have ended with their servers. Nil if others ran.
+    /// The newest push when this node registered, if no other one can run: all up to it have ended with their servers. Nil if others may run.
     let lastLeftPush: Int64?
     private let place: PostgresPlace
     private var incarnation: Int64
@@ -22,7 +22,7 @@ final class Membership: @unchecked Sendable {
 
     private static let pauseUs: UInt32 = 250_000
     /// Registrations run one after the other. Any number that no other program in the database uses.
-    private static let lock: Int64 = 0x6561_7273_686f_7432
+    static let lock: Int64 = 0x6561_7273_686f_7432
 
     /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another machine
     /// leaves one behind. Throws ``StoreError`` once it is renewed. Blocks.
@@ -53,6 +53,12 @@ final class Membership: @unchecked Sendable {
         let expires: String
         /// The fingerprint of its cluster's key; empty for a server that has the database to itself.
         let key: String
+    }
+
+    private struct Other {
+        let holder: Holder
+        let hasLease: Bool
+        let isGone: Bool
     }
 
     private enum Attempt {
@@ -96,22 +102,31 @@ final class Membership: @unchecked Sendable {
         do {
             try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
             let others = try store.all(
-                "SELECT name, process, expires_at, key FROM nodes WHERE expires_at > clock_timestamp() ORDER BY name = ? DESC", [place.node]
-            ) { (row: inout RowReader) -> Holder in
-                Holder(name: row.next(), process: row.next(), expires: row.next(), key: row.next())
+                """
+                SELECT name, process, expires_at, key, CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END,
+                    CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = ? DESC
+                """, [place.node]
+            ) { (row: inout RowReader) -> Other in
+                let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), key: row.next())
+                return Other(holder: holder, hasLease: row.next(), isGone: row.next())
             }.filter { other in
-                (other.process != process || (place.cluster != nil && other.name != place.node)) && !ProcessIdentity.isGone(other.process)
+                let isThis = other.holder.process == process && (place.cluster == nil || other.holder.name == place.node)
+                return !isThis && !ProcessIdentity.isGone(other.holder.process)
             }
-            if let other = others.first(where: { place.cluster == nil || $0.name == place.node || $0.key != place.cluster }) {
+            let holders = others.filter(\.hasLease).map(\.holder)
+            if let holder = holders.first(where: { place.cluster == nil || $0.name == place.node || $0.key != place.cluster }) {
                 writer.rollback()
-                return .held(other)
+                return .held(holder)
             }
+            // After a failure of the database no lease is valid, and the others run all the same.
+            let isFirst = !others.contains { !$0.isGone && $0.holder.name != place.node }
             let number = try store.insert(
                 """
                 INSERT INTO nodes (name, process, version, started_at, expires_at, key)
                 VALUES (?1, ?2, ?3, clock_timestamp(), clock_timestamp() + make_interval(secs => ?4), ?5)
                 ON CONFLICT (name) DO UPDATE SET process = ?2, version = ?3, started_at = clock_timestamp(),
-                    expires_at = clock_timestamp() + make_interval(secs => ?4), key = ?5, state = 'running'
+                    expires_at = clock_timestamp() + make_interval(secs => ?4), key = ?5, state = 'running',
+                    address = CASE WHEN nodes.process = ?2 THEN nodes.address END
                 RETURNING number
                 """, [place.node, process, place.version, self.leaseSeconds, place.cluster ?? ""])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
@@ -127,7 +142,7 @@ final class Membership: @unchecked Sendable {
             try writer.commit()
             return .taken(
                 Taken(
-                    number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: others.isEmpty ? lastPush : nil))
+                    number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: isFirst ? lastPush : nil))
         } catch {
             if writer.isOpen { writer.rollback() }
             throw error
@@ -151,11 +166,14 @@ final class Membership: @unchecked Sendable {
     }
 
     /// Whether a transaction whose COMMIT was never answered is in the database. One that the server is still at holds the fence's row: throws
-    /// once that has been waited for too long. Throws, too, when another process has the place, and nobody can tell any more.
+    /// once that has been waited for too long. Throws, too, when another process has the place, and nobody can tell any more: only this process counts
+    /// its batches, whoever fences it.
     func wasCommitted(_ batch: Int64, _ writer: PostgresConnection) throws -> Bool {
         try writer.open()
         let found = try StoreAccess(writer).number(
-            "SELECT batch FROM fences WHERE node = ? AND incarnation = ? FOR UPDATE", [self.number, self.incarnation])
+            """
+            SELECT f.batch FROM fences f JOIN nodes n ON n.number = f.node WHERE f.node = ? AND n.process = ? FOR UPDATE OF f
+            """, [self.number, ProcessIdentity.current])
         guard let found else { throw CommitForgotten() }
         return found == batch
     }
@@ -166,7 +184,13 @@ final class Membership: @unchecked Sendable {
         guard writer.isOpen else { return }
         do {
             let mine: StoreArguments = [self.number, ProcessIdentity.current]
-            _ = try writer.change("UPDATE nodes SET expires_at = clock_timestamp() WHERE number = ? AND process = ?", mine)
+            // What it could not end is the keeper's.
+            _ = try writer.change(
+                """
+                UPDATE nodes SET expires_at = clock_timestamp(), state = CASE
+                    WHEN EXISTS (SELECT 1 FROM pushes WHERE node = ?1 AND ended_at IS NULL) THEN state ELSE 'gone' END
+                WHERE number = ?1 AND process = ?2
+                """, mine)
             _ = try writer.change(
                 """
                 UPDATE duties SET expires_at = clock_timestamp() WHERE node = ?1 AND EXISTS (

@@ -14,6 +14,8 @@ final class NodeLease: Sendable {
         var unbrokenSince: Int64
         var renewedAt: Int64
         var keeperUntil: Int64 = 0
+        /// As the database said last.
+        var isKeptElsewhere = false
         var isFenced = false
         /// The database's clock less this machine's steady one, in milliseconds.
         var clockMs: Int64?
@@ -48,6 +50,9 @@ final class NodeLease: Sendable {
 
     /// Whether this node does the work that one node does for all.
     var isKeeper: Bool { self.state.withLock { !$0.isFenced && Self.now + Self.marginMs < $0.keeperUntil } }
+
+    /// Whether another node does it, or may: without an answer of the database this one may be asked no more, and is not told so either.
+    var isKeptElsewhere: Bool { self.state.withLock { $0.isFenced || $0.isKeptElsewhere } }
 
     /// Whether it may end what other nodes have left. After a failure of the database all leases look ended: it waits until the others have had
     /// time to renew theirs.
@@ -109,9 +114,11 @@ final class NodeLease: Sendable {
             """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }]
         ) { (row: inout RowReader) -> (isRenewed: Bool, clockMs: Int64) in (row.next(), row.next()) }
         guard let answer else { return }
-        let halfway = (sent + Self.now) / 2
+        let clock = answer.clockMs - (sent + Self.now) / 2
         self.state.withLock { state in
-            state.clockMs = answer.clockMs - halfway
+            // A leap of the database's clock may have ended the others' leases.
+            if let former = state.clockMs, (clock - former).magnitude > UInt64(Self.marginMs) { state.unbrokenSince = sent }
+            state.clockMs = clock
             state.isFenced = !answer.isRenewed
             guard answer.isRenewed else { return }
             if sent - state.renewedAt > Self.gapMs { state.unbrokenSince = sent }
@@ -127,7 +134,10 @@ final class NodeLease: Sendable {
             WHERE name = 'keeper' AND (node = ?2 OR expires_at < clock_timestamp())
                 AND EXISTS (SELECT 1 FROM fences WHERE node = ?2 AND incarnation = ?3)
             """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }])
-        self.state.withLock { $0.keeperUntil = count > 0 ? sent + Self.leaseMs : 0 }
+        self.state.withLock { state in
+            state.keeperUntil = count > 0 ? sent + Self.leaseMs : 0
+            state.isKeptElsewhere = count == 0
+        }
     }
 
     /// Waits for a renewal that is under way, which would lengthen the lease once more; not for long.

@@ -125,6 +125,8 @@ final class PostgresStore: RoomStore {
         defer { self.turn.signal() }
         do {
             try self.writer.begin()
+            // A node that stands still holds up the others for a shorter time than they wait.
+            if self.node != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)
             let result = try body(StoreAccess(self.writer, node: self.node))
             do {
