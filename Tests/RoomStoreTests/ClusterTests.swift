@@ -253,6 +253,79 @@ import Testing
         }
     }
 
+    // MARK: - A database that goes away
+
+    /// The answer of a commit is lost, and the node looks for signals before it asks; it may even be fenced meanwhile. Its call is answered, its
+    /// tables know the change, and its clients get all events in order.
+    @Test(arguments: [false, true]) func aCommitInDoubt(_ isFenced: Bool) async throws {
+        try await Self.withCluster(["a"]) { cluster in
+            try await cluster.join("b", proxied: true)
+            let (a, b) = (cluster["a"], cluster["b"])
+            let proxy = try #require(b.proxy)
+            _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            try await eventually("the first event") { b.events == [1] }
+            // Only the commit of the call is to be lost, none of a read.
+            await b.registry.pauseLooking(true)
+            proxy.mode = .losingCommit
+            let call = Task {
+                try await b.registry.forbid(
+                    StreamPath(app: "live", name: "x"), untilMs: b.registry.now + 3_600_000, reason: "", by: Actor("test"))
+            }
+            try await eventually("the loss") { proxy.hasLostCommit && proxy.mode == .away }
+            if isFenced {
+                try await eventually("the clearing up") { try cluster.value("SELECT state FROM nodes WHERE name = 'b'") == "gone" }
+            }
+            _ = try await a.registry.like("cam1", count: 1)
+            await b.registry.pauseLooking(false)
+            proxy.mode = .passing
+            #expect(try await call.value.path.name == "x")
+            #expect(b.registry.playRefusal("live/x") == .forbidden)
+            // A node that was fenced learns of that by its first call.
+            if isFenced { _ = try? await b.registry.create(cluster.room("cam2"), by: Actor("test")) }
+            try await eventually("the next call") {
+                do {
+                    _ = try await b.registry.create(cluster.room("cam2"), by: Actor("test"))
+                    return true
+                } catch RegistryError.idTaken {
+                    return true
+                } catch RegistryError.storeFailed {
+                    return false
+                }
+            }
+            try await eventually("all events on both") { [a, b].allSatisfy { $0.events == [1, 2, 3] } }
+            #expect(await b.registry.unpublished.isEmpty)
+            try cluster.check()
+        }
+    }
+
+    /// All leases look ended after a failure of the database. A node that starts then does not end what runs.
+    @Test func aStartAfterAFailure() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            _ = try await cluster["a"].registry.create(cluster.room("cam1"), by: Actor("test"))
+            let grant = try await cluster["a"].push("live/cam1", as: "cam1").get()
+            cluster["a"].registry.mediaArrived(grant.sequence, PushMedia())
+            await cluster["a"].settle()
+            try cluster.sql("UPDATE nodes SET expires_at = clock_timestamp() - interval '1 minute'")
+            // Neither does another device get the name.
+            #expect(await cluster["b"].push("live/cam1", as: "thief") == .failure(.nameTaken))
+            try await cluster.join("c")
+            let room = try await cluster["c"].registry.room("cam1")
+            #expect(room.state == .live && room.slots[0].sequence == grant.sequence.rawValue)
+            #expect(cluster["a"].cuts.isEmpty)
+        }
+    }
+
+    /// After a clean end of all nodes, the next one is the first, whatever its name.
+    @Test func theFirstAfterACleanEnd() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            for name in ["a", "b"] { await cluster[name].registry.stop() }
+            try await cluster.join("c")
+            let states = try await cluster["c"].registry.nodes().map(\.state)
+            #expect(states == [.gone, .gone, .running])
+            #expect(cluster["c"].registry.store.seat?.lastLeftPush != nil)
+        }
+    }
+
     // MARK: - Who may join
 
     /// A node that starts while another is at a long wave of pushes waits for its turn, for longer than one statement may wait for a lock.

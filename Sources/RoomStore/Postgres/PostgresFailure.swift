@@ -20,6 +20,12 @@ struct PostgresFailure: DatabaseFailure, Equatable {
     /// Raised by the server's function that begins a node's transactions, once another process has the node's place.
     static let fenced = "EF001"
 
+    /// Whether the transaction failed because another node, or another process, has ended this one's place.
+    static func isFenced(_ error: any Error) -> Bool {
+        let cause = (error as? StoreAccess.TransactionLost)?.cause ?? error
+        return (cause as? PostgresFailure)?.state == self.fenced
+    }
+
     /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet. 25006: it has become a standby, and
     /// another host may be the primary.
     var endsConnection: Bool { self.state.map { $0.hasPrefix("08") || $0.hasPrefix("57P") || $0 == "25006" } ?? true }

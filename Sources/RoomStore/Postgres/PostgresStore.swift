@@ -140,6 +140,8 @@ final class PostgresStore: RoomStore {
             return result
         } catch {
             if self.writer.isOpen { self.writer.rollback() }
+            // The next transaction is of the new incarnation.
+            if self.node != nil, PostgresFailure.isFenced(error) { try? self.membership?.rejoin(self.writer) }
             throw error
         }
     }

@@ -30,10 +30,11 @@ final class TestCluster: Sendable {
         return node
     }
 
-    func join(_ name: String) async throws {
+    /// `proxied`: its way to the database is the node's proxy.
+    func join(_ name: String, proxied: Bool = false) async throws {
         var place = self.place
         place.node = name
-        let node = try TestNode(name, place)
+        let node = try TestNode(name, place, proxied: proxied)
         try await node.registry.start()
         self.nodes.withLock { $0[name] = node }
     }
@@ -83,7 +84,11 @@ final class TestCluster: Sendable {
     }
 
     func remove() async {
-        for node in self.nodes.withLock({ $0.values }) { await node.registry.stop() }
+        for node in self.nodes.withLock({ $0.values }) {
+            node.proxy?.mode = .passing
+            await node.registry.stop()
+            node.proxy?.close()
+        }
         TestPostgres.remove(self.folder)
         try? FileManager.default.removeItem(atPath: self.folder)
     }
@@ -93,10 +98,22 @@ final class TestCluster: Sendable {
 final class TestNode: Sendable {
     let name: String
     let registry: RoomRegistry
+    let proxy: TestProxy?
     private let told = Mutex<[RoomRegistry.Outcome]>([])
 
-    init(_ name: String, _ place: PostgresPlace) throws {
+    init(_ name: String, _ place: PostgresPlace, proxied: Bool = false) throws {
         self.name = name
+        var place = place
+        if proxied {
+            let port = try (URLComponents(string: place.url)?.port).orThrow()
+            let proxy = try TestProxy(to: UInt16(port))
+            place.url = place.url.replacingOccurrences(of: ":\(port)/", with: ":\(proxy.port)/")
+            // Texts show in every message: the proxy looks for COMMIT.
+            place.prepares = false
+            self.proxy = proxy
+        } else {
+            self.proxy = nil
+        }
         self.registry = try RoomRegistry(.postgres(place), settings: .init())
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
@@ -141,14 +158,16 @@ final class TestNode: Sendable {
 
 extension RoomRegistry {
     /// As after a kill.
-    func abandon() {
+    func abandon() async {
         self.isRunning = false
-        self.pauseLooking(true)
+        await self.pauseLooking(true)
         self.store.seat?.lease.stop()
     }
 
-    func pauseLooking(_ yes: Bool) {
+    /// Returns when no look is under way any more.
+    func pauseLooking(_ yes: Bool) async {
         self.follower?.cancel()
+        await self.follower?.value
         self.follower = nil
         if !yes { self.followOthers() }
     }
