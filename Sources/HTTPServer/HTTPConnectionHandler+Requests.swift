@@ -65,3 +65,12 @@ extension HTTPRequestHead {
 package struct HTTPBodyWanted: Sendable {
     package init() {}
 }
+
+extension HTTPResponseHead {
+    /// The head as bytes, for when NIO's encoder has been removed.
+    var serialized: ByteBuffer {
+        var text = "HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)\r\n"
+        for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
+        return ByteBuffer(string: text + "\r\n")
+    }
+}

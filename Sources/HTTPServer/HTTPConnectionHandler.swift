@@ -391,12 +391,3 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         context.read()
     }
 }
-
-extension HTTPResponseHead {
-    /// The head as bytes, for when NIO's encoder has been removed.
-    fileprivate var serialized: ByteBuffer {
-        var text = "HTTP/1.1 \(self.status.code) \(self.status.reasonPhrase)\r\n"
-        for (name, value) in self.headers { text += "\(name): \(value)\r\n" }
-        return ByteBuffer(string: text + "\r\n")
-    }
-}

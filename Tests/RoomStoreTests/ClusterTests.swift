@@ -89,10 +89,11 @@ import Testing
             (line.token, line.tokenID, line.address, line.via, line.requestID) = ("ops", 7, "192.0.2.1", .cli, "r1")
             let orders = [
                 DrainOrder(
-                    node: b.registry.nodeNumber, timeoutMs: 5_000, reconnectTo: "rtmp://x/live", restarts: true, by: Actor("token:ops"),
+                    node: b.registry.nodeNumber, timeoutMs: 5_000, reconnectTo: "rtmp://x/live", restarts: true, askedAt: a.registry.now,
+                    by: Actor("token:ops"),
                     call: line),
                 DrainOrder(
-                    node: b.registry.nodeNumber, timeoutMs: nil, reconnectTo: nil, restarts: false, by: Actor("x"),
+                    node: b.registry.nodeNumber, timeoutMs: nil, reconnectTo: nil, restarts: false, askedAt: a.registry.now, by: Actor("x"),
                     call: AuditLine("drainServer")),
             ]
             for order in orders { try await a.registry.order(order) }

@@ -34,7 +34,8 @@ extension APIRoute {
             try await call.rooms.order(
                 DrainOrder(
                     node: node.number, timeoutMs: request.timeoutMs, reconnectTo: request.reconnectTo, restarts: request.restarts,
-                    by: Actor("\(call.actor.name) at node \(call.rooms.nodeName ?? "-")"), call: AuditedCall.current?.due ?? AuditLine("")))
+                    askedAt: call.nowMs, by: Actor("\(call.actor.name) at node \(call.rooms.nodeName ?? "-")"),
+                    call: AuditedCall.current?.due ?? AuditLine("")))
             return NodeDrainAnswer(node: name, request: request, state: nil)
         },
     ]
@@ -61,9 +62,13 @@ extension APIRoute {
 }
 
 extension APIServices {
+    /// How long another node's wish holds.
+    private static let drainMs: Int64 = 60_000
+
     /// Begins the drains that other nodes have asked of this one. On the registry's queue; does not block.
     func handle(_ outcomes: [RoomRegistry.Outcome]) {
-        for case .drainAsked(let order) in outcomes where order.node == self.rooms.nodeNumber {
+        let since = self.rooms.now - Self.drainMs
+        for case .drainAsked(let order) in outcomes where order.node == self.rooms.nodeNumber && order.askedAt > since {
             Task { await self.carryOut(order) }
         }
     }

@@ -10,16 +10,19 @@ package struct DrainOrder: Sendable, Equatable {
     /// Where clients are asked to connect again. Nil: as in that node's settings.
     package let reconnectTo: String?
     package let restarts: Bool
+    /// Room time when it was asked: a node that hears of it much later was away, and is not meant any more.
+    package let askedAt: Int64
     /// The caller, for the log.
     package let by: Actor
     /// The call, for the audit trail.
     package let call: AuditLine
 
-    package init(node: Int64, timeoutMs: Int64?, reconnectTo: String?, restarts: Bool, by: Actor, call: AuditLine) {
+    package init(node: Int64, timeoutMs: Int64?, reconnectTo: String?, restarts: Bool, askedAt: Int64, by: Actor, call: AuditLine) {
         self.node = node
         self.timeoutMs = timeoutMs
         self.reconnectTo = reconnectTo
         self.restarts = restarts
+        self.askedAt = askedAt
         self.by = by
         self.call = call
     }
@@ -39,7 +42,8 @@ package struct DrainOrder: Sendable, Equatable {
     var item: JSONValue {
         [
             "drain": .integer(self.node), "timeout": self.timeoutMs.map(JSONValue.integer) ?? .null,
-            "reconnectTo": self.reconnectTo.map(JSONValue.string) ?? .null, "restarts": .bool(self.restarts), "by": .string(self.by.name),
+            "reconnectTo": self.reconnectTo.map(JSONValue.string) ?? .null, "restarts": .bool(self.restarts),
+            "askedAt": .integer(self.askedAt), "by": .string(self.by.name),
             "token": self.call.token.map(JSONValue.string) ?? .null, "tokenId": self.call.tokenID.map(JSONValue.integer) ?? .null,
             "address": .string(self.call.address), "via": self.call.via.map { .string($0.rawValue) } ?? .null,
             "requestId": .string(self.call.requestID),
@@ -48,9 +52,12 @@ package struct DrainOrder: Sendable, Equatable {
 
     /// Nil for an item of another kind.
     init?(_ item: JSONValue) {
-        guard let node = item.integer("drain"), let restarts = item.bool("restarts"), let by = item.string("by") else { return nil }
+        guard let node = item.integer("drain"), let restarts = item.bool("restarts"), let askedAt = item.integer("askedAt"),
+            let by = item.string("by")
+        else { return nil }
         self.init(
-            node: node, timeoutMs: item.integer("timeout"), reconnectTo: item.string("reconnectTo"), restarts: restarts, by: Actor(by),
+            node: node, timeoutMs: item.integer("timeout"), reconnectTo: item.string("reconnectTo"), restarts: restarts, askedAt: askedAt,
+            by: Actor(by),
             call: Self.line(
                 item.string("token"), item.integer("tokenId"), item.string("address") ?? "", item.string("via"),
                 item.string("requestId") ?? ""))
