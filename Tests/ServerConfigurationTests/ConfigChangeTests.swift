@@ -12,7 +12,7 @@ import Testing
         ["rtmp://a.example"], ["rtmps://a.example"], ["https://a.example/x"], ["https://a.example"], ["never"], ["reject"], ["always"],
         ["debug"], ["json"], ["ts"],
         ["sha256"], ["ptt"], ["live=reject"], ["live=30ms"], ["live"], ["/tmp/other"], ["abcdefghijklmnopqrstuvwxyz0123456789"], ["code1"],
-        ["live/*"], ["host.example"], ["1h"], ["2d"], ["postgresql://u:p@h/d"],
+        ["live/*"], ["host.example"], ["1h"], ["2d"], ["postgresql://u:p@h/d"], ["http://a.example:80"],
     ]
 
     private static func changed(_ setting: ConfigSetting) -> ServerConfig? {
@@ -55,7 +55,7 @@ import Testing
 
     /// Settings from which structures are built at the start must not look as if a reload changed them.
     @Test(arguments: [
-        "rtmp.listen", "http.listen", "https.listen", "data.directory", "database.url", "cluster.name", "cluster.key",
+        "rtmp.listen", "http.listen", "https.listen", "data.directory", "database.url", "cluster.name", "cluster.address", "cluster.key",
         "cluster.previousKey", "relay.maxBehind", "recording.directory", "snapshots.directory",
         "log.format",
         "stats.keep", "console.enabled", "urls.http", "limits.lag",

@@ -47,6 +47,19 @@ import Testing
         for value in variables.values { #expect(!error.description.contains(value)) }
     }
 
+    @Test(arguments: [
+        ("http://10.0.0.1:8080", true), ("https://a.example:8443", true), ("http://[fd00::1]:8080", true), ("http://a.example", false),
+        ("a.example:8080", false), ("ftp://a.example:80", false), ("http://a.example:80/api", false), ("http://:80", false),
+        ("http://a.example:0", false), ("http://u:p@a.example:80", false),
+    ])
+    func addressesOfNodes(_ text: String, _ isGood: Bool) throws {
+        do {
+            #expect(try Self.load(["EARSHOT_CLUSTER_ADDRESS": text]).config.cluster.address == text && isGood)
+        } catch let error as ConfigError {
+            #expect(!isGood && error.description.contains("is not http://HOST:PORT or https://HOST:PORT"), "\(error)")
+        }
+    }
+
     @Test func aClusterNeedsADatabase() throws {
         let error = try #require(throws: ConfigError.self) { try Self.load(["EARSHOT_CLUSTER_KEY": Self.key]) }
         #expect(error.description.contains("needs database.url: the servers of a cluster share one database"), "\(error)")
