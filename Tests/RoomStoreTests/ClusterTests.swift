@@ -166,6 +166,22 @@ import Testing
         }
     }
 
+    /// At a far database, each wait for it is a round trip.
+    @Test func aClaimIsAFewRoundTrips() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            let store = try #require(b.registry.store as? PostgresStore)
+            for name in ["cam1", "cam2"] { _ = try await a.registry.create(cluster.room(name), by: Actor("test")) }
+            _ = try await b.push("live/cam1", as: "first").get()
+            let before = store.roundTrips
+            _ = try await b.push("live/cam2", as: "second").get()
+            #expect(store.roundTrips - before <= 10, "\(store.roundTrips - before)")
+            let taken = store.roundTrips
+            _ = try await a.push("live/cam1", as: "first").get()
+            #expect(store.roundTrips == taken, "another node's claim")
+        }
+    }
+
     // MARK: - Lost nodes
 
     /// A node that was killed: its publishers may come to another at once, and what does not come back is ended for it.
