@@ -110,6 +110,8 @@ package actor RoomRegistry {
     var lastEvent: Int64 = 0
     /// Another process has this node's name.
     var isDisplaced = false
+    /// When to try to get it back, by the steady clock.
+    var rejoinsAt: Int64 = 0
     /// Stored results that wait for earlier ones of other nodes.
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?

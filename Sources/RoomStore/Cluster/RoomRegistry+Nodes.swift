@@ -93,7 +93,7 @@ extension RoomRegistry {
         guard let seat = self.store.seat, self.isRunning else { return keepsAt }
         if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
         do {
-            if seat.lease.isFenced { try await self.rejoin() }
+            if seat.lease.isFenced, self.clock.steadyMs >= self.rejoinsAt { try await self.rejoin() }
             try await self.readSignals()
         } catch {
             self.noteNodeFailure(error)
@@ -106,6 +106,7 @@ extension RoomRegistry {
 
     /// Registers anew after this node's work was ended for it. Where another process has its name by now, what that one does is another's.
     private func rejoin() async throws {
+        self.rejoinsAt = self.clock.steadyMs + Self.keepMs
         do {
             try self.store.rejoin()
             self.isDisplaced = false
@@ -131,7 +132,8 @@ extension RoomRegistry {
                 continue
             }
             self.carryOut(page)
-            guard page.signals.count == Self.signalsPerRead else {
+            // One in doubt holds up those behind it.
+            guard page.signals.count == Self.signalsPerRead, self.lastSignal > last else {
                 self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
                 return
             }
