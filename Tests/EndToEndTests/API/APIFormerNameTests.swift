@@ -36,7 +36,8 @@ import Testing
     /// A 404 names the missing thing as the call's path parameter does.
     @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
         let values = [
-            "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999", "node": "nowhere",
+            "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
+            "node": "nowhere",
             "webhookId": "999999", "gatheringId": "plain-nowhere",
             "recordingId": "0123456789abcdef", "snapshotId": "0123456789abcdef", "app": "live", "name": "nothing",
         ]
