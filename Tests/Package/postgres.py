@@ -46,8 +46,9 @@ class Place:
 
     def background(self, *words):
         """`run` with its input and output as pipes, and the URL that its command has said."""
+        # A shell cannot trap a signal that it was started with as ignored, as those of background jobs are.
         process = subprocess.Popen(
-            [SCRIPT, "run", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=self.environment,
+            ["env", "--default-signal=INT,QUIT", SCRIPT, "run", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=self.environment,
             start_new_session=True)
         return process, process.stdout.readline().strip()
 
