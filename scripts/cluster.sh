@@ -36,18 +36,20 @@ declare -A pid=() rtmp=() http=() ended=() console=()
 stopped='' database=''
 # Background jobs of a script do not get the terminal's Ctrl-C: they end here, in order, each by its own id.
 gone() { [[ -z $1 ]] || ! kill -0 "$1" 2>/dev/null; }
+# One that was stopped gets its SIGTERM when it goes on.
+stop() {
+    local tries=60
+    gone "$1" || kill -s CONT "$1" 2>/dev/null || true
+    until gone "$1"; do
+        if ((tries-- == 0)); then kill -9 "$1" 2>/dev/null || true; fi
+        sleep 0.1
+    done
+}
 cleanup() {
-    local tries=60 name
+    local name
     trap '' INT TERM HUP
     for name in "${!pid[@]}"; do gone "${pid[$name]}" || kill "${pid[$name]}" 2>/dev/null || true; done
-    for name in "${!pid[@]}"; do
-        # One that was stopped gets its SIGTERM when it goes on.
-        gone "${pid[$name]}" || kill -s CONT "${pid[$name]}" 2>/dev/null || true
-        until gone "${pid[$name]}"; do
-            if ((tries-- == 0)); then kill -9 "${pid[$name]}" 2>/dev/null || true; fi
-            sleep 0.1
-        done
-    done
+    for name in "${!pid[@]}"; do stop "${pid[$name]}"; done
     [[ -z $database ]] || scripts/postgres.sh stop "$work/postgres" || true
     rm -rf "$work"
 }

@@ -19,11 +19,16 @@ demo() {
 }
 # Three servers on one database, for a moment: each says where it is, and nothing stays.
 cluster() {
-    local token
+    local token ids port
     CLUSTER_SECONDS=2 CLUSTER_BIN=$SCRATCH/debug scripts/cluster.sh | tee "$RESULTS/cluster" || return
     (($(grep -c '^node [abc] ' "$RESULTS/cluster") == 3)) || return
     token=$(sed -n 's/.*(token in \(.*\))$/\1/p' "$RESULTS/cluster" | head -n 1)
-    [[ -n $token && ! -e ${token%/a/admin-token} ]]
+    ids=$(sed -n 's/^node [abc] *process \([0-9]*\),.*/\1/p' "$RESULTS/cluster")
+    port=$(sed -n 's|^PostgreSQL is at 127.0.0.1:\([0-9]*\)/.*|\1|p' "$RESULTS/cluster")
+    [[ -n $token && ! -e ${token%/a/admin-token} && $(wc -w <<<"$ids") == 3 && -n $port ]] || return
+    # shellcheck disable=SC2086
+    ! kill -0 $ids 2>/dev/null || return
+    ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null
 }
 # on_postgres FLAGS OF swift test: with rooms on a PostgreSQL of their own. It goes with this script, however that ends.
 on_postgres() {
@@ -33,7 +38,7 @@ on_postgres() {
     scripts/postgres.sh stop "$folder" || code=1
     return "$code"
 }
-# Restarts, kills, calls, pushes, webhooks, feeds, tokens.
+# Restarts, kills, calls, pushes, webhooks, feeds, tokens; two servers on one database.
 SERVERS='EndToEndTests.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests|PostgresServerTests|Cluster(Node|Call)Tests)'
 enter_scratch debug
 step build swift build --build-tests --scratch-path "$SCRATCH" 9>&-

@@ -19,7 +19,7 @@ internal import Foundation
 /// | `kind` | the kind of gathering: `plain`, or `mesh` |
 /// | `role` | `host` may act for others |
 /// | `exp` | seconds since 1970 from which it has expired; checked when a connection begins |
-package struct ChannelToken: Sendable, Equatable, Codable {
+package struct ChannelToken: Sendable, Equatable {
     package let user: String
     package let name: String
     package let room: String

@@ -1,12 +1,16 @@
-import Support
+package import Support
 import Synchronization
 
 /// The grant of a ticket. The number of unused tickets per `ticketOwner` is limited. In a cluster the encoded grant is in the ticket.
-package protocol TicketHolder: Codable, Sendable {
+package protocol TicketHolder: Sendable {
     associatedtype Owner: Hashable & Sendable
     /// Differs from that of other holders; tickets of one kind are none of another.
     static var ticketKind: String { get }
     var ticketOwner: Owner { get }
+    /// What a sealed ticket holds.
+    var ticketContent: [JSONValue.Member] { get }
+    /// Nil for the content of another version.
+    init?(ticketContent: JSONValue)
 }
 
 package struct OneTimeTicket: Sendable, Equatable {

@@ -31,8 +31,7 @@ package struct PublicAddress: Sendable, Equatable {
     }
 
     private static func base(_ scheme: String, _ listener: HostPort, usual: Int, _ caller: String?) -> String {
-        let isEverywhere = (IPText.v4(listener.host) ?? IPText.v6(listener.host) ?? [1]).allSatisfy { $0 == 0 }
-        let host = isEverywhere ? caller ?? "localhost" : listener.host
+        let host = listener.isEverywhere ? caller ?? "localhost" : listener.host
         let address = HostPort(host: host, port: listener.port).description
         return "\(scheme)://\(listener.port == usual ? String(address.dropLast("\(listener.port)".utf8.count + 1)) : address)"
     }

@@ -18,10 +18,28 @@ internal import Foundation
 /// - Accepted tickets are counted instead of unused ones, and a restart forgets them.
 final class SealedTickets<Holder: TicketHolder>: Sendable {
     /// The sealed part.
-    private struct Content: Codable {
+    private struct Content {
         let holder: Holder
         /// Milliseconds since 1970.
         let expiresAt: Int64
+
+        init(holder: Holder, expiresAt: Int64) {
+            self.holder = holder
+            self.expiresAt = expiresAt
+        }
+
+        init?(_ bytes: Data) {
+            guard let json = try? JSONParser.parse(bytes), let expiresAt = json.integer("expiresAt"),
+                let holder = json["holder"].flatMap(Holder.init(ticketContent:))
+            else { return nil }
+            self.init(holder: holder, expiresAt: expiresAt)
+        }
+
+        var text: String {
+            JSONValue.object([
+                .init(name: "holder", value: .object(self.holder.ticketContent)), .init(name: "expiresAt", value: .integer(self.expiresAt)),
+            ]).text
+        }
     }
 
     /// The nonce, which is random and differs for each ticket. Not the text: base64 has several spellings of some bytes.
@@ -59,12 +77,14 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
     static var limit: Int { 100_000 }
     static var limitPerOwner: Int { 10_000 }
 
-    /// The first seals; the others open.
-    private let keys: [SymmetricKey]
+    private let key: SymmetricKey
+    /// Opens as well.
+    private let formerKey: SymmetricKey?
     private let state = Mutex(State())
 
     init(_ cluster: ClusterKey) {
-        self.keys = [cluster.key(for: .tickets), cluster.previousKey(for: .tickets)].compactMap { $0.map { SymmetricKey(data: $0) } }
+        self.key = SymmetricKey(data: cluster.key(for: .tickets))
+        self.formerKey = cluster.previousKey(for: .tickets).map { SymmetricKey(data: $0) }
     }
 
     /// Binds a ticket to its kind: one for events opens no channel.
@@ -73,12 +93,9 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
     /// Nil when the holder cannot be put into a ticket.
     func issue(to holder: Holder, wallMs: Int64) -> OneTimeTicket? {
         let expiresAt = wallMs + OneTimeTickets<Holder>.lifetimeMs
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .withoutEscapingSlashes
         do {
-            let content = try encoder.encode(Content(holder: holder, expiresAt: expiresAt))
-            guard let key = self.keys.first, let sealed = try AES.GCM.seal(content, using: key, authenticating: Self.context).combined
-            else { return nil }
+            let content = Array(Content(holder: holder, expiresAt: expiresAt).text.utf8)
+            guard let sealed = try AES.GCM.seal(content, using: self.key, authenticating: Self.context).combined else { return nil }
             let text = SecretText.base64URL(sealed)
             return text.utf8.count <= OneTimeTicket.longest ? OneTimeTicket(text: text, expiresAt: expiresAt) : nil
         } catch {
@@ -108,13 +125,10 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
     }
 
     private func opened(_ box: AES.GCM.SealedBox) -> Content? {
-        for key in self.keys {
-            // Fails with a key that did not seal the ticket, and for a ticket of a version whose holders are others.
-            do {
-                return try JSONDecoder().decode(Content.self, from: try AES.GCM.open(box, using: key, authenticating: Self.context))
-            } catch {
-                continue
-            }
+        for key in [self.key, self.formerKey].compactMap(\.self) {
+            // Fails with a key that did not seal the ticket.
+            guard let bytes = try? AES.GCM.open(box, using: key, authenticating: Self.context) else { continue }
+            return Content(bytes)
         }
         return nil
     }

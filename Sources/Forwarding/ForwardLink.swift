@@ -241,19 +241,35 @@ package final class ForwardLink: Sendable {
             if self.task.onDemand, (self.tasks.streams.registry.find(path)?.viewerCount ?? 0) > 0 {
                 self.state.withLock { $0.lastWantedMs = nowMs }
             }
-            let (isWanted, why) =
-                self.task.onDemand
-                ? (self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs }, "no_viewer")
-                // Media does not wait for the database: what runs goes on until another node is known to have taken it.
-                : (self.state.withLock { $0.isElsewhere } ? self.tasks.rooms.isKeeper : !self.tasks.rooms.isKeptElsewhere, "other_node")
+            let want = self.want(nowMs: nowMs)
             if self.goesOn(path, nowMs: nowMs) {
-                if isWanted { link.start() } else { self.reporter.rests(why) }
-            } else if !isWanted, link.state != .idle, link.state != .stopped {
-                self.stop(why)
-            } else if isWanted, self.state.withLock({ $0.isElsewhere }) {
+                if want == .rests { self.reporter.rests(self.whyNot) } else { link.start() }
+            } else if want == .rests, link.state != .idle, link.state != .stopped {
+                self.stop(self.whyNot)
+            } else if want == .starts {
                 link.start()
             }
-            self.state.withLock { $0.isElsewhere = !isWanted && !self.task.onDemand }
+        }
+    }
+
+    private enum Want { case runs, starts, rests }
+
+    /// Why a pull rests, in its events.
+    private var whyNot: String { self.task.onDemand ? "no_viewer" : "other_node" }
+
+    /// Whether a pull is to run. It starts, too, when this node takes it over.
+    private func want(nowMs: Int64) -> Want {
+        guard !self.task.onDemand else { return self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs } ? .runs : .rests }
+        let (isHere, isElsewhere) = (self.tasks.rooms.isKeeper, self.tasks.rooms.isKeptElsewhere)
+        return self.state.withLock { state in
+            if state.isElsewhere {
+                state.isElsewhere = !isHere
+                guard isHere else { return .rests }
+                return state.hold == nil && !state.isDeleted ? .starts : .runs
+            }
+            // Media does not wait for the database: what runs goes on until another node is known to have it.
+            state.isElsewhere = isElsewhere
+            return isElsewhere ? .rests : .runs
         }
     }
 

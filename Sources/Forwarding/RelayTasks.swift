@@ -17,6 +17,8 @@ package final class RelayTasks: Sendable {
     let admission: RoomAdmission
     let connections: Connections
     private let rows = Mutex<[Int64: ForwardLink]>([:])
+    /// Addresses that no key opens, by task; each is told of once.
+    private let failed = Mutex<[Int64: String]>([:])
     /// Created for the first task.
     private let vaults = Mutex<URLVault?>(nil)
 
@@ -69,10 +71,15 @@ package final class RelayTasks: Sendable {
 
     /// Runs tasks that other nodes have created, and ends those that they have deleted. Does nothing where the rooms are not shared.
     func follow() async {
+        // What this server creates or deletes during the read stays as it is.
+        let known = Set(self.all.map(\.task.id))
         guard self.rooms.isShared, let stored = try? await self.rooms.relayTasks() else { return }
         let ids = Set(stored.map(\.id))
-        for link in self.all where !ids.contains(link.task.id) { self.remove(link.task.id) }
-        for task in stored where self.find(task.id) == nil { await self.run(task) }
+        for id in known where !ids.contains(id) { self.remove(id) }
+        let failed = self.failed.withLock { $0 }
+        for task in stored where !known.contains(task.id) && self.find(task.id) == nil && failed[task.id] != task.url {
+            await self.run(task)
+        }
     }
 
     private func run(_ task: RelayTask) async {
@@ -86,6 +93,7 @@ package final class RelayTasks: Sendable {
             }
             _ = try self.add(task.with(url: url))
         } catch {
+            self.failed.withLock { $0[task.id] = task.url }
             self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
         }
     }

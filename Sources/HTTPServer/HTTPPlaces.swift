@@ -123,8 +123,14 @@ final class HTTPPlaces: Sendable {
             state.stage = .ended
             return Array(state.channels.values)
         }
-        for channel in channels { channel.close(promise: nil) }
+        for channel in channels {
+            channel.close(promise: nil)
+            // TLS would wait for the client's close_notify for longer than the whole end may take.
+            channel.eventLoop.scheduleTask(in: Self.farewell) { channel.cut() }
+        }
     }
+
+    private static let farewell = TimeAmount.milliseconds(500)
 
     private func leave(_ id: HTTPPlaceTable.ID) {
         self.state.withLock { state in

@@ -265,7 +265,7 @@ package final class AcceptGate: Sendable {
 
         /// Adapts accepting to the loops' lateness, ten times a second.
         private func keepPace(_ context: ChannelHandlerContext) {
-            guard context.channel.isActive else { return }
+            guard context.channel.isActive, !self.isStopped else { return }
             let nowMs = LoopSweeper.nowMs
             guard let room = self.gate.pace.room(nowMs: nowMs) else {
                 guard self.room != nil else { return }

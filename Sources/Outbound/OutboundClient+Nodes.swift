@@ -47,36 +47,23 @@ extension OutboundClient {
     ///
     /// Nodes may have private addresses: they come from the registry, which only the cluster's nodes write.
     package func forward(
-        _ method: String, to url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration
+        _ method: String, to url: String, headers: [(name: String, value: String)], body: ByteBuffer, timeout: Duration
     ) async throws(OutboundError) -> NodeReply {
         let target = try OutboundURL(parsing: url)
-        let result = await withTaskGroup(of: Result<NodeReply, OutboundError>.self) { tasks in
-            tasks.addTask {
-                do throws(OutboundError) {
-                    return .success(try await self.answer(method, target, headers, body))
-                } catch {
-                    return .failure(error)
-                }
+        return try await Self.within(timeout, target) { () throws(OutboundError) in
+            try await self.reach(target, at: try await self.addresses(of: target)) { (address) throws(OutboundError) in
+                try await self.answer(method, target, at: address, headers, body)
             }
-            tasks.addTask {
-                try? await Task.sleep(for: timeout)
-                return .failure(.timedOut(origin: target.origin, milliseconds: Int64(timeout / .milliseconds(1))))
-            }
-            let first = await tasks.next() ?? .failure(.cancelled)
-            tasks.cancelAll()
-            return first
-        }
-        return try result.get()
+        }.get()
     }
 
     private func answer(
-        _ method: String, _ target: OutboundURL, _ headers: [(name: String, value: String)], _ body: [UInt8]
+        _ method: String, _ target: OutboundURL, at address: [UInt8], _ headers: [(name: String, value: String)], _ body: ByteBuffer
     ) async throws(OutboundError) -> NodeReply {
-        guard let address = try await self.addresses(of: target).first else { throw .unresolved(host: target.hostText, why: "no address") }
         var request = HTTPClientRequest(url: target.text)
         request.method = HTTPMethod(rawValue: method)
         for header in headers { request.headers.add(name: header.name, value: header.value) }
-        if !body.isEmpty { request.body = .bytes(ByteBuffer(bytes: body)) }
+        if body.readableBytes > 0 { request.body = .bytes(body) }
         guard let lease = self.pool.lease(target, address: address, pool: "nodes") else { throw .cancelled }
         let loan = NodeLoan(lease, of: self.pool)
         do {

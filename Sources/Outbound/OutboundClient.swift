@@ -62,10 +62,17 @@ package final class OutboundClient: Service, Sendable {
         } catch {
             return .failure(error)
         }
-        return await withTaskGroup(of: Result<OutboundAnswer, OutboundError>.self) { tasks in
+        return await Self.within(timeout, target) { () throws(OutboundError) in try await self.send(target, headers, body, timeout, pool) }
+    }
+
+    /// Runs `body`, and cancels it when the time is over.
+    static func within<Answer: Sendable>(
+        _ timeout: Duration, _ target: OutboundURL, _ body: @escaping @Sendable () async throws(OutboundError) -> Answer
+    ) async -> Result<Answer, OutboundError> {
+        await withTaskGroup(of: Result<Answer, OutboundError>.self) { tasks in
             tasks.addTask {
                 do throws(OutboundError) {
-                    return .success(try await self.send(target, headers, body, timeout, pool))
+                    return .success(try await body())
                 } catch {
                     return .failure(error)
                 }
@@ -87,11 +94,19 @@ package final class OutboundClient: Service, Sendable {
     private func send(
         _ target: OutboundURL, _ headers: [(name: String, value: String)], _ body: [UInt8], _ timeout: Duration, _ pool: String
     ) async throws(OutboundError) -> OutboundAnswer {
-        let addresses = try await self.checkedAddresses(of: target)
-        var failure = OutboundError.cancelled
+        try await self.reach(target, at: try await self.checkedAddresses(of: target)) { (address) throws(OutboundError) in
+            try await self.send(target, to: address, headers, body, timeout, pool)
+        }
+    }
+
+    /// Sends to one address after another until one can be connected to.
+    func reach<Answer: Sendable>(
+        _ target: OutboundURL, at addresses: [[UInt8]], _ send: @Sendable ([UInt8]) async throws(OutboundError) -> Answer
+    ) async throws(OutboundError) -> Answer {
+        var failure = OutboundError.unresolved(host: target.hostText, why: "no address")
         for address in addresses.prefix(Self.maxAttempts) {
             do throws(OutboundError) {
-                return try await self.send(target, to: address, headers, body, timeout, pool)
+                return try await send(address)
             } catch {
                 // Nothing was sent yet, so try the next address. After any other error the request may have had its effect.
                 guard case .connectFailed = error else { throw error }

@@ -83,9 +83,9 @@ extension RoomRegistry {
                         if let deadlines = try work.keepingDeadlines() { done.add(deadlines) }
                     }
                     // The wait for the others' transactions ends with the first operation.
-                    let began = turn ?? .now
-                    turn = began
-                    if self.isShared, next == batch.count, next < Self.sharedBatch, .now - began < Self.sharedTime {
+                    let turnBegan = turn ?? .now
+                    turn = turnBegan
+                    if self.isShared, next == batch.count, next < Self.sharedBatch, .now - turnBegan < Self.sharedTime {
                         batch += self.intake.take(1)
                     }
                 }

@@ -76,6 +76,6 @@ extension RoomRegistry {
         }
     }
 
-    /// Whether the API has created targets; targets in the settings do not count. Any thread.
+    /// Whether the API has created targets, or another node may have; targets in the settings do not count. Any thread.
     package nonisolated var hasWebhooks: Bool { self.isShared || self.hookCount.load(ordering: .relaxed) > 0 }
 }

@@ -112,6 +112,10 @@ package actor RoomRegistry {
     var isDisplaced = false
     /// When to try to get it back, by the steady clock.
     var rejoinsAt: Int64 = 0
+    /// As ``NodeLease/returns``, when it was last carried out.
+    var returns = 0
+    /// Where other nodes reach this one.
+    let address = Mutex<String?>(nil)
     /// Stored results that wait for earlier ones of other nodes.
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?
@@ -183,7 +187,7 @@ package actor RoomRegistry {
         let now = self.clock.now()
         do {
             let mark = self.clock.mark()
-            try self.insistently {
+            try self.store.insistently {
                 try self.store.transaction { store in
                     try store.dropOrphans()
                     try store.save(mark)
@@ -202,10 +206,10 @@ package actor RoomRegistry {
     /// Ends what the last run of this server left. Where several nodes share the store, the first of them ends what all have left.
     private func clearUpLastRun(_ now: Int64) throws {
         let seat = self.store.seat
-        guard seat == nil || seat?.lastLeftPush != nil else {
-            return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: seat?.number ?? 0, limit: Self.batch) ? 0 : nil }
+        if let seat, seat.lastLeftPush == nil {
+            return try self.inBatches(now) { work, _ in try work.endPushes(ofLost: seat.number, limit: Self.batch) ? 0 : nil }
         }
-        if let seat { try self.store.transaction { try $0.adoptRows(by: seat.number) } }
+        if let seat { try self.store.insistently { try self.store.transaction { try $0.adoptRows(by: seat.number) } } }
         let last = seat?.lastLeftPush ?? .max
         try self.inBatches(now) { work, after in try work.endLeftPushes(after: after, upTo: last, limit: Self.batch) }
         try self.inBatches(now) { work, after in try work.restartRooms(after: after, limit: Self.batch) }
@@ -215,7 +219,7 @@ package actor RoomRegistry {
     private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
         while true {
-            let (next, done) = try self.insistently {
+            let (next, done) = try self.store.insistently {
                 try self.store.transaction { store in
                     let work = RoomTransaction(store: store, now: now, settings: self.settings)
                     let next = try body(work, last)
@@ -229,11 +233,6 @@ package actor RoomRegistry {
             guard let next else { return }
             last = next
         }
-    }
-
-    /// Where several nodes share the store, a start waits for its turn for longer than one transaction may.
-    private func insistently<T>(_ body: () throws -> T) throws -> T {
-        self.store.seat == nil ? try body() : try PostgresFailure.insistently(body)
     }
 
     /// Stops the timer, waits for submitted operations and closes the store. Rooms keep their state; a restart interrupts them.

@@ -9,6 +9,8 @@ protocol RoomStore: AnyObject, Sendable {
 
     /// Runs a transaction, committed and on disk when this returns. At most one at a time; blocks.
     func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T
+    /// Runs transactions of a start, and those that waited for their turn in vain once more.
+    func insistently<T>(_ body: () throws -> T) throws -> T
     /// Whether a transaction whose commit got no answer is in the store. Throws while nobody can tell; blocks.
     func wasCommitted(_ lost: CommitLost) throws -> Bool
     /// Reads committed data without blocking the caller.
@@ -21,7 +23,7 @@ protocol RoomStore: AnyObject, Sendable {
     func emptyLog() throws
 
     /// This server's place among the nodes that share the store; nil if it has the store to itself.
-    var seat: NodeSeat? { get }
+    var seat: Membership? { get }
     /// Takes the place again after another node has ended this one's work. Throws while that is not possible; blocks.
     func rejoin() throws
 
@@ -34,8 +36,9 @@ protocol RoomStore: AnyObject, Sendable {
 }
 
 extension RoomStore {
-    var seat: NodeSeat? { nil }
+    var seat: Membership? { nil }
     func rejoin() throws {}
+    func insistently<T>(_ body: () throws -> T) throws -> T { try body() }
 
     @discardableResult
     func close() -> String? { self.close(emptiesLog: true) }

@@ -4,7 +4,7 @@ import Support
 /// Gatherings as rows, and their changes.
 extension StoreAccess {
     func gatherings() throws -> [StoredGathering] {
-        try self.all("SELECT id, kind, room_id, state, created_at FROM gatherings WHERE 1 = 1\(self.isMine) ORDER BY id", []) { row in
+        try self.all("SELECT id, kind, room_id, state, created_at FROM gatherings WHERE \(self.isMine) ORDER BY id", []) { row in
             StoredGathering(
                 id: row.next(), kind: row.next(), roomID: RoomID(stored: row.next()), state: row.next(), createdAt: row.next())
         }
@@ -21,10 +21,10 @@ extension StoreAccess {
 
     /// Takes a gathering for this node. Throws while it is on another one that runs.
     func claimGathering(_ id: String) throws {
-        guard let node else { return }
-        let holder = try self.node(having: .gathering(id))
-        guard let holder, holder.number != node else { return }
-        guard holder.state != .running else { throw RegistryError.onOtherNode("The gathering \(id)", node: holder.name) }
+        guard let node, let holder = try self.number("SELECT node FROM gatherings WHERE id = ?", [id]), holder != node else { return }
+        if let other = try self.node(having: .node(holder)), other.state == .running {
+            throw RegistryError.onOtherNode("The gathering \(id)", node: other.name)
+        }
         try self.run("UPDATE gatherings SET node = ? WHERE id = ?", [node, id])
     }
 

@@ -102,7 +102,7 @@ extension StoreAccess {
     func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
         let marks = states.map { _ in "?" }.joined(separator: ", ")
         return try self.all(
-            "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ?\(self.isMine) ORDER BY row LIMIT ?",
+            "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? AND \(self.isMine) ORDER BY row LIMIT ?",
             StoreArguments(states.map(\.rawValue) as [(any StoreConvertible)?] + [row, limit])
         ) { row in try Self.recording(&row) }
     }
@@ -111,7 +111,8 @@ extension StoreAccess {
     func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
         try self.all(
             """
-            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ?\(self.isMine) ORDER BY ended_at LIMIT ?
+            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ? AND \(self.isMine)
+            ORDER BY ended_at LIMIT ?
             """, [ms, limit]
         ) { row in try Self.recording(&row) }
     }

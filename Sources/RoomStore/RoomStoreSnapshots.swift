@@ -40,7 +40,8 @@ extension StoreAccess {
     /// Oldest first.
     func snapshots(takenBefore ms: Int64, limit: Int) throws -> [SnapshotRecord] {
         try self.all(
-            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < ?\(self.isMine) ORDER BY taken_at, row LIMIT ?", [ms, limit]
+            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < ? AND \(self.isMine) ORDER BY taken_at, row LIMIT ?",
+            [ms, limit]
         ) {
             row in Self.snapshot(&row)
         }

@@ -253,6 +253,10 @@ extension RoomTransaction {
             let old = room
             try self.end(push, .serverRestart, in: &room, by: .server)
             try self.save(from: old, to: room)
+            // A node that was taken for dead may only have lost the database.
+            if self.store.node != nil {
+                self.notify(.cut(push.path, sequence: PushSequence(push.sequence), .serverRestart, endsViewers: false))
+            }
         }
         return pushes.last?.sequence
     }

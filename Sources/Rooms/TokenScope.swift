@@ -4,7 +4,7 @@ package import Support
 ///
 /// A room belongs to it by its id and its app, a stream by its name and its app: a room's streams are named after it. A stream of a talk channel
 /// belongs to its room.
-package struct TokenScope: Sendable, Equatable, Codable {
+package struct TokenScope: Sendable, Equatable {
     /// Names of apps; empty: any.
     package let apps: [String]
     /// Prefixes of room ids and stream names; empty: any.

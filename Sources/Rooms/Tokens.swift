@@ -1,5 +1,5 @@
 /// The permissions of an API caller. Each role includes those after it.
-package enum TokenRole: String, Sendable, CaseIterable, Comparable, Codable {
+package enum TokenRole: String, Sendable, CaseIterable, Comparable {
     /// Everything, tokens and deletion included.
     case admin
     /// Rooms, streams, sessions: list, expire, drop, forbid.

@@ -5,7 +5,7 @@ extension ConfigSetting {
     static let database: [ConfigSetting] = [
         .make(
             "database.url", \.database.url, .optional(.database),
-            "PostgreSQL database for rooms, tokens, events and webhooks; one running server uses it. Not set: a SQLite file in data.directory.",
+            "PostgreSQL database for rooms, tokens, events and webhooks, of one server or of a cluster. Not set: a SQLite file in data.directory.",
             isSecret: true),
         .make(
             "database.readers", \.database.readers, .count(1...64),

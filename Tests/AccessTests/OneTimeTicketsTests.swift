@@ -1,3 +1,4 @@
+import Support
 import Synchronization
 import Testing
 
@@ -8,6 +9,14 @@ import Testing
     struct Visitor: TicketHolder, Equatable {
         static var ticketKind: String { "visitors" }
         var ticketOwner: Int64
+
+        init(ticketOwner: Int64) { self.ticketOwner = ticketOwner }
+
+        var ticketContent: [JSONValue.Member] { [.init(name: "owner", value: .integer(self.ticketOwner))] }
+        init?(ticketContent: JSONValue) {
+            guard let owner = ticketContent.integer("owner") else { return nil }
+            self.ticketOwner = owner
+        }
     }
 
     private typealias Tickets = OneTimeTickets<Visitor>

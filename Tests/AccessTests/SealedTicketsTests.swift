@@ -1,3 +1,4 @@
+import Support
 import Synchronization
 import Testing
 
@@ -8,7 +9,25 @@ import Testing
     struct Visitor: TicketHolder, Equatable {
         static var ticketKind: String { "visitors" }
         var ticketOwner: Int64
-        var name = "Ann / Ünal"
+        var name: String
+
+        init(ticketOwner: Int64, name: String = "Ann / Ünal") { (self.ticketOwner, self.name) = (ticketOwner, name) }
+
+        var ticketContent: [JSONValue.Member] { Content.members(self.ticketOwner, self.name) }
+        init?(ticketContent: JSONValue) {
+            guard let content = Content.read(ticketContent) else { return nil }
+            (self.ticketOwner, self.name) = content
+        }
+    }
+
+    private enum Content {
+        static func members(_ owner: Int64, _ name: String) -> [JSONValue.Member] {
+            [.init(name: "owner", value: .integer(owner)), .init(name: "name", value: .string(name))]
+        }
+
+        static func read(_ json: JSONValue) -> (Int64, String)? {
+            json.integer("owner").flatMap { owner in json.string("name").map { (owner, $0) } }
+        }
     }
 
     /// The same content for another purpose.
@@ -16,6 +35,12 @@ import Testing
         static var ticketKind: String { "guests" }
         var ticketOwner: Int64
         var name: String
+
+        var ticketContent: [JSONValue.Member] { Content.members(self.ticketOwner, self.name) }
+        init?(ticketContent: JSONValue) {
+            guard let content = Content.read(ticketContent) else { return nil }
+            (self.ticketOwner, self.name) = content
+        }
     }
 
     private typealias Tickets = OneTimeTickets<Visitor>

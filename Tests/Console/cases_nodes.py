@@ -42,9 +42,10 @@ def nodes(server, browser, keep):
             visit(page, "#/server")
             page.wait(f"{PANEL} && !{PANEL}.hidden", "the nodes")
             page.wait(f"[...{PANEL}.querySelectorAll('tbody tr')].map((each) => each.cells[2].innerText).join() === '0,1'", "the push of the other node")
-            rows = page.run(f"[...{PANEL}.querySelectorAll('tbody tr')].map((each) => each.innerText)")
-            assert len(rows) == 2 and rows[0].startswith("a (this one)") and rows[1].startswith("b") and all("running" in row for row in rows), rows
-            assert sum("(keeper)" in row for row in rows) == 1, rows
+            rows = f"[...{PANEL}.querySelectorAll('tbody tr')].map((each) => each.innerText)"
+            page.wait(f"{rows}.every((row) => row.includes('running')) && {rows}.filter((row) => row.includes('(keeper)')).length === 1", "both, and their keeper")
+            told_rows = page.run(rows)
+            assert len(told_rows) == 2 and told_rows[0].startswith("a (this one)") and told_rows[1].startswith("b"), told_rows
             keep(page)
             page.click("Drain", within=f"{PANEL}.querySelectorAll('tbody tr')[1]")
             page.wait("Boolean(document.querySelector('dialog[open]'))", "the question")

@@ -146,8 +146,19 @@ import Testing
         for socket in idle { try await eventually("the end") { socket.isClosed } }
     }
 
-    /// A client that has just connected gets its answer, which says that it is the last.
+    /// A client that has just connected gets its answer, which says that it is the last. The shutdown waits for a second: a machine that stands still for
+    /// longer gets more tries.
     @Test func shutdownBeforeTheFirstRequest() async throws {
+        for attempt in 1...5 {
+            do {
+                return try await self.endBeforeTheFirstRequest()
+            } catch  where attempt < 5 {
+                continue
+            }
+        }
+    }
+
+    private func endBeforeTheFirstRequest() async throws {
         let (idle, fresh, late) = try await TestServer.run { server in
             let fresh = try await SocketClient.open(server.addresses.http.port)
             // Accepted behind the first.
@@ -157,7 +168,7 @@ import Testing
             let late = Task {
                 try await eventually("the shutdown") { idle.isClosed }
                 try await fresh.send(Self.get("/healthz"))
-                return try await fresh.answer()
+                return try await fresh.answer(within: 10)
             }
             return (idle, fresh, late)
         }

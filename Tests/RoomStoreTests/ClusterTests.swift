@@ -99,8 +99,10 @@ import Testing
             for order in orders { try await a.registry.order(order) }
             try await eventually("the order") { b.drains == orders }
             #expect(a.drains == orders && a.registry.nodeName == "a")
-            let standing = try #require(a.registry.nodeStanding)
-            #expect(standing.leaseMs > 1_000 && standing.leaseMs <= 10_000 && standing.signalLagMs < 5_000, "\(standing)")
+            try await eventually("a node that keeps up") {
+                let standing = try a.registry.nodeStanding.orThrow()
+                return standing.leaseMs > 1_000 && standing.leaseMs <= 10_000 && standing.signalLagMs < 5_000
+            }
             // One that registers later does not hear of it.
             try await cluster.join("c")
             try await Task.sleep(for: .milliseconds(400))
@@ -151,7 +153,7 @@ import Testing
         }
     }
 
-    /// Of claims on all nodes at once one has the name in the end, and its number is the highest.
+    /// Of claims on all nodes at once one has the name in the end.
     @Test func aNameHasOneOwner() async throws {
         try await Self.withCluster { cluster in
             _ = try await cluster["a"].registry.create(cluster.room("cam1"), by: Actor("test"))
@@ -176,9 +178,12 @@ import Testing
             let before = store.roundTrips
             _ = try await b.push("live/cam2", as: "second").get()
             #expect(store.roundTrips - before <= 10, "\(store.roundTrips - before)")
-            let taken = store.roundTrips
+            // A takeover from another node, too.
+            let other = try #require(a.registry.store as? PostgresStore)
+            _ = try await a.push("live/cam2", as: "second").get()
+            let taken = other.roundTrips
             _ = try await a.push("live/cam1", as: "first").get()
-            #expect(store.roundTrips == taken, "another node's claim")
+            #expect(other.roundTrips - taken <= 16, "\(other.roundTrips - taken)")
         }
     }
 
@@ -237,6 +242,7 @@ import Testing
     /// Deadlines are applied once, by the keeper; after its end another is.
     @Test func deadlinesOutliveTheirKeeper() async throws {
         try await Self.withCluster { cluster in
+            try await eventually("a keeper") { try await cluster["c"].registry.nodes().contains { $0.isKeeper } }
             let keeper = try #require(try await cluster["c"].registry.nodes().first { $0.isKeeper }?.name)
             let other = try #require(["a", "b", "c"].first { $0 != keeper })
             var policy = RoomPolicy()
@@ -292,7 +298,8 @@ import Testing
             if isFenced {
                 try await eventually("the clearing up") { try cluster.value("SELECT state FROM nodes WHERE name = 'b'") == "gone" }
             }
-            _ = try await a.registry.like("cam1", count: 1)
+            // What comes behind it waits for it.
+            _ = try await a.registry.create(cluster.room("cam3"), by: Actor("test"))
             await b.registry.pauseLooking(false)
             proxy.mode = .passing
             #expect(try await call.value.path.name == "x")
@@ -309,7 +316,7 @@ import Testing
                     return false
                 }
             }
-            try await eventually("all events on both") { [a, b].allSatisfy { $0.events == [1, 2, 3] } }
+            try await eventually("all events on both") { [a, b].allSatisfy { $0.events == [1, 2, 3, 4] } }
             #expect(await b.registry.unpublished.isEmpty)
             try cluster.check()
         }
@@ -349,7 +356,8 @@ import Testing
     @Test func aStartAmidAWave() async throws {
         try await Self.withCluster(["a"]) { cluster in
             let wave = Task.detached {
-                try cluster.sql("SELECT pg_advisory_xact_lock(\(PostgresSchema.writeLock)), pg_sleep(4)")
+                // Longer than a statement may wait for its turn, and than it may take.
+                try cluster.sql("SET statement_timeout = 0; SELECT pg_advisory_xact_lock(\(PostgresSchema.writeLock)), pg_sleep(7)")
             }
             try await eventually("the wave") {
                 try cluster.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0"
@@ -361,7 +369,10 @@ import Testing
     }
 
     @Test func namesAndKeys() async throws {
-        let cluster = try TestCluster()
+        try await Self.withCluster([]) { try await self.namesAndKeys($0) }
+    }
+
+    private func namesAndKeys(_ cluster: TestCluster) async throws {
         var place = cluster.place
         place.node = "a"
         try PostgresStore(place, isNode: true).close()
@@ -374,6 +385,7 @@ import Testing
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
+        defer { renewal.cancel() }
         try await eventually("the other machine") { try cluster.value("SELECT process FROM nodes") == TestCluster.foreignProcess }
         func problem(_ node: String, _ key: String?) async -> String {
             await withCheckedContinuation { continuation in
@@ -396,7 +408,5 @@ import Testing
         let alone = await problem("b", nil)
         #expect(alone.contains("set cluster.key to the cluster's key to join it"), "\(alone)")
         #expect(await problem("b", cluster.place.cluster) == "none")
-        renewal.cancel()
-        await cluster.remove()
     }
 }

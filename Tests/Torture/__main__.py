@@ -21,7 +21,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="torture", description="What users would otherwise find.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
     parser.add_argument("--load", default=os.environ.get("LOAD_BIN"), help="earshot-load (or LOAD_BIN); default: beside --earshot")
-    parser.add_argument("--ci", action="store_true", help="the short form, about a minute")
+    parser.add_argument("--ci", action="store_true", help="the short form, a minute or two")
     parser.add_argument("--kind", nargs="+", choices=[name for name, *_ in kinds.PLAN], help="only these kinds")
     parser.add_argument("--rounds", type=int, help="so many rounds of each kind")
     parser.add_argument("--count", type=int, help="so many rooms, of the kind cluster")

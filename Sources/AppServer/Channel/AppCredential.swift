@@ -5,11 +5,29 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Playback
-import Support
+package import Support
 
 extension ChannelToken: TicketHolder {
     package static var ticketKind: String { "channel" }
     package var ticketOwner: String { "\(self.room) \(self.user)" }
+
+    package var ticketContent: [JSONValue.Member] {
+        var content: [JSONValue.Member] = []
+        content.add("user", self.user)
+        content.add("name", self.name)
+        content.add("room", self.room)
+        content.add("kind", self.kind)
+        content.add("role", self.role)
+        content.add("expires", self.expires)
+        return content
+    }
+
+    package init?(ticketContent: JSONValue) {
+        guard let user = ticketContent.string("user"), let name = ticketContent.string("name"), let room = ticketContent.string("room"),
+            let kind = ticketContent.string("kind"), let role = ticketContent.string("role"), let expires = ticketContent.integer("expires")
+        else { return nil }
+        self.init(user: user, name: name, room: room, kind: kind, role: role, expires: expires)
+    }
 }
 
 extension AppServices {

@@ -26,7 +26,7 @@ package struct NodeForwarder: Sendable {
         guard let node = try? await self.rooms.otherNode(having: thing) else { return nil }
         let what = "This is on the node \(node.name)"
         if let name = Self.sender, let sender = request.headers[name] {
-            throw APIError.unavailable("\(what), and no longer where the node \(sender.prefix(NodeForwarder.longestName)) looked for it.")
+            throw APIError.unavailable("\(what), and no longer where the node \(sender.prefix(NodeName.longest)) looked for it.")
         }
         guard node.state == .running else { throw APIError.unavailable("\(what), which is \(node.state.rawValue).") }
         guard let address = node.address else {
@@ -35,47 +35,38 @@ package struct NodeForwarder: Sendable {
         let answer: NodeReply
         do throws(OutboundError) {
             answer = try await self.client.forward(
-                request.method.rawValue, to: address + request.uri.string, headers: self.headers(request),
-                body: Array(body.readableBytesView), timeout: Self.patience)
+                request.method.rawValue, to: address + request.uri.string, headers: self.headers(request), body: body,
+                timeout: Self.patience)
         } catch {
             throw APIError.unavailable("\(what), which did not answer: \(error). The call may have been carried out there.")
         }
         return APIAnswer(Self.response(answer))
     }
 
-    private static let longestName = 64
-
     /// Tells the other nodes where they reach this one: as the settings say, or where its HTTP port listens, unless that is on all addresses.
     package static func announce(_ rooms: RoomRegistry, _ config: ServerConfig, http: HostPort) async throws(RegistryError) {
-        let isEverywhere = ["0.0.0.0", "::", ""].contains(http.host)
-        let host = http.host.contains(":") ? "[\(http.host)]" : http.host
-        try await rooms.announceAddress(config.cluster.address ?? (isEverywhere ? nil : "http://\(host):\(http.port)"))
+        try await rooms.announceAddress(config.cluster.address ?? (http.isEverywhere ? nil : "http://\(http)"))
     }
 
     private func headers(_ request: Request) -> [(name: String, value: String)] {
-        let named = request.headers[.connection].map(Self.names) ?? []
-        var headers = request.headers.filter {
-            !Self.ofConnection.contains($0.name.canonicalName) && !named.contains($0.name.canonicalName)
-        }
-        .map { (name: $0.name.rawName, value: $0.value) }
+        var headers = Self.passed(request.headers.map { (name: $0.name.rawName, value: $0.value) })
         // Logins of browsers are tied to the name that they asked for.
         if let authority = request.head.authority { headers.append((name: "Host", value: authority)) }
         if let name = Self.sender { headers.append((name: name.rawName, value: self.rooms.nodeName ?? "")) }
         return headers
     }
 
-    /// RFC 9110 §7.6.1: the fields that a Connection field names are of that connection only.
-    private static func names(_ connection: String) -> Set<String> {
-        Set(connection.lowercased().split(separator: ",").map { String($0.filter { !$0.isWhitespace }) })
+    /// The fields without those of one connection, which a Connection field names (RFC 9110 §7.6.1), and those that each server sets anew.
+    private static func passed(_ fields: [(name: String, value: String)]) -> [(name: String, value: String)] {
+        let named = fields.filter { $0.name.lowercased() == "connection" }.flatMap { $0.value.lowercased().split(separator: ",") }
+        let dropped = self.ofConnection.union(named.map { $0.filter { !$0.isWhitespace } })
+        return fields.filter { !dropped.contains($0.name.lowercased()) }
     }
 
     private static func response(_ answer: NodeReply) -> Response {
         var headers = HTTPFields()
-        let named = answer.headers.first { $0.name.lowercased() == "connection" }.map { self.names($0.value) } ?? []
-        for (name, value) in answer.headers {
-            guard let name = HTTPField.Name(name), !self.ofConnection.contains(name.canonicalName), !named.contains(name.canonicalName)
-            else { continue }
-            headers.append(HTTPField(name: name, value: value))
+        for (name, value) in self.passed(answer.headers) {
+            if let name = HTTPField.Name(name) { headers.append(HTTPField(name: name, value: value)) }
         }
         let length = answer.headers.first { $0.name.lowercased() == "content-length" }.flatMap { Int($0.value) }
         let body = ResponseBody(contentLength: length) { writer in
@@ -85,7 +76,6 @@ package struct NodeForwarder: Sendable {
         return Response(status: .init(code: answer.status), headers: headers, body: body)
     }
 
-    /// RFC 9110 §7.6.1: fields of one connection; those that this server sets anew; and this server's request id.
     private static let ofConnection: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "host", "content-length", "date",
         "server", "x-request-id", "x-content-type-options", "expect", "x-forwarded-for", "forwarded", "x-earshot-node",

@@ -1,5 +1,6 @@
 package import Access
 package import Rooms
+package import Support
 
 /// One-time tickets for the event feed.
 package typealias EventTickets = OneTimeTickets<EventHolder>
@@ -22,4 +23,21 @@ package struct EventHolder: TicketHolder, Equatable {
 
     package static var ticketKind: String { "events" }
     package var ticketOwner: Int64 { self.tokenID }
+
+    package var ticketContent: [JSONValue.Member] {
+        var content: [JSONValue.Member] = []
+        content.add("tokenId", self.tokenID)
+        content.add("role", self.role.rawValue)
+        content.add("room", self.room)
+        content.add("apps", self.scope.apps)
+        content.add("rooms", self.scope.rooms)
+        return content
+    }
+
+    package init?(ticketContent: JSONValue) {
+        guard let tokenID = ticketContent.integer("tokenId"), let role = ticketContent.string("role").flatMap(TokenRole.init(rawValue:)),
+            let apps = ticketContent.strings("apps"), let rooms = ticketContent.strings("rooms")
+        else { return nil }
+        self.init(tokenID: tokenID, role: role, room: ticketContent.string("room"), scope: TokenScope(apps: apps, rooms: rooms))
+    }
 }

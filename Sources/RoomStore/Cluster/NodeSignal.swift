@@ -6,38 +6,38 @@ import Support
 ///
 /// Events are named by their ids; everybody reads them in the table `events`.
 struct NodeSignal: Equatable {
-    var body: [JSONValue] = []
+    private var items: [JSONValue] = []
 
     /// Nil if the batch changed nothing that concerns another node.
     init?(_ work: WorkResults) {
-        for outcome in work.outcomes { if let item = Self.item(outcome) { self.body.append(item) } }
-        for change in work.playChanges { self.body.append(Self.item(change)) }
+        for outcome in work.outcomes { if let item = Self.item(outcome) { self.items.append(item) } }
+        for change in work.playChanges { self.items.append(Self.item(change)) }
         for (kick, paths) in work.kicks {
-            self.body.append([
+            self.items.append([
                 "kicked": .string(kick.user), "room": .string(kick.roomID.rawValue), "until": .integer(kick.until),
                 "paths": .array(paths.map(Self.path)),
             ])
         }
-        if !work.gone.isEmpty { self.body.append(["gone": .array(work.gone.map { .string($0.rawValue) })]) }
-        if self.body.isEmpty { return nil }
+        if !work.gone.isEmpty { self.items.append(["gone": .array(work.gone.map { .string($0.rawValue) })]) }
+        if self.items.isEmpty { return nil }
     }
 
     init(text: String) throws {
         guard case .array(let items) = try JSONParser.parse(text.utf8, deepest: JSONParser.deepestAnswer) else { throw Unreadable() }
-        self.body = items
+        self.items = items
     }
 
     struct Unreadable: Error {}
 
-    var text: String { JSONValue.array(self.body).text }
+    var text: String { JSONValue.array(self.items).text }
 
     /// The ids of its events; they have no gap.
-    var events: [Int64] { self.body.compactMap { $0.integer("event") } }
+    var events: [Int64] { self.items.compactMap { $0.integer("event") } }
 
     /// What the other nodes carry out. Items of a kind that a later version has added are left out.
     func results(_ events: [Int64: RoomEvent]) -> WorkResults {
         var work = WorkResults()
-        for item in self.body {
+        for item in self.items {
             if let id = item.integer("event") {
                 if let event = events[id] { work.add(.heard(event)) }
             } else if let outcome = Self.outcome(item) {
@@ -120,9 +120,6 @@ struct NodeSignal: Equatable {
 }
 
 extension JSONValue {
-    func integer(_ name: String) -> Int64? { if case .integer(let value)? = self[name] { value } else { nil } }
-    func string(_ name: String) -> String? { if case .string(let value)? = self[name] { value } else { nil } }
-    func bool(_ name: String) -> Bool? { if case .bool(let value)? = self[name] { value } else { nil } }
     fileprivate func path(_ name: String) -> StreamPath? { self[name].flatMap(Self.path) }
 
     fileprivate func paths(_ name: String) -> [StreamPath] {

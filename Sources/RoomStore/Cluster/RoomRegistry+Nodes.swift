@@ -25,13 +25,14 @@ extension RoomRegistry {
 
     /// The other node that has this; nil if this one has it, or nobody.
     package nonisolated func otherNode(having thing: NodeThing) async throws(RegistryError) -> ClusterNode? {
-        guard let own = self.store.seat?.number else { return nil }
+        guard let own = self.store.seat?.number, thing != .node(own) else { return nil }
         return try await self.store.read { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
     }
 
     /// Tells the other nodes where they reach this one's API: `http://host:port`.
     package nonisolated func announceAddress(_ address: String?) async throws(RegistryError) {
         guard let node = self.store.seat?.number else { return }
+        self.address.withLock { $0 = address }
         try await self.perform(isChange: false) { try $0.store.setAddress(address, of: node) }
     }
 
@@ -72,7 +73,7 @@ extension RoomRegistry {
     /// Whether this node does the work that is done once for all: deadlines, housekeeping, webhooks.
     package nonisolated var isKeeper: Bool { self.store.seat?.lease.isKeeper ?? true }
 
-    /// Whether that work is known to be another node's. Without an answer of the database nobody knows.
+    /// Whether that work is another node's, as the database said last.
     package nonisolated var isKeptElsewhere: Bool { self.store.seat?.lease.isKeptElsewhere ?? false }
 
     func followOthers() {
@@ -94,13 +95,15 @@ extension RoomRegistry {
         if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
         do {
             if seat.lease.isFenced, self.clock.steadyMs >= self.rejoinsAt { try await self.rejoin() }
+            if seat.lease.returns != self.returns { try await self.comeBack(seat.lease.returns) }
             try await self.readSignals()
         } catch {
             self.noteNodeFailure(error)
         }
         guard self.clock.steadyMs >= keepsAt, self.isRunning, self.isKeeper else { return keepsAt }
         if seat.lease.mayClearUp { while await self.clearUpLostNode() {} }
-        self.armTimer()
+        // The clock may have leapt since the timer was set.
+        if let armed = self.armedFor, armed != .min, armed <= self.clock.now() { self.rearm() } else { self.armTimer() }
         return self.clock.steadyMs + Self.keepMs
     }
 
@@ -109,12 +112,20 @@ extension RoomRegistry {
         self.rejoinsAt = self.clock.steadyMs + Self.keepMs
         do {
             try self.store.rejoin()
-            self.isDisplaced = false
         } catch let error as CommitForgotten {
             guard !self.isDisplaced else { throw error }
             self.isDisplaced = true
             try await self.readAnew(after: self.lastSignal)
         }
+    }
+
+    /// Another process had this node's place, and has signalled under its number.
+    private func comeBack(_ returns: Int) async throws {
+        try await self.readAnew(after: self.lastSignal)
+        self.returns = returns
+        self.isDisplaced = false
+        let address = self.address.withLock { $0 }
+        Task { try? await self.announceAddress(address) }
     }
 
     private func noteNodeFailure(_ error: any Error) { self.counted.withLock { $0.lastFailure = RegistryError(of: error).storeProblem } }
@@ -178,13 +189,13 @@ extension RoomRegistry {
         try await self.publishEvents(upTo: tables.lastEvent)
         guard self.lastSignal == last else { return }
         self.lastSignal = tables.lastSignal
-        self.playTable.replace(with: tables.plays)
-        self.kickTable.replace(with: tables.kicks, now: now)
-        // Their events are published already, and passed over.
+        // Their events are published already, and passed over; the tables are newer.
         while let done = self.unpublished.first, done.signal ?? 0 <= tables.lastSignal {
             self.unpublished.removeFirst()
             self.carryOut(done)
         }
+        self.playTable.replace(with: tables.plays)
+        self.kickTable.replace(with: tables.kicks, now: now)
         var work = WorkResults()
         for push in ended {
             work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
@@ -213,7 +224,7 @@ extension RoomRegistry {
         guard let found = try? await self.store.read({ try $0.staleNode(besides: own) }) else { return false }
         let more = try? await self.result { work -> Bool in
             // It may have registered anew, be about to, or be cleared up by another.
-            try work.store.lockRegistrations()
+            guard try work.store.lockRegistrations() else { return false }
             guard let stale = try work.store.staleNode(besides: own), stale.number == found.number else { return true }
             if !stale.isFenced { try work.store.fence(stale.number) }
             if try work.endPushes(ofLost: stale.number, limit: Self.batch) { return true }

@@ -43,7 +43,7 @@ extension StoreAccess {
     // MARK: - Pushes of nodes
 
     /// A condition for rows that belong to this node, or to none: those of a database that was copied.
-    var isMine: String { self.node.map { " AND node IN (0, \($0))" } ?? "" }
+    var isMine: String { self.node.map { "node IN (0, \($0))" } ?? "1 = 1" }
 
     /// Keeps who pushes, for claims that arrive at another node.
     func setClaim(_ sequence: Int64, _ claim: PushClaim) throws {
@@ -110,17 +110,19 @@ extension StoreAccess {
     // MARK: - Nodes
 
     /// A node whose lease has ended, and whose work is not cleared away yet.
-    func staleNode(besides node: Int64) throws -> (number: Int64, name: String, isFenced: Bool)? {
+    func staleNode(besides node: Int64) throws -> (number: Int64, isFenced: Bool)? {
         try self.first(
             """
-            SELECT number, name, CASE WHEN state = 'fenced' THEN 1 ELSE 0 END FROM nodes
+            SELECT number, CASE WHEN state = 'fenced' THEN 1 ELSE 0 END FROM nodes
             WHERE number <> ? AND state <> 'gone' AND expires_at < clock_timestamp() ORDER BY number LIMIT 1
             """, [node]
-        ) { row in (number: row.next(), name: row.next(), isFenced: row.next()) }
+        ) { row in (number: row.next(), isFenced: row.next()) }
     }
 
-    /// Nobody registers before this transaction's end.
-    func lockRegistrations() throws { try self.run("SELECT pg_advisory_xact_lock(?)", [Membership.lock]) }
+    /// Nobody registers before this transaction's end. False if somebody is at it.
+    func lockRegistrations() throws -> Bool {
+        try self.number("SELECT CASE WHEN pg_try_advisory_xact_lock(?) THEN 1 ELSE 0 END", [Membership.lock]) == 1
+    }
 
     /// From now on the node writes nothing more, until it has registered anew.
     func fence(_ node: Int64) throws {

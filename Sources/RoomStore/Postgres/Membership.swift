@@ -14,6 +14,8 @@ final class Membership: @unchecked Sendable {
     private let place: PostgresPlace
     private var incarnation: Int64
     private var batch: Int64
+    /// Up to this one, another process in the same place has counted since.
+    private var forgottenBatch: Int64 = 0
 
     /// How long a node's place is kept for it after its last renewal, by the database's clock.
     static let leaseSeconds = 10
@@ -25,25 +27,37 @@ final class Membership: @unchecked Sendable {
     static let lock: Int64 = 0x6561_7273_686f_7432
 
     /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another machine
-    /// leaves one behind. Throws ``StoreError`` once it is renewed. Blocks.
+    /// leaves one behind. Waits as long for nodes whose lease has ended: after a failure of the database those that run renew theirs. Throws
+    /// ``StoreError`` once the place's lease is renewed. Blocks.
     init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
         self.place = place
-        let process = ProcessIdentity.current
         let deadline = ContinuousClock.now + .seconds(Self.leaseSeconds + 1)
         var first: Holder?
-        waiting: while true {
-            switch try Self.take(place, process, writer) {
+        while true {
+            let isOver = ContinuousClock.now >= deadline
+            switch try Self.take(place, isOver ? .decides : .asks, writer) {
             case .taken(let taken):
                 (self.number, self.lastLeftPush) = (taken.number, taken.lastLeftPush)
                 (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
-                break waiting
+                self.lease = NodeLease(place, number: taken.number, incarnation: taken.incarnation)
+                return
             case .held(let holder):
                 first = first ?? holder
-                guard holder == first, ContinuousClock.now < deadline else { throw Self.conflict(holder, place) }
+                guard holder == first, !isOver else { throw Self.conflict(holder, place) }
+            case .doubtful: break
             }
             usleep(Self.pauseUs)
         }
-        self.lease = NodeLease(place, number: self.number, incarnation: self.incarnation)
+    }
+
+    /// What a registration does about nodes that may run although their lease has ended.
+    private enum Manner {
+        /// Does not register yet.
+        case asks
+        /// Takes them for dead, if no other node has a lease: they are fenced, and all that ran has ended.
+        case decides
+        /// Leaves them to the keeper.
+        case rejoins
     }
 
     /// Another process in the database. One that runs renews its lease.
@@ -55,8 +69,9 @@ final class Membership: @unchecked Sendable {
         let key: String
     }
 
-    private struct Other {
+    private struct Row {
         let holder: Holder
+        let number: Int64
         let hasLease: Bool
         let isGone: Bool
     }
@@ -64,6 +79,7 @@ final class Membership: @unchecked Sendable {
     private enum Attempt {
         case taken(Taken)
         case held(Holder)
+        case doubtful
     }
 
     private struct Taken {
@@ -71,6 +87,8 @@ final class Membership: @unchecked Sendable {
         let incarnation: Int64
         let batch: Int64
         let lastLeftPush: Int64?
+        /// Whether another process had the place.
+        let wasAnothers: Bool
     }
 
     private static func conflict(_ holder: Holder, _ place: PostgresPlace) -> StoreError {
@@ -96,20 +114,22 @@ final class Membership: @unchecked Sendable {
         return StoreError(path: place.description, problem: problem, advice: advice, isConflict: true)
     }
 
-    private static func take(_ place: PostgresPlace, _ process: String, _ writer: PostgresConnection) throws -> Attempt {
+    private static func take(_ place: PostgresPlace, _ manner: Manner, _ writer: PostgresConnection) throws -> Attempt {
+        let process = ProcessIdentity.current
         let store = StoreAccess(writer)
         try writer.begin()
         do {
             try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
-            let others = try store.all(
+            let rows = try store.all(
                 """
-                SELECT name, process, expires_at, key, CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END,
+                SELECT name, process, expires_at, key, number, CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END,
                     CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = ? DESC
                 """, [place.node]
-            ) { (row: inout RowReader) -> Other in
+            ) { (row: inout RowReader) -> Row in
                 let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), key: row.next())
-                return Other(holder: holder, hasLease: row.next(), isGone: row.next())
-            }.filter { other in
+                return Row(holder: holder, number: row.next(), hasLease: row.next(), isGone: row.next())
+            }
+            let others = rows.filter { other in
                 let isThis = other.holder.process == process && (place.cluster == nil || other.holder.name == place.node)
                 return !isThis && !ProcessIdentity.isGone(other.holder.process)
             }
@@ -118,8 +138,14 @@ final class Membership: @unchecked Sendable {
                 writer.rollback()
                 return .held(holder)
             }
-            // After a failure of the database no lease is valid, and the others run all the same.
-            let isFirst = !others.contains { !$0.isGone && $0.holder.name != place.node }
+            let doubtful = others.filter { !$0.hasLease && !$0.isGone && $0.holder.name != place.node }
+            let isAlone = place.cluster == nil || holders.isEmpty
+            if place.cluster != nil, isAlone, !doubtful.isEmpty, manner == .asks {
+                writer.rollback()
+                return .doubtful
+            }
+            let isFirst = isAlone && manner != .rejoins
+            let former = rows.first { $0.holder.name == place.node }?.holder.process
             let number = try store.insert(
                 """
                 INSERT INTO nodes (name, process, version, started_at, expires_at, key)
@@ -131,6 +157,7 @@ final class Membership: @unchecked Sendable {
                 """, [place.node, process, place.version, self.leaseSeconds, place.cluster ?? ""])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
             if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number]) }
+            if place.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }
             let fence = try store.first(
                 """
                 INSERT INTO fences (node, incarnation, batch) VALUES (?, 1, 0)
@@ -142,7 +169,8 @@ final class Membership: @unchecked Sendable {
             try writer.commit()
             return .taken(
                 Taken(
-                    number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: isFirst ? lastPush : nil))
+                    number: number, incarnation: fence.incarnation, batch: fence.batch, lastLeftPush: isFirst ? lastPush : nil,
+                    wasAnothers: former != nil && former != process))
         } catch {
             if writer.isOpen { writer.rollback() }
             throw error
@@ -153,9 +181,11 @@ final class Membership: @unchecked Sendable {
     /// the place.
     func rejoin(_ writer: PostgresConnection) throws {
         try writer.open()
-        guard case .taken(let taken) = try Self.take(self.place, ProcessIdentity.current, writer) else { throw CommitForgotten() }
-        (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
-        self.lease.rejoined(taken.incarnation)
+        guard case .taken(let taken) = try Self.take(self.place, .rejoins, writer) else { throw CommitForgotten() }
+        // The other process has counted on, so that nobody can tell of batches before.
+        if taken.wasAnothers { self.forgottenBatch = self.batch }
+        (self.incarnation, self.batch) = (taken.incarnation, max(self.batch, taken.batch))
+        self.lease.rejoined(taken.incarnation, wasAnothers: taken.wasAnothers)
     }
 
     /// Begins a write transaction: the server refuses it once another process has taken the place. Returns the transaction's number.
@@ -169,6 +199,7 @@ final class Membership: @unchecked Sendable {
     /// once that has been waited for too long. Throws, too, when another process has the place, and nobody can tell any more: only this process counts
     /// its batches, whoever fences it.
     func wasCommitted(_ batch: Int64, _ writer: PostgresConnection) throws -> Bool {
+        guard batch > self.forgottenBatch else { throw CommitForgotten() }
         try writer.open()
         let found = try StoreAccess(writer).number(
             """

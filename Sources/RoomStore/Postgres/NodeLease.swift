@@ -9,6 +9,7 @@ import Synchronization
 final class NodeLease: Sendable {
     private struct State {
         var isOver = false
+        var returns = 0
         var incarnation: Int64
         /// The renewals have had no gap since then.
         var unbrokenSince: Int64
@@ -51,7 +52,7 @@ final class NodeLease: Sendable {
     /// Whether this node does the work that one node does for all.
     var isKeeper: Bool { self.state.withLock { !$0.isFenced && Self.now + Self.marginMs < $0.keeperUntil } }
 
-    /// Whether another node does it, or may: without an answer of the database this one may be asked no more, and is not told so either.
+    /// Whether another node does it, as the database said last; stays while it does not answer.
     var isKeptElsewhere: Bool { self.state.withLock { $0.isFenced || $0.isKeptElsewhere } }
 
     /// Whether it may end what other nodes have left. After a failure of the database all leases look ended: it waits until the others have had
@@ -71,9 +72,13 @@ final class NodeLease: Sendable {
     /// Whether another node has ended this one's work.
     var isFenced: Bool { self.state.withLock { $0.isFenced } }
 
+    /// How often the node got its place back from another process that had it meanwhile.
+    var returns: Int { self.state.withLock { $0.returns } }
+
     /// The node has registered anew.
-    func rejoined(_ incarnation: Int64) {
+    func rejoined(_ incarnation: Int64, wasAnothers: Bool) {
         self.state.withLock { state in
+            if wasAnothers { state.returns += 1 }
             state.incarnation = incarnation
             state.isFenced = false
             (state.renewedAt, state.unbrokenSince) = (Self.now, Self.now)

@@ -20,10 +20,13 @@ struct PostgresFailure: DatabaseFailure, Equatable {
     /// Raised by the server's function that begins a node's transactions, once another process has the node's place.
     static let fenced = "EF001"
 
-    /// Whether the transaction failed because another node, or another process, has ended this one's place.
-    static func isFenced(_ error: any Error) -> Bool {
+    /// A lock was waited for in vain.
+    static let lockTimeout = "55P03"
+
+    /// The state of the failure that ended a transaction.
+    static func state(of error: any Error) -> String? {
         let cause = (error as? StoreAccess.TransactionLost)?.cause ?? error
-        return (cause as? PostgresFailure)?.state == self.fenced
+        return (cause as? PostgresFailure)?.state
     }
 
     /// Whether the connection is of no more use. Class 57P: the server ends it, or does not accept it yet. 25006: it has become a standby, and
@@ -34,22 +37,6 @@ struct PostgresFailure: DatabaseFailure, Equatable {
     /// standbys.
     var losesTransaction: Bool {
         guard let state else { return true }
-        return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == "55P03"
-    }
-
-    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once.
-    private static let startPatience: Duration = .seconds(60)
-
-    /// Runs `body` again where a lock was waited for in vain: nothing happened, and the next try may have its turn. Blocks.
-    static func insistently<T>(_ body: () throws -> T) throws -> T {
-        let deadline = ContinuousClock.now + self.startPatience
-        while true {
-            do {
-                return try body()
-            } catch {
-                let cause = (error as? StoreAccess.TransactionLost)?.cause ?? error
-                guard (cause as? PostgresFailure)?.state == "55P03", ContinuousClock.now < deadline else { throw error }
-            }
-        }
+        return ["08", "25", "40", "53", "57", "58", "XX", Self.fenced.prefix(2)].contains(state.prefix(2)) || state == Self.lockTimeout
     }
 }

@@ -14,7 +14,7 @@ final class PostgresStore: RoomStore {
     private let turn = DispatchSemaphore(value: 1)
     private let readers: PostgresReaders
     private let membership: Membership?
-    private let node: Int64?
+    let seat: Membership?
 
     /// Connects, and migrates the schema. `isNode`: takes the place of a node, which no other process may have. Blocks.
     init(_ place: PostgresPlace, isNode: Bool) throws(StoreError) {
@@ -27,8 +27,8 @@ final class PostgresStore: RoomStore {
             try PostgresSchema.migrate(options)
             let membership = isNode ? try Membership(place, self.writer) : nil
             self.membership = membership
-            self.node = place.cluster == nil ? nil : membership?.number
-            self.readers = PostgresReaders(options, count: max(1, place.readers), node: self.node)
+            self.seat = place.cluster == nil ? nil : membership
+            self.readers = PostgresReaders(options, count: max(1, place.readers), node: self.seat?.number)
             self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
         } catch {
             self.writer.close()
@@ -38,7 +38,7 @@ final class PostgresStore: RoomStore {
 
     /// Returns a notice for the log, if there is anything to say.
     private static func giveUpUnknown(_ writer: PostgresConnection, _ membership: Membership) throws -> [String] {
-        try PostgresFailure.insistently {
+        try Self.retrying {
             do {
                 try writer.begin()
                 _ = try membership.fence(writer)
@@ -126,9 +126,9 @@ final class PostgresStore: RoomStore {
         do {
             try self.writer.begin()
             // A node that stands still holds up the others for a shorter time than they wait.
-            if self.node != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
+            if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)
-            let result = try body(StoreAccess(self.writer, node: self.node))
+            let result = try body(StoreAccess(self.writer, node: self.seat?.number))
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
@@ -141,22 +141,34 @@ final class PostgresStore: RoomStore {
         } catch {
             if self.writer.isOpen { self.writer.rollback() }
             // The next transaction is of the new incarnation.
-            if self.node != nil, PostgresFailure.isFenced(error) { try? self.membership?.rejoin(self.writer) }
+            if self.seat != nil, PostgresFailure.state(of: error) == PostgresFailure.fenced { try? self.seat?.rejoin(self.writer) }
             throw error
+        }
+    }
+
+    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once.
+    private static let startPatience: Duration = .seconds(60)
+
+    func insistently<T>(_ body: () throws -> T) throws -> T { try Self.retrying(body) }
+
+    private static func retrying<T>(_ body: () throws -> T) throws -> T {
+        let deadline = ContinuousClock.now + self.startPatience
+        while true {
+            do {
+                return try body()
+            } catch {
+                // Nothing happened, and the next try may have its turn.
+                guard PostgresFailure.state(of: error) == PostgresFailure.lockTimeout, ContinuousClock.now < deadline else { throw error }
+            }
         }
     }
 
     // MARK: - Nodes
 
-    var seat: NodeSeat? {
-        guard let node, let membership else { return nil }
-        return NodeSeat(number: node, name: self.place.node, lease: membership.lease, lastLeftPush: membership.lastLeftPush)
-    }
-
     func rejoin() throws {
         self.turn.wait()
         defer { self.turn.signal() }
-        try self.membership?.rejoin(self.writer)
+        try self.seat?.rejoin(self.writer)
     }
 
     /// Waits for the database since the start, for the writer; tests count them.
@@ -188,7 +200,7 @@ final class PostgresStore: RoomStore {
         self.turn.wait()
         defer { self.turn.signal() }
         try self.writer.open()
-        return try body(StoreAccess(self.writer, node: self.node))
+        return try body(StoreAccess(self.writer, node: self.seat?.number))
     }
 
     func emptyLog() {}

@@ -21,6 +21,9 @@ struct StoreTable: Equatable {
         "room_words", "room_counts", "grdb_migrations", PostgresSchema.table, "heads", "nodes", "fences", "signals", "duties",
     ]
 
+    /// Columns that say to which of PostgreSQL's nodes a row belongs.
+    private static let ofNodes: Set<String> = ["node", "node_identity", "node_rank"]
+
     private static let mostRows = 500
     /// Most values in a statement. PostgreSQL takes 65,535, SQLite 32,766.
     private static let mostValues = 10_000
@@ -73,7 +76,7 @@ struct StoreTable: Equatable {
                 throw Unknown(table: name, what: "column \(column) has the type \(type)")
             }
             return (Column(name: column.lowercased(), kind: kind), row.next(), row.next())
-        }.filter { !$0.column.name.hasPrefix("node") }.sorted { $0.column.name < $1.column.name }
+        }.filter { !Self.ofNodes.contains($0.column.name) }.sorted { $0.column.name < $1.column.name }
         self.name = name
         self.columns = found.map(\.column)
         self.key = found.indices.filter { found[$0].key > 0 }.sorted { found[$0].key < found[$1].key }

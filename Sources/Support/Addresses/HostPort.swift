@@ -52,6 +52,9 @@ package struct HostPort: Sendable, Hashable, CustomStringConvertible {
         self.init(host: String(host), port: port)
     }
 
+    /// Whether a listener with this host is on all addresses.
+    package var isEverywhere: Bool { (IPText.v4(self.host) ?? IPText.v6(self.host) ?? [1]).allSatisfy { $0 == 0 } }
+
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     /// Whether one process cannot listen on both. Port 0 never clashes, since the system chooses a free one.

@@ -1,3 +1,16 @@
+/// Members of an object by their type; nil for one that is missing or of another type.
+extension JSONValue {
+    package func integer(_ name: String) -> Int64? { if case .integer(let value)? = self[name] { value } else { nil } }
+    package func string(_ name: String) -> String? { if case .string(let value)? = self[name] { value } else { nil } }
+    package func bool(_ name: String) -> Bool? { if case .bool(let value)? = self[name] { value } else { nil } }
+
+    package func strings(_ name: String) -> [String]? {
+        guard case .array(let items)? = self[name] else { return nil }
+        let texts = items.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        return texts.count == items.count ? texts : nil
+    }
+}
+
 /// Builds an object member by member, in the order of the calls. Nil values add nothing.
 extension [JSONValue.Member] {
     package mutating func add(_ name: String, _ value: String?) {

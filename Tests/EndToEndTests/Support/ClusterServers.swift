@@ -9,17 +9,23 @@ enum ClusterServers {
     private static let key = "a-key-of-the-cluster-for-tests-of-nodes"
 
     /// Runs the nodes `a` and `b`.
-    static func run(_ body: @Sendable (TestServer, TestServer) async throws -> Void) async throws {
+    static func run(
+        _ configure: @Sendable (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer, TestServer) async throws -> Void
+    ) async throws {
         try await TestServer.run({
             $0.cluster.name = "a"
             $0.cluster.key = Self.key
+            configure(&$0)
         }) { a in
-            try await Self.join("b", a) { b in try await body(a, b) }
+            try await Self.join("b", a, configure) { b in try await body(a, b) }
         }
     }
 
     /// Runs one more node beside this one.
-    static func join(_ name: String, _ other: TestServer, _ body: @Sendable (TestServer) async throws -> Void) async throws {
+    static func join(
+        _ name: String, _ other: TestServer, _ configure: @Sendable (inout ServerConfig) -> Void = { _ in },
+        _ body: @Sendable (TestServer) async throws -> Void
+    ) async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent(name).path
             try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
@@ -33,6 +39,7 @@ enum ClusterServers {
                     $0.database.url = url
                     $0.cluster.name = name
                     $0.cluster.key = Self.key
+                    configure(&$0)
                 }, body)
         }
     }

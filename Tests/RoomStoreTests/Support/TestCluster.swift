@@ -14,6 +14,8 @@ final class TestCluster: Sendable {
     let place: PostgresPlace
     private let folder: String
     private let nodes = Mutex<[String: TestNode]>([:])
+    /// Killed ones whose name another has by now.
+    private let former = Mutex<[TestNode]>([])
 
     init() throws {
         self.folder = NSTemporaryDirectory() + "earshot-cluster-\(UUID().uuidString)"
@@ -36,7 +38,7 @@ final class TestCluster: Sendable {
         place.node = name
         let node = try TestNode(name, place, proxied: proxied)
         try await node.registry.start()
-        self.nodes.withLock { $0[name] = node }
+        if let killed = self.nodes.withLock({ $0.updateValue(node, forKey: name) }) { self.former.withLock { $0.append(killed) } }
     }
 
     /// The node does nothing more, and gives nothing up.
@@ -69,11 +71,15 @@ final class TestCluster: Sendable {
     /// Throws unless every stream has one owner at most, and events and signals have no gap.
     func check() throws {
         let owners = try self.value(
-            "SELECT string_agg(app || '/' || name, ', ') FROM (SELECT app, name FROM pushes WHERE ended_at IS NULL GROUP BY app, name HAVING count(DISTINCT node) > 1) p"
+            "SELECT string_agg(app || '/' || name, ', ') FROM (SELECT app, name FROM pushes WHERE ended_at IS NULL GROUP BY app, name HAVING count(*) > 1) p"
         )
-        let gaps = try self.value("SELECT (SELECT event FROM heads) - (SELECT count(*) FROM events)")
+        let gaps = try self.value(
+            """
+            SELECT (SELECT event FROM heads) - (SELECT count(*) FROM events)
+                + coalesce((SELECT max(id) - min(id) + 1 - count(*) FROM signals), 0)
+            """)
         guard owners == nil, gaps == "0" else {
-            throw TimedOut(description: "two owners: \(owners ?? "none"); missing events: \(gaps ?? "")")
+            throw TimedOut(description: "two owners: \(owners ?? "none"); missing events or signals: \(gaps ?? "")")
         }
     }
 
@@ -84,7 +90,7 @@ final class TestCluster: Sendable {
     }
 
     func remove() async {
-        for node in self.nodes.withLock({ $0.values }) {
+        for node in self.nodes.withLock({ Array($0.values) }) + self.former.withLock({ $0 }) {
             node.proxy?.mode = .passing
             await node.registry.stop()
             node.proxy?.close()
