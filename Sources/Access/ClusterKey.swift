@@ -44,7 +44,12 @@ package struct ClusterKey: Sendable {
     package func previousKey(for use: Use) -> [UInt8]? { self.previous.map { Self.derived(from: $0, use.rawValue, count: 32) } }
 
     /// Names the cluster: 16 bytes in hex, which say nothing of the key. Differs for another current key.
-    package var fingerprint: String { SecretText.hex(Self.derived(from: self.current, "fingerprint", count: 16)) }
+    package var fingerprint: String { Self.fingerprint(of: self.current) }
+
+    /// The same of the previous key, by which the cluster is known until all its servers have the current one.
+    package var previousFingerprint: String? { self.previous.map(Self.fingerprint) }
+
+    private static func fingerprint(of key: [UInt8]) -> String { SecretText.hex(Self.derived(from: key, "fingerprint", count: 16)) }
 
     /// HKDF-SHA256 (RFC 5869). The salt keeps these keys apart from those that another program makes of the same secret.
     private static func derived(from key: [UInt8], _ label: String, count: Int) -> [UInt8] {

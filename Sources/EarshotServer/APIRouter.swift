@@ -38,10 +38,12 @@ struct APIRouter {
         router.add(middleware: AnswerHeaders(service: service, requests: requests))
         // Health checks need no token, since they reveal only the server's health.
         router.get("/healthz") { request, _ in await requests.timed("/healthz", request) { "ok\n".plain } }
-        router.get("/readyz") { request, _ in
-            await requests.timed("/readyz", request) {
-                guard let problem = await readiness.problem() else { return "ready\n".plain }
-                return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
+        for (path, role) in [("/readyz", Readiness.Role.publish)] + Readiness.Role.allCases.map({ ("/readyz/\($0.rawValue)", $0) }) {
+            router.get(RouterPath(path)) { request, _ in
+                await requests.timed(path, request) {
+                    guard let problem = await readiness.problem(for: role) else { return "ready\n".plain }
+                    return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
+                }
             }
         }
         // Prometheus' default path.

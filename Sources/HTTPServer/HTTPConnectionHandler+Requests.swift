@@ -5,7 +5,7 @@ import Support
 
 /// Checks a request's head before anything reads its body.
 extension HTTPConnectionHandler {
-    private static let healthChecks: Set<String> = ["/healthz", "/readyz"]
+    private static let healthChecks: Set<String> = ["/healthz", "/readyz", "/readyz/publish", "/readyz/play"]
 
     /// Whether the path is answered even if the server is full. It may have a query.
     static func isHealthCheck(_ path: String) -> Bool { Self.healthChecks.contains(String(path.prefix { $0 != "?" && $0 != "#" })) }

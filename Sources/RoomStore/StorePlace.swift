@@ -5,12 +5,16 @@ package enum StorePlace: Sendable, Equatable {
     case postgres(PostgresPlace)
 
     /// The database at `url`, or the folder if there is none.
-    package init(folder: String, url: String?, readers: Int, prepares: Bool, node: String, version: String, cluster: String? = nil) {
+    package init(
+        folder: String, url: String?, readers: Int, prepares: Bool, node: String, version: String, cluster: String? = nil,
+        otherKey: String? = nil
+    ) {
         self =
             url.map {
                 .postgres(
                     PostgresPlace(
-                        url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder, cluster: cluster))
+                        url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder, cluster: cluster,
+                        otherKey: otherKey))
             } ?? .folder(folder)
     }
 }
@@ -31,10 +35,12 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
     package var folder: String?
     /// The fingerprint of the cluster's key: servers with the same one share the database. Nil: this server has it to itself.
     package var cluster: String?
+    /// The fingerprint of another key that this server knows, while the cluster's key changes.
+    package var otherKey: String?
 
     package init(
         url: String, readers: Int = 4, prepares: Bool = true, node: String = "earshot", version: String = "", folder: String? = nil,
-        cluster: String? = nil
+        cluster: String? = nil, otherKey: String? = nil
     ) {
         self.url = url
         self.readers = readers
@@ -43,6 +49,20 @@ package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
         self.version = version
         self.folder = folder
         self.cluster = cluster
+        self.otherKey = otherKey
+    }
+
+    /// The fingerprints of this server's keys, the cluster's first, as the list of nodes has them.
+    var keys: String { [self.cluster, self.otherKey].compactMap(\.self).joined(separator: " ") }
+
+    /// Whether this server knows the key of one with these fingerprints.
+    func knows(_ keys: String) -> Bool { Self.knows(self.keys, keys) }
+
+    /// Whether both know each other's: what one signs or seals the other accepts.
+    func isOneCluster(with keys: String) -> Bool { Self.knows(self.keys, keys) && Self.knows(keys, self.keys) }
+
+    private static func knows(_ own: String, _ other: String) -> Bool {
+        other.split(separator: " ").first.map(own.split(separator: " ").contains) ?? false
     }
 
     /// The address without user, password and options: `postgresql://db.example.com:5432/earshot`.

@@ -44,6 +44,8 @@ import Testing
         #expect(one.fingerprint == "69af0dff3b401303b476c0f262b8939f")
         #expect(two.fingerprint != one.fingerprint)
         #expect(two.fingerprint == ClusterKey(current: Self.other, previous: nil).fingerprint)
+        #expect(one.previousFingerprint == nil)
+        #expect(ClusterKey(current: Self.other, previous: Self.text).previousFingerprint == one.fingerprint)
     }
 
     @Test func printingShowsNoKey() {

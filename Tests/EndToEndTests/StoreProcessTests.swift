@@ -29,6 +29,8 @@ import Testing
                     return ready.status == 503 && ready.text.contains("data directory")
                 }
                 #expect(try await HTTPAnswer.get("\(server.http)/healthz").status == 200)
+                #expect(try await HTTPAnswer.get("\(server.http)/readyz/publish").status == 503)
+                #expect(try await HTTPAnswer.get("\(server.http)/readyz/play").text == "ready\n")
                 try FileManager.default.moveItem(at: away, to: data)
                 try await eventually("the server to be ready") { try await HTTPAnswer.get("\(server.http)/readyz").status == 200 }
                 #expect(try await Self.create("after", server).status == 201)

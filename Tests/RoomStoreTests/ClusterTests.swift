@@ -346,6 +346,8 @@ import Testing
             try await cluster.join("c")
             let states = try await cluster["c"].registry.nodes().map(\.state)
             #expect(states == [.gone, .gone, .running])
+            try cluster.sql("UPDATE nodes SET expires_at = expires_at - interval '25 hours' WHERE name = 'a'")
+            #expect(try await cluster["c"].registry.nodes().map(\.name) == ["b", "c"])
             #expect(cluster["c"].registry.store.seat?.lastLeftPush != nil)
         }
     }
@@ -387,11 +389,11 @@ import Testing
         }
         defer { renewal.cancel() }
         try await eventually("the other machine") { try cluster.value("SELECT process FROM nodes") == TestCluster.foreignProcess }
-        func problem(_ node: String, _ key: String?) async -> String {
+        func problem(_ node: String, _ key: String?, and other: String? = nil) async -> String {
             await withCheckedContinuation { continuation in
                 DispatchQueue.global().async {
                     var place = cluster.place
-                    (place.node, place.cluster) = (node, key)
+                    (place.node, place.cluster, place.otherKey) = (node, key, other)
                     do {
                         try PostgresStore(place, isNode: true).close()
                         continuation.resume(returning: "none")
@@ -408,5 +410,12 @@ import Testing
         let alone = await problem("b", nil)
         #expect(alone.contains("set cluster.key to the cluster's key to join it"), "\(alone)")
         #expect(await problem("b", cluster.place.cluster) == "none")
+        // The key changes: nobody joins before the running node knows the new one.
+        let early = await problem("b", "new", and: cluster.place.cluster)
+        #expect(early.contains("which does not know this server's cluster.key; set it there as cluster.previousKey"), "\(early)")
+        try cluster.sql("UPDATE nodes SET key = key || ' new' WHERE name = 'a'")
+        #expect(await problem("b", "new", and: cluster.place.cluster) == "none")
+        let forgetful = await problem("b", "new")
+        #expect(forgetful.contains("whose cluster.key is another one"), "\(forgetful)")
     }
 }

@@ -6,7 +6,7 @@ enum OtherPaths {
     /// Nil when there is no such path.
     static func methods(of path: String) -> [HTTPRequest.Method]? {
         switch path {
-        case "/healthz", "/readyz", "/metrics": return [.get, .head]
+        case "/healthz", "/readyz", "/readyz/publish", "/readyz/play", "/metrics": return [.get, .head]
         case "/events": return [.get]
         default:
             if HLSEndpoint.serves(path) { return [.get, .head, .options] }

@@ -7,9 +7,11 @@ import Support
 extension StorePlace {
     /// Where a server with these settings keeps its rooms.
     package init(_ config: ServerConfig) {
+        let key = ClusterKey(config)
         self.init(
             folder: config.data.directory, url: config.database.url, readers: config.database.readers, prepares: config.database.isPrepared,
-            node: config.cluster.nodeName, version: ServerVersion.text, cluster: ClusterKey(config)?.fingerprint)
+            node: config.cluster.nodeName, version: ServerVersion.text, cluster: key?.fingerprint,
+            otherKey: key?.previousFingerprint)
     }
 
     /// Logs where a server that starts keeps its rooms, if that is a database or no longer one, and marks its data directory.

@@ -15,9 +15,18 @@ package struct Readiness: Sendable {
         self.storeWatch = storeWatch
     }
 
-    /// The reason why the server is not ready, in one line without secrets or paths; nil when it is ready. ``StoreWatch`` logs it.
-    package func problem() async -> String? {
+    /// What a load balancer may send a server that is not ready for all.
+    package enum Role: String, Sendable, CaseIterable {
+        /// New pushes, and calls that read or change rooms.
+        case publish
+        /// Players, who need no store.
+        case play
+    }
+
+    /// The reason why the server is not ready for the role, in one line without secrets or paths; nil when it is ready. ``StoreWatch`` logs it.
+    package func problem(for role: Role = .publish) async -> String? {
         if self.streams.draining { return "draining" }
+        guard role == .publish else { return nil }
         let problem = await self.rooms.storeProblem()
         // Shutdown may have begun meanwhile; the store then refuses writes.
         if self.streams.draining { return "draining" }

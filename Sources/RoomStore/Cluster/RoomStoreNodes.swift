@@ -138,8 +138,10 @@ extension StoreAccess {
 
     private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = ? WHERE number = ?", [state, node]) }
 
-    /// All nodes ever, by name.
-    func nodes() throws -> [ClusterNode] { try self.nodes(where: "true", []) }
+    /// All nodes by name, but for those that are gone for a day.
+    func nodes() throws -> [ClusterNode] {
+        try self.nodes(where: "NOT (n.state = 'gone' AND n.expires_at < clock_timestamp() - make_interval(hours => 24))", [])
+    }
 
     private func nodes(where condition: String, _ arguments: StoreArguments) throws -> [ClusterNode] {
         try self.all(

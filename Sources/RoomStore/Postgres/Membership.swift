@@ -65,8 +65,8 @@ final class Membership: @unchecked Sendable {
         let name: String
         let process: String
         let expires: String
-        /// The fingerprint of its cluster's key; empty for a server that has the database to itself.
-        let key: String
+        /// As ``PostgresPlace/keys``; empty for a server that has the database to itself.
+        let keys: String
     }
 
     private struct Row {
@@ -93,7 +93,7 @@ final class Membership: @unchecked Sendable {
 
     private static func conflict(_ holder: Holder, _ place: PostgresPlace) -> StoreError {
         let (problem, advice): (String, String) =
-            switch (place.cluster, holder.key) {
+            switch (place.cluster, holder.keys) {
             case (nil, ""):
                 ("is in use by the running server \(holder.name)", "stop that one, or give this one a database of its own")
             case (nil, _):
@@ -106,8 +106,13 @@ final class Membership: @unchecked Sendable {
                     "is in use by the running server \(holder.name), which has no cluster.key",
                     "set the same cluster.key there, and restart it first"
                 )
-            case (let key?, holder.key) where key == holder.key:
+            case (_?, _) where place.isOneCluster(with: holder.keys):
                 ("has a running node with the name \(holder.name) already", "give each node a cluster.name of its own")
+            case (_?, _) where place.knows(holder.keys):
+                (
+                    "is in use by the running node \(holder.name), which does not know this server's cluster.key",
+                    "set it there as cluster.previousKey, and restart that one first"
+                )
             case (_?, _):
                 ("is in use by the running node \(holder.name), whose cluster.key is another one", "set the same cluster.key on all nodes")
             }
@@ -126,7 +131,7 @@ final class Membership: @unchecked Sendable {
                     CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = ? DESC
                 """, [place.node]
             ) { (row: inout RowReader) -> Row in
-                let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), key: row.next())
+                let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), keys: row.next())
                 return Row(holder: holder, number: row.next(), hasLease: row.next(), isGone: row.next())
             }
             let others = rows.filter { other in
@@ -134,7 +139,8 @@ final class Membership: @unchecked Sendable {
                 return !isThis && !ProcessIdentity.isGone(other.holder.process)
             }
             let holders = others.filter(\.hasLease).map(\.holder)
-            if let holder = holders.first(where: { place.cluster == nil || $0.name == place.node || $0.key != place.cluster }) {
+            let rival = holders.first { place.cluster == nil || $0.name == place.node || !place.isOneCluster(with: $0.keys) }
+            if let holder = rival {
                 writer.rollback()
                 return .held(holder)
             }
@@ -154,7 +160,7 @@ final class Membership: @unchecked Sendable {
                     expires_at = clock_timestamp() + make_interval(secs => ?4), key = ?5, state = 'running',
                     address = CASE WHEN nodes.process = ?2 THEN nodes.address END
                 RETURNING number
-                """, [place.node, process, place.version, self.leaseSeconds, place.cluster ?? ""])
+                """, [place.node, process, place.version, self.leaseSeconds, place.keys])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
             if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number]) }
             if place.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }

@@ -96,4 +96,31 @@ import Testing
             }
         }
     }
+
+    /// While the key changes, one node after the other, each accepts what the other has signed.
+    @Test func theKeyChangesNodeByNode() async throws {
+        let (former, next) = ("the-former-key-of-all-nodes-0123456789", "the-next-key-of-all-nodes-0123456789")
+        let configure: @Sendable (inout ServerConfig) -> Void = { config in
+            let isAhead = config.cluster.name == "b"
+            config.cluster.key = isAhead ? next : former
+            config.cluster.previousKey = isAhead ? former : next
+            config.access.publishFrom = []
+        }
+        try await ClusterServers.run(configure) { a, b in
+            for (room, signer, other) in [("r1", a, b), ("r2", b, a)] {
+                #expect(try await signer.call("POST", "rooms", #"{"roomId":"\#(room)"}"#, token: a.token).status == 201)
+                let url = try await signer.call("POST", "rooms/\(room)/push-url", "{}", token: a.token).json()["data"]
+                let key = try url["streamKey"].string.orThrow()
+                let camera = try await RawClient.connected(other.addresses.rtmp.port, app: "live")
+                try await camera.publish(key, on: camera.createStream())
+                try await eventually("\(room) at the other node") {
+                    try await other.call("GET", "streams", token: a.token).json()["data"]["list"].list.contains { $0["name"].string == room }
+                }
+                await camera.close()
+            }
+            let stranger = try await RawClient.connected(b.addresses.rtmp.port, app: "live")
+            await #expect(throws: (any Error).self) { try await stranger.publish("r1?txSecret=0&txTime=7fffffff", on: stranger.createStream()) }
+            await stranger.close()
+        }
+    }
 }

@@ -29,7 +29,9 @@ import Testing
                 }
                 let waiting = try ClientProcess(try ["env"] + cli.line(["drain", "--within", "5m", "--wait"]))
                 try await eventually("the drain") { server.earshot.process.errorsSoFar.contains("Draining: nobody new") }
-                #expect(try await HTTPAnswer.get("\(server.earshot.http)/readyz").status == 503)
+                for path in ["readyz", "readyz/publish", "readyz/play"] {
+                    #expect(try await HTTPAnswer.get("\(server.earshot.http)/\(path)").status == 503)
+                }
                 let second = try await cli("drain", "--within", "1s")
                 #expect(second.status == 4 && second.errors.contains("1 push") && second.errors.contains("s left"), "\(second.errors)")
                 // A signal joins it: what an orchestrator sends next must not cut the pushes.
