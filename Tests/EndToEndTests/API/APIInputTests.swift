@@ -201,7 +201,9 @@ import Testing
                 let dots = try await RawHTTP.send("GET /api/v1/\(path) HTTP/1.1\r\n\(head)", to: server)
                 #expect(dots.hasPrefix("HTTP/1.1 40"), "\(path): \(dots)")
             }
-            for path in ["/healthz", "/readyz", "/readyz/play"] { #expect(try await HTTPAnswer.call("HEAD", server.http + path).status == 200) }
+            for path in ["/healthz", "/readyz", "/readyz/play"] {
+                #expect(try await HTTPAnswer.call("HEAD", server.http + path).status == 200)
+            }
         }
     }
 

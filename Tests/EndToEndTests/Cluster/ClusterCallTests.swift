@@ -114,12 +114,16 @@ import Testing
                 let camera = try await RawClient.connected(other.addresses.rtmp.port, app: "live")
                 try await camera.publish(key, on: camera.createStream())
                 try await eventually("\(room) at the other node") {
-                    try await other.call("GET", "streams", token: a.token).json()["data"]["list"].list.contains { $0["name"].string == room }
+                    try await other.call("GET", "streams", token: a.token).json()["data"]["list"].list.contains {
+                        $0["name"].string == room
+                    }
                 }
                 await camera.close()
             }
             let stranger = try await RawClient.connected(b.addresses.rtmp.port, app: "live")
-            await #expect(throws: (any Error).self) { try await stranger.publish("r1?txSecret=0&txTime=7fffffff", on: stranger.createStream()) }
+            await #expect(throws: (any Error).self) {
+                try await stranger.publish("r1?txSecret=0&txTime=7fffffff", on: stranger.createStream())
+            }
             await stranger.close()
         }
     }
