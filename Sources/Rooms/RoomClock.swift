@@ -124,6 +124,11 @@ package final class RoomClock: Sendable {
     /// Follows another machine's clock instead of the wall clock: `offsetMs` is that clock less this machine's steady one.
     package func follow(offsetMs: Int64) { self.state.withLock { $0.followedMs = offsetMs } }
 
+    /// The followed clock less the wall clock, in milliseconds; nil if it follows none.
+    package var aheadOfWallMs: Int64? {
+        self.state.withLock { $0.followedMs }.map { $0 + self.sources.steadyMs() - self.sources.wallMs() }
+    }
+
     /// The followed clock less the steady one, at this instant of the latter.
     private func offset(_ state: State, at steady: Int64) -> Int64 { state.followedMs ?? self.sources.wallMs() - steady }
 

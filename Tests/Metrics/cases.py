@@ -16,7 +16,7 @@ from standstill import Standstill
 
 CASES = []
 # Of nodes that share a registry; a server that is alone has none of them.
-OF_CLUSTERS = {f"earshot_cluster_{name}" for name in ("nodes", "keeper", "signal_lag_seconds", "lease_seconds")}
+OF_CLUSTERS = {f"earshot_cluster_{name}" for name in ("nodes", "keeper", "signal_lag_seconds", "lease_seconds", "clock_ahead_seconds")}
 
 
 def case(function):

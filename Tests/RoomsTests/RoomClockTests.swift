@@ -190,6 +190,19 @@ import Testing
         #expect((Self.start + 1_000...Self.start + 1_200).contains(clock.now()))
     }
 
+    /// A node of a cluster goes by the database's clock; its own may be a day off.
+    @Test func anotherMachinesClockIsFollowed() {
+        let clocks = TestClocks(wall: Self.start + 86_400_000)
+        let clock = clocks.clock()
+        #expect(clock.aheadOfWallMs == nil)
+        clock.follow(offsetMs: Self.start - clocks.steadyMs)
+        clock.resume(from: nil, newestMs: nil)
+        #expect(clock.now() == Self.start && clock.aheadOfWallMs == -86_400_000)
+        clocks.leap(-86_400_000)
+        clocks.pass(1_000)
+        #expect(clock.now() == Self.start + 1_000 && clock.aheadOfWallMs == 0 && clock.finding() == nil)
+    }
+
     @Test func theSystemsClocksAreMilliseconds() throws {
         #if os(Linux)
         // Seconds with two decimals, suspended time included.

@@ -47,6 +47,8 @@ extension Metrics {
             Double(standing.signalLagMs) / 1_000)
         self.page.gauge(
             "earshot_cluster_lease_seconds", "What is left of this node's lease; 0 when it has ended.", Double(standing.leaseMs) / 1_000)
+        self.page.gauge(
+            "earshot_cluster_clock_ahead_seconds", "The database's clock less this machine's.", Double(standing.clockAheadMs) / 1_000)
     }
 
     mutating func addEvents() {

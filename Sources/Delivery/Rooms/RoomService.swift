@@ -33,8 +33,10 @@ package struct RoomService: Service {
         ) { _ in rooms.watchClock() }
         defer { watch?.cancel() }
         await cancelWhenGracefulShutdown {
+            var clockWatch = ClockWatch()
             while !Task.isCancelled {
                 self.control.reportViewers()
+                if let aheadMs = rooms.nodeStanding?.clockAheadMs, let isApart = clockWatch.look(aheadMs) { self.tell(isApart, aheadMs) }
                 self.storeWatch.look(rooms.storeStatus, commits: rooms.counters.commits)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.reportInterval) } catch { return }
@@ -44,5 +46,13 @@ package struct RoomService: Service {
         if let problem = self.rooms.endProblem {
             self.log.warning("The store was not closed cleanly; the next start repairs it", metadata: ["problem": "\(problem)"])
         }
+    }
+
+    private func tell(_ isApart: Bool, _ aheadMs: Int64) {
+        let ahead: Logger.Metadata = ["databaseAheadSeconds": "\(Double(aheadMs / 100) / 10)"]
+        guard isApart else { return self.log.notice("This machine's clock is the database's again", metadata: ahead) }
+        self.log.warning(
+            "This machine's clock is not the database's: signed URLs, tokens and tickets end too early or too late here; set it by NTP",
+            metadata: ahead)
     }
 }

@@ -5,4 +5,6 @@ package struct NodeStanding: Sendable {
     package let leaseMs: Int64
     /// How long ago it last knew everything that the others had done.
     package let signalLagMs: Int64
+    /// The database's clock less this machine's.
+    package let clockAheadMs: Int64
 }

@@ -46,7 +46,9 @@ extension RoomRegistry {
     package nonisolated var nodeStanding: NodeStanding? {
         guard let lease = self.store.seat?.lease else { return nil }
         let lookedAt = self.lookedAt.load(ordering: .relaxed)
-        return NodeStanding(isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt))
+        return NodeStanding(
+            isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt),
+            clockAheadMs: self.clock.aheadOfWallMs ?? 0)
     }
 
     /// The nodes of pushes that rooms' streams name, by the pushes' numbers. Empty if the registry is not shared.

@@ -47,8 +47,8 @@ import Testing
                 try await server.wait("nodes") { $0["list"].list.count { $0["isKeeper"].bool == true } == 1 }
                 let page = try await api("GET", "metrics").text
                 #expect(page.contains("earshot_cluster_nodes{state=\"running\"} 2\n"), "\(page)")
-                for metric in ["earshot_cluster_keeper ", "earshot_cluster_signal_lag_seconds ", "earshot_cluster_lease_seconds "] {
-                    #expect(page.contains("\n\(metric)"), "\(metric)")
+                for metric in ["keeper", "signal_lag_seconds", "lease_seconds", "clock_ahead_seconds"] {
+                    #expect(page.contains("\nearshot_cluster_\(metric) "), "\(metric)")
                 }
             }
             // A node that has left.
