@@ -20,7 +20,7 @@ players=("${demo[@]}" python3:python3 python3-pip:pip3 vlc-bin:vlc vlc-plugin-ba
 # What postgres.sh starts, and how.
 postgres=(postgresql:initdb util-linux:setpriv)
 # valgrind counts for the budgets; it reads the C library's debug symbols.
-test=("${players[@]}" "${postgres[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
+test=("${players[@]}" "${postgres[@]}" shellcheck:shellcheck apache2-utils:ab libfaketime: valgrind:valgrind libc6-dbg: openssl:openssl python3-venv: haproxy:haproxy zbar-tools:zbarimg iproute2:ip espeak-ng:espeak-ng librsvg2-bin:rsvg-convert
     prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)

@@ -3,12 +3,16 @@
 # postgres.sh stop DIR: stops it and removes what start made, whether or not it still runs.
 # postgres.sh kill DIR: ends its processes with -9, all at once, as a power cut would; the data stays.
 # postgres.sh again DIR: starts it on its data, with the same URL, after a kill.
+# postgres.sh standby DIR OF [PORT]: starts a synchronous standby of the server in the folder OF, and prints its ADDRESS:PORT. It has the same role,
+# password and database. From then on OF's server answers no commit before the standby has it on its disk.
+# postgres.sh promote DIR: makes a standby a server that writes; it waits for no standby until it has one.
 # postgres.sh run COMMAND…: runs COMMAND with the URL of such a server in EARSHOT_TEST_POSTGRES; stops the server when COMMAND ends, and exits
 # with its code. When postgres.sh is killed, with -9 too, the server follows within seconds.
 #
 # It listens on 127.0.0.1 and on a socket in DIR/cluster/. The role earshot owns the database earshot and may create others; it is no superuser.
 # EARSHOT_POSTGRES_FAST=1   nothing waits for the disk: for tests that cut no power
-# EARSHOT_POSTGRES_OWNER=ID start: the server is stopped and removed when this process has ended
+# EARSHOT_POSTGRES_OWNER=ID start, standby: the server is stopped and removed when this process has ended
+# EARSHOT_POSTGRES_LISTEN=ADDRESS/BITS start, standby: it listens on this address too, for clients of its network
 set -euo pipefail
 
 self=$(realpath "${BASH_SOURCE[0]}")
@@ -137,12 +141,14 @@ initialize() {
     cat >"$cluster/data/pg_hba.conf" <<END
 local all postgres peer map=server
 local all all scram-sha-256
-host all all 127.0.0.1/32 scram-sha-256
+local replication postgres peer map=server
 END
+    printf 'host %s all %s scram-sha-256\n' all 127.0.0.1/32 replication 127.0.0.1/32 >>"$cluster/data/pg_hba.conf"
+    [[ -z $network ]] || printf 'host %s all %s scram-sha-256\n' all "$network" replication "$network" >>"$cluster/data/pg_hba.conf"
     printf 'server "%s" postgres\n' "$user" >"$cluster/data/pg_ident.conf"
     # The socket's folder is as seen from the data folder. Memory in files goes with the folder, even after a kill -9.
     cat >>"$cluster/data/postgresql.conf" <<END
-listen_addresses = '127.0.0.1'
+listen_addresses = '$addresses'
 unix_socket_directories = '..'
 max_connections = 400
 dynamic_shared_memory_type = mmap
@@ -167,15 +173,20 @@ listen() {
         if ! grep -q 'Address already in use' "$cluster/log"; then
             die "the server does not start: $({ grep -E 'FATAL|PANIC' "$cluster/log" || cat "$cluster/log"; } | tail -n 1)"
         fi
-        [[ -z ${1:-} ]] || die "port $1 of 127.0.0.1 is taken"
+        [[ -z ${1:-} ]] || die "port $1 of $address is taken"
         ((tries-- > 0)) || die "no free port was found"
     done
 }
 
-# start DIR [PORT]: sets dir and url.
-start() {
-    local since owner=${EARSHOT_POSTGRES_OWNER:-} answer
+# prepare DIR [PORT]: sets dir and cluster, and where it will listen: address, addresses, network.
+prepare() {
+    local since owner=${EARSHOT_POSTGRES_OWNER:-}
     [[ -z ${2:-} || $2 =~ ^[1-9][0-9]{0,4}$ && $2 -le 65535 ]] || die "$2 is no port"
+    address=127.0.0.1 addresses=127.0.0.1 network=${EARSHOT_POSTGRES_LISTEN:-}
+    if [[ -n $network ]]; then
+        [[ $network =~ ^([0-9.]+)/[0-9]+$ ]] || die "EARSHOT_POSTGRES_LISTEN: $network is no IPv4 ADDRESS/BITS"
+        address=${BASH_REMATCH[1]} addresses+=,$address
+    fi
     [[ -z $owner ]] || since=$(born "$owner") || die "EARSHOT_POSTGRES_OWNER: there is no process $owner"
     need_programs
     [[ ! -e $1/cluster && ! -L $1/cluster ]] || die "$1/cluster exists; postgres.sh stop $1 removes a server's"
@@ -185,11 +196,72 @@ start() {
     make_cluster "$dir" "$made"
     # Before all else, so that a kill -9 while it starts leaves nothing either.
     [[ -z $owner ]] || detached setsid --fork "$self" keep "$dir" "$cluster" "$owner" "$since"
+}
+
+# start DIR [PORT]: sets dir and url.
+start() {
+    local answer
+    prepare "$@"
     initialize
     listen "${2:-}"
     answer=$(select_one 2>&1) || true
     [[ $answer == 1 ]] || die "the role earshot cannot connect: ${answer//$'\n'/ }"
-    url=postgresql://earshot:$password@127.0.0.1:$port/earshot
+    url=postgresql://earshot:$password@$address:$port/earshot
+}
+
+# as_superuser CLUSTER: runs what stands in the input, over the socket.
+as_superuser() {
+    local port
+    port=$(sed -n 4p "$1/data/postmaster.pid" 2>/dev/null) || true
+    [[ -n $port ]] || die "the server in $1 does not run"
+    as_server "$bin/psql" -X -q -w -At -v ON_ERROR_STOP=1 -h "$1" -p "$port" -U postgres -d postgres
+}
+
+# standby DIR OF [PORT]: sets dir, address and port.
+standby() {
+    local of from secret name ends=$((SECONDS + 60))
+    find_cluster "$2" || die "there is no server of postgres.sh in $2"
+    of=$cluster
+    prepare "$1" "${3:-}"
+    # The last of its addresses: where it has another one, the standby may be elsewhere.
+    from=$(as_superuser "$of" <<<"SELECT 'host=' || regexp_replace(current_setting('listen_addresses'), '.*,', '') || ' port=' || current_setting('port')")
+    secret=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    as_superuser "$of" <<END || die "the server in $2 takes no standby"
+SELECT 'CREATE ROLE replicator' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'replicator') \gexec
+ALTER ROLE replicator LOGIN REPLICATION PASSWORD '$secret';
+END
+    # Also the name of its slot.
+    name=${cluster##*.}
+    name=standby_${name,,}
+    detached "${as[@]}" "$bin/pg_basebackup" --pgdata=. --dbname="$from user=replicator password=$secret application_name=$name" --no-password \
+        --checkpoint=fast --wal-method=stream --create-slot --slot="$name" --write-recovery-conf ||
+        die "pg_basebackup failed: $(tail -n 1 "$cluster/log")"
+    # It is back soon after its primary: until then no commit there is answered.
+    cat >>"$cluster/data/postgresql.conf" <<END
+listen_addresses = '$addresses'
+cluster_name = '${cluster##*/}'
+wal_retrieve_retry_interval = '200ms'
+END
+    listen "${3:-}"
+    until [[ $(as_superuser "$of" <<<"SELECT state FROM pg_stat_replication WHERE application_name = '$name'") == streaming ]]; do
+        ((SECONDS < ends)) || die "the standby does not stream from the server in $2"
+        sleep 0.1
+    done
+    as_superuser "$of" <<END
+ALTER SYSTEM SET synchronous_standby_names = '$name';
+SELECT pg_reload_conf() \g /dev/null
+END
+    until [[ $(as_superuser "$of" <<<"SELECT sync_state FROM pg_stat_replication WHERE application_name = '$name'") == sync ]]; do
+        ((SECONDS < ends)) || die "the standby of the server in $2 does not become synchronous"
+        sleep 0.1
+    done
+}
+
+promote() {
+    need_programs
+    become "$(stat -c %u "$cluster")" "$(stat -c %g "$cluster")"
+    as+=(env --chdir="$cluster/data")
+    detached "${as[@]}" "$bin/pg_ctl" --pgdata=. --wait --timeout=60 --silent promote || die "the standby is not promoted: $(tail -n 1 "$cluster/log")"
 }
 
 kill_all() {
@@ -216,7 +288,7 @@ select_one() (
     cd /
     unset "${!PG@}"
     export PGPASSWORD=$password PGCONNECT_TIMEOUT=20
-    "$bin/psql" -X -w -h 127.0.0.1 -p "$port" -U earshot -d earshot -Atc "SELECT 1"
+    "$bin/psql" -X -w -h "$address" -p "$port" -U earshot -d earshot -Atc "SELECT 1"
 )
 
 # Undoes a start, also one that was interrupted.
@@ -277,7 +349,7 @@ keep() {
 }
 
 usage() {
-    printf 'usage: postgres.sh start DIR [PORT] | stop DIR | kill DIR | again DIR | run COMMAND…\n' >&2
+    printf 'usage: postgres.sh start DIR [PORT] | stop DIR | kill DIR | again DIR | standby DIR OF [PORT] | promote DIR | run COMMAND…\n' >&2
     exit 2
 }
 
@@ -290,13 +362,23 @@ start:[12])
     trap - EXIT
     printf '%s\n' "$url"
     ;;
+standby:[23])
+    undo_at_end
+    standby "$@"
+    trap - EXIT
+    printf '%s:%s\n' "$address" "$port"
+    ;;
 stop:1)
     find_cluster "$1" || die "there is no server of postgres.sh in $1"
     remove "$(realpath "$1")"
     ;;
-kill:1 | again:1)
+kill:1 | again:1 | promote:1)
     find_cluster "$1" || die "there is no server of postgres.sh in $1"
-    if [[ $verb == kill ]]; then kill_all; else again; fi
+    case $verb in
+    kill) kill_all ;;
+    again) again ;;
+    promote) promote ;;
+    esac
     ;;
 run:[1-9]*) run "$@" ;;
 keep:4) keep "$@" ;;

@@ -14,8 +14,9 @@ class Follower(threading.Thread):
     def __init__(self, node):
         super().__init__(daemon=True)
         self.node = node
-        # Ids as they came.
+        # Ids as they came, and what each was of: (kind, room, number in the room).
         self.ids = []
+        self.contents = []
         self.problems = []
         self.joins = 0
         self._ended = threading.Event()
@@ -35,14 +36,14 @@ class Follower(threading.Thread):
         server = self.node.server
         if server is None:
             return
-        with socket.create_connection(("127.0.0.1", server.http_port), timeout=5) as connection:
+        with socket.create_connection((server.host, server.http_port), timeout=5) as connection:
             # Pings come each 15 s.
             connection.settimeout(40)
             reader = connection.makefile("rb")
             after = self.ids[-1] if self.ids else 0
             key = base64.b64encode(os.urandom(16)).decode()
             connection.sendall(
-                f"GET /events?after={after} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                f"GET /events?after={after} HTTP/1.1\r\nHost: {server.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
             if b" 101 " not in reader.readline():
                 return
@@ -85,4 +86,5 @@ class Follower(threading.Thread):
             last = self.ids[-1] if self.ids else 0
             if event["id"] != last + 1 and len(self.problems) < 5:
                 self.problems.append(f"got event {event['id']} after {last}, in its connection {self.joins}")
+            self.contents.append((event["kind"], event["roomId"], event["number"]))
             self.ids.append(event["id"])

@@ -1,4 +1,4 @@
-"""Several servers on one database, each a node of a cluster: their processes, and calls to whichever of them is there."""
+"""Several servers on one database, each a node of a cluster in a place of its own: their processes, and calls to whichever of them is there."""
 
 import os
 import secrets
@@ -14,8 +14,8 @@ NAMES = ("a", "b", "c")
 class Node:
     """One node, over all runs of its process. Changed by the round's thread only."""
 
-    def __init__(self, nodes, name):
-        self.nodes, self.name = nodes, name
+    def __init__(self, nodes, name, place):
+        self.nodes, self.name, self.place = nodes, name, place
         self.data = nodes.context.path(name, "data")
         self.server = None
         self.is_stopped = False
@@ -23,7 +23,8 @@ class Node:
     def start(self):
         settings = {**self.nodes.settings, "cluster.name": self.name}
         secret = {"EARSHOT_DATABASE_URL": self.nodes.database.url, "EARSHOT_CLUSTER_KEY": self.nodes.key}
-        self.server = Server(self.nodes.context.earshot, self.data, settings, secret)
+        listens = [f"{self.place.address}:{port}" for port in (1935, 8080)]
+        self.server = Server(self.nodes.context.earshot, self.data, settings, secret, self.place.under, listens=listens)
         # The first node's; all have the same tokens.
         self.nodes.token = self.nodes.token or self.server.token
         self.server.token = self.nodes.token
@@ -53,11 +54,11 @@ class Nodes:
     # Seconds: a node that stands still holds up whoever has just called it.
     PATIENCE = 8
 
-    def __init__(self, context, database, settings):
+    def __init__(self, context, database, settings, places):
         self.context, self.database, self.settings = context, database, settings
         self.key = secrets.token_urlsafe(48)
         self.token = None
-        self.all = [Node(self, name) for name in NAMES]
+        self.all = [Node(self, name, place) for name, place in zip(NAMES, places)]
         self._lock = threading.Lock()
         self._next = 0
 

@@ -160,7 +160,7 @@ class Operator(threading.Thread):
         server = node.server
         if server is None:
             return None
-        connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=0.3)
+        connection = http.client.HTTPConnection(server.host, server.http_port, timeout=0.3)
         try:
             connection.request("GET", f"/live/{stream}.flv")
             return connection.getresponse().status

@@ -77,6 +77,9 @@ class Pusher(threading.Thread):
         # Whether somebody keeps it out at present.
         self.is_barred = False
         self._touched_at = 0.0
+        # Connections that it left standing.
+        self.ghosts = []
+        self._deserts = threading.Event()
         self._place = number % len(nodes.all)
         self._ended = threading.Event()
 
@@ -123,13 +126,19 @@ class Pusher(threading.Thread):
                 if count % RATE == 0:
                     link.ping()
                 count += 1
+                if self._deserts.is_set():
+                    break
                 if not self.is_patient and time.monotonic() - link.heard_at > PATIENCE:
                     self.note("gave up", node)
                     break
                 link.has_ended.wait(1 / RATE)
         self.node = self.pushed = None
         self.note("end", node)
-        link.hang_up()
+        if self._deserts.is_set():
+            self._deserts.clear()
+            self.ghosts.append(link)
+        else:
+            link.hang_up()
 
     def bar(self, is_barred):
         self.is_barred = is_barred
@@ -138,6 +147,18 @@ class Pusher(threading.Thread):
     def was_touched(self, since):
         """Whether somebody kept it out since then, or shortly before."""
         return self.is_barred or self._touched_at > since - PATIENCE
+
+    def desert(self):
+        """Goes to another node, as a device does that has lost its network: the former connection stands, and says nothing any more."""
+        self._deserts.set()
+
+    def lay_ghosts(self):
+        """Hangs up what it has left standing. Returns how many of that no server had ended."""
+        ghosts, self.ghosts = self.ghosts, []
+        standing = sum(not ghost.has_ended.is_set() for ghost in ghosts)
+        for ghost in ghosts:
+            ghost.hang_up()
+        return standing
 
     def ask_to_end(self):
         self._ended.set()

@@ -32,12 +32,13 @@ class Server:
     # Seconds until the banner; a machine may be busy.
     START = 30
 
-    def __init__(self, earshot, data, settings=None, environment=None, under=(), log=None):
+    def __init__(self, earshot, data, settings=None, environment=None, under=(), log=None, listens=("127.0.0.1:0", "127.0.0.1:0")):
+        """`listens`: where for RTMP and for HTTP."""
         self.earshot, self.data = earshot, data
         self.log = log or os.path.join(os.path.dirname(data), "server.log")
         os.makedirs(os.path.dirname(self.log), exist_ok=True)
         variables = {_variable(name): str(value) for name, value in {**SETTINGS, **(settings or {})}.items()}
-        words = [*under, earshot, "serve", "--rtmp", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", data]
+        words = [*under, earshot, "serve", "--rtmp", listens[0], "--http", listens[1], "--data", data]
         banner = self.log + ".banner"
         began = time.monotonic()
         self.log_begins_at = os.path.getsize(self.log) if os.path.exists(self.log) else 0
@@ -63,6 +64,7 @@ class Server:
         self.rtmp = re.search(r"rtmp://[^/\s]+", text)[0]
         self.http = re.search(r"http://[^/\s]+", text)[0]
         self.rtmp_port, self.http_port = (int(url.rsplit(":", 1)[1]) for url in (self.rtmp, self.http))
+        self.host = urllib.parse.urlsplit(self.http).hostname
         self.token = self._token()
 
     def _token(self):
@@ -112,7 +114,7 @@ class Server:
 
     def request(self, method, path, body=None, timeout=15, headers=None):
         """(status, text). Raises OSError or http.client.HTTPException where there is no whole answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=timeout)
+        connection = http.client.HTTPConnection(self.host, self.http_port, timeout=timeout)
         try:
             data = None if body is None else json.dumps(body).encode()
             given = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **(headers or {})}

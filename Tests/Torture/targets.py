@@ -15,8 +15,8 @@ WAYS = ("good", "slow", "down", "empty", "short", "long", "endless", "redirect",
 class Target:
     """One target, on a port of its own. Threads; owned by the kind that started it."""
 
-    def __init__(self, way, seed):
-        self.way = way
+    def __init__(self, way, seed, host="127.0.0.1"):
+        self.way, self.host = way, host
         self.random = random.Random(seed)
         self.is_good = way == "good"
         # Bodies as they came, each with the time and whether the answer was a whole 2xx.
@@ -26,9 +26,9 @@ class Target:
         self._closing = threading.Event()
         # Bound and not listening, it refuses, and nobody else takes its port.
         self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
+        self.listener.bind((host, 0))
         self.port = self.listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/{way}"
+        self.url = f"http://{host}:{self.port}/{way}"
         if way != "down":
             self._serve()
 
@@ -130,7 +130,7 @@ class Target:
             for _ in range(2_000):
                 connection.sendall(b"1000\r\n" + bytes(4_096) + b"\r\n")
         elif way == "redirect":
-            connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:%d/elsewhere\r\nContent-Length: 0\r\n\r\n" % self.port)
+            connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://%s:%d/elsewhere\r\nContent-Length: 0\r\n\r\n" % (self.host.encode(), self.port))
             return True
         elif way == "fails":
             connection.sendall(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.random.choice((400, 404, 429, 500, 503)))

@@ -1,0 +1,236 @@
+"""What happens to the machines of a cluster and to the network between them, and what must hold meanwhile and afterwards."""
+
+import contextlib
+import http.client
+import time
+
+from networks import both_ways
+from tools import eventually
+
+# Seconds: the longest that a device may be away after its node's end, and a busy machine's share.
+BACK, SLACK = 15, 30
+# A node that stands still or is cut off: longer than its lease, and until another has ended its pushes.
+STILL = 15
+# Seconds from a promotion to the first room. A primary whose machine is gone answers no connection: each attempt has to time out first.
+PROMOTED, VANISHED = 3, 15
+# How long a primary is missed before its standby is promoted: in the short form, in the long one.
+MISSED = (1, 4), (5, 20)
+
+
+class Outages:
+    """One fault after the other. Used by the round's thread."""
+
+    def __init__(self, context, network, pair, nodes, pushers, operator):
+        self.context, self.network, self.pair, self.nodes = context, network, pair, nodes
+        self.pushers, self.operator = pushers, operator
+        # Milliseconds, by what is measured.
+        self.figures = {}
+        self._slack = SLACK if context.is_short else 0
+
+    # MARK: Nodes
+
+    def kill_node(self):
+        node = self.context.random.choice(self.nodes.all)
+        with self.operator.fault():
+            theirs = self._pushers_of(node)
+            began = time.monotonic()
+            node.kill()
+            self._are_back(theirs, began, "ms from a node's kill to its devices' next push")
+            self.context.count("kills of a node")
+        node.start()
+
+    def stop_node(self):
+        node = self.context.random.choice(self.nodes.all)
+        with self.operator.fault():
+            theirs = self._pushers_of(node)
+            began = time.monotonic()
+            node.stop()
+            try:
+                self._are_back([pusher for pusher in theirs if not pusher.is_patient], began, "ms from a node's stop to its impatient devices' next push")
+                self._is_fenced(node, began, "ms from a node's stop to its fence")
+                time.sleep(max(0.0, began + STILL - time.monotonic()))
+            finally:
+                on = time.monotonic()
+                node.go_on()
+            patient = [pusher for pusher in theirs if pusher.is_patient and not pusher.live_after(began)]
+            self._are_back(patient, on, "ms from a node's going on to its patient devices' next push")
+            self.context.count("stops of a node")
+
+    # MARK: The database
+
+    def kill_database(self):
+        with self.operator.fault():
+            live, began = self._live(), time.monotonic()
+            self.pair.kill()
+            time.sleep(self.context.random.uniform(1, 4))
+            self._are_uncut(live, began, "with the database")
+            self.pair.again()
+            self._first_room("ms from the database's return to the first room", 60)
+            self._are_uncut(live, began, "with the database, when it was back")
+            self.context.count("kills of the database")
+
+    def promote(self):
+        """The primary is killed, or its machine is gone without a word, and the standby takes its place."""
+        random = self.context.random
+        has_vanished = random.random() < 0.5
+        pause = random.uniform(*MISSED[0 if self.context.is_short else 1])
+        others = [self.pair.standby.place, *(node.place for node in self.nodes.all)]
+        ways = both_ways([self.pair.primary.place], others) if has_vanished else []
+        what, limit = ("a primary that vanished", VANISHED) if has_vanished else ("a primary's kill", PROMOTED)
+        with self.operator.fault():
+            live, began = self._live(), time.monotonic()
+            with self.network.cut(ways):
+                if not has_vanished:
+                    self.pair.kill()
+                time.sleep(pause)
+                self._are_uncut(live, began, "with the primary")
+                former = self.pair.promote()
+                self._first_room(f"ms from the promotion after {what} to the first room", limit + self._slack)
+                former.kill()
+            self.pair.renew(former)
+            self.context.expect(self.nodes.are_ready(), "not all nodes are ready after a promotion")
+            # Until a node that had been forgotten would have been fenced.
+            time.sleep(0 if self.context.is_short else STILL)
+            self._are_uncut(live, began, "after a promotion")
+            self.context.count("promotions" if not has_vanished else "promotions for a primary that vanished")
+
+    def _first_room(self, what, seconds):
+        since = time.monotonic()
+        name = f"back{int(since * 1000)}"
+
+        def is_made():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return self.nodes.call("POST", "rooms", {"roomId": name}, timeout=2)[0] in (200, 201, 409)
+            return False
+
+        self.context.expect(eventually(seconds, is_made, 0.05), f"{what}: not after {seconds} s: {self._tails()}")
+        self._figure(what, [time.monotonic() - since])
+
+    # MARK: Partitions
+
+    def lose_database(self):
+        """A node and both databases do not see each other."""
+        node = self.context.random.choice(self.nodes.all)
+        self._isolate(node, both_ways([node.place], self.pair.places), "a node cut off from the database")
+
+    def lose_half(self):
+        """The same one way: what a node asks is lost, or what the databases answer."""
+        node = self.context.random.choice(self.nodes.all)
+        asks = [(node.place, place) for place in self.pair.places]
+        if self.context.random.random() < 0.5:
+            self._isolate(node, asks, "a node whose words are lost")
+        else:
+            self._isolate(node, [(place, node) for node, place in asks], "a node that hears nothing")
+
+    def _isolate(self, node, ways, what):
+        """The others end its pushes when its lease is over. It knows nothing of that, and goes on, until it is back."""
+        context = self.context
+        with self.operator.fault():
+            theirs = self._pushers_of(node)
+            with self.network.cut(ways):
+                began = time.monotonic()
+                self._refuses(node, what)
+                self._is_fenced(node, began, f"ms until {what} is fenced")
+                open_pushes = f"SELECT p.sequence FROM pushes p JOIN nodes n ON n.number = p.node WHERE n.name = '{node.name}' AND p.ended_at IS NULL"
+                ended = eventually(5 + self._slack, lambda: not self.pair.rows(open_pushes), 0.1)
+                context.expect(ended, f"{what}: {node.name} is fenced, and its pushes are not ended")
+                self._are_uncut(theirs, began, f"of {what}")
+                # Some devices do not wait.
+                gone, moved = [pusher for pusher in theirs if pusher.node is node][::2], time.monotonic()
+                for pusher in gone:
+                    pusher.desert()
+                self._are_back(gone, moved, f"ms from leaving {what} to the next push")
+                time.sleep(max(0.0, began + STILL - time.monotonic()))
+                stayed = [pusher for pusher in theirs if pusher.node is node and not pusher.live_after(began)]
+                healed = time.monotonic()
+            self._are_back(stayed, healed, f"ms from the return of {what} to its devices' next push")
+            ready = eventually(30 + self._slack, lambda: node.server.answers("/readyz") == 200, 0.05)
+            context.expect(ready, f"{what}: {node.name} is not ready again: {node.server.tail(300)}")
+            self._figure(f"ms from the return of {what} until it is ready", [time.monotonic() - healed])
+            eventually(10 + self._slack, lambda: all(ghost.has_ended.is_set() for pusher in gone for ghost in pusher.ghosts), 0.1)
+            standing = sum(pusher.lay_ghosts() for pusher in gone)
+            context.expect(not standing, f"{what}: {standing} connections of devices that had left it still stand on {node.name}")
+            self._are_uncut([pusher for pusher in gone if pusher.live_after(moved)], healed, f"elsewhere with the return of {what}")
+            context.count(f"partitions: {what}")
+
+    def _refuses(self, node, what):
+        """It says that it is not ready, and confirms no room."""
+        said = eventually(20 + self._slack, lambda: node.server.answers("/readyz") == 503, 0.1)
+        self.context.expect(said, f"{what}: /readyz of {node.name} does not say so: {node.server.tail(300)}")
+        since = time.monotonic()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            status, answer = node.server.call("POST", "rooms", {"roomId": f"alone{int(since * 1000)}"}, timeout=self.nodes.PATIENCE)
+            self.context.expect(status == 503, f"{what}: {node.name} answers a room with {status}: {str(answer)[:200]}")
+            self._figure(f"ms of a call that {what} refuses", [time.monotonic() - since])
+
+    def lose_node(self):
+        """Two nodes do not see each other, or one not the other, and both see the database: calls sent on get 503, and that is all."""
+        context, witness = self.context, self.pushers[0]
+        if not context.expect(witness.node, f"{witness.stream} is not live before a partition of nodes"):
+            return
+        near, far = witness.node, context.random.choice([node for node in self.nodes.all if node is not witness.node])
+        ways = both_ways([near.place], [far.place])
+        if context.random.random() < 0.5:
+            ways = [context.random.choice(ways)]
+        path = f"streams/live/{witness.stream}"
+        context.expect(self._status(far, path) == 200, f"GET {path} at node {far.name} was not sent on before the partition: {self._status(far, path)}")
+        with self.operator.fault():
+            live = self._live()
+            with self.network.cut(ways):
+                began = time.monotonic()
+                status = self._status(far, path)
+                context.expect(status == 503, f"GET {path} at node {far.name}, which does not reach {near.name}, was answered {status}")
+                self._figure("ms of a call to a node that the other does not reach", [time.monotonic() - began])
+                for node in (near, far):
+                    status = self._status(node, f"rooms/{witness.stream}")
+                    context.expect(status == 200, f"with {near.name} and {far.name} cut off from each other, a room is answered {status} at {node.name}")
+                time.sleep(max(0.0, began + (2 if context.is_short else STILL) - time.monotonic()))
+                self._are_uncut(live, began, "by a partition of nodes")
+                unwell = [node.name for node in self.nodes.all if node.server.answers("/readyz") != 200 or self._state(node) != "running"]
+                context.expect(not unwell, f"with {near.name} and {far.name} cut off from each other, these are not well: {unwell}")
+            healed = time.monotonic()
+            again = eventually(10 + self._slack, lambda: self._status(far, path) == 200, 0.1)
+            context.expect(again, f"GET {path} at node {far.name} is not sent on after the partition")
+            self._figure("ms from the end of a partition of nodes to the next call sent on", [time.monotonic() - healed])
+            self._are_uncut(live, began, "after a partition of nodes")
+            context.count("partitions: nodes from each other")
+
+    # MARK: Looking
+
+    def _status(self, node, path):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return node.server.call("GET", path, timeout=30)[0]
+        return None
+
+    def _is_fenced(self, node, since, what):
+        fenced = eventually(90, lambda: self._state(node) in ("fenced", "gone"), 0.2)
+        self.context.expect(fenced, f"{what}: node {node.name} is not after 90 s: {self._tails()}")
+        self._figure(what, [time.monotonic() - since])
+
+    def _state(self, node):
+        with contextlib.suppress(OSError):
+            return self.pair.rows(f"SELECT state FROM nodes WHERE name = '{node.name}'")[0]["state"]
+        return None
+
+    def _pushers_of(self, node):
+        return [pusher for pusher in self.pushers if pusher.node is node and not pusher.is_barred]
+
+    def _live(self):
+        return [pusher for pusher in self.pushers if pusher.node and not pusher.is_barred]
+
+    def _are_uncut(self, pushers, since, how):
+        cut = [pusher.stream for pusher in pushers if pusher.ended_after(since) and not pusher.was_touched(since)]
+        self.context.expect(not cut, f"{len(cut)} of {len(pushers)} pushes were cut {how}: {cut[:5]}: {self._tails()}")
+
+    def _are_back(self, pushers, since, what):
+        limit = BACK + self._slack
+        back = eventually(limit, lambda: all(pusher.live_after(since) or pusher.is_barred for pusher in pushers), 0.05)
+        late = [pusher.stream for pusher in pushers if not pusher.live_after(since) and not pusher.is_barred]
+        self.context.expect(back, f"{what}: not after {limit} s: {late[:5]}: {self._tails()}")
+        self._figure(what, [pusher.live_after(since) - since for pusher in pushers if pusher.live_after(since) and not pusher.was_touched(since)])
+
+    def _tails(self):
+        return "; ".join(f"{node.name}: {node.server.tail(300)}" for node in self.nodes.all if node.server)
+
+    def _figure(self, what, seconds):
+        self.figures.setdefault(what, []).extend(round(value * 1000) for value in seconds)
