@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import threading
 import time
 
 from networks import both_ways
@@ -9,12 +10,33 @@ from tools import eventually
 
 # Seconds: the longest that a device may be away after its node's end, and a busy machine's share.
 BACK, SLACK = 15, 30
-# A node that stands still or is cut off: longer than its lease, and until another has ended its pushes.
+# For so long a node stands still or is cut off at least, in the long form: longer than its lease. In the short one until another has ended its pushes.
 STILL = 15
 # Seconds from a promotion to the first room. A primary whose machine is gone answers no connection: each attempt has to time out first.
 PROMOTED, VANISHED = 3, 15
+# A call at a node whose database does not answer: its connection has to be given up, and each of two databases to be tried.
+REFUSES = 20
+# A call sent on to a node that does not answer.
+SENT_ON = 35
 # How long a primary is missed before its standby is promoted: in the short form, in the long one.
 MISSED = (1, 4), (5, 20)
+
+
+class _Call(threading.Thread):
+    """A call that may take long. `status` is None until it is answered, or if it never was."""
+
+    def __init__(self, node, method, path, body, patience):
+        super().__init__(daemon=True)
+        self.status = self.seconds = None
+        self._words = node, method, path, body, patience
+        self.start()
+
+    def run(self):
+        node, method, path, body, patience = self._words
+        began = time.monotonic()
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.status = node.server.call(method, path, body, timeout=patience)[0]
+        self.seconds = time.monotonic() - began
 
 
 class Outages:
@@ -26,6 +48,7 @@ class Outages:
         # Milliseconds, by what is measured.
         self.figures = {}
         self._slack = SLACK if context.is_short else 0
+        self._still = 0 if context.is_short else STILL
 
     # MARK: Nodes
 
@@ -48,7 +71,7 @@ class Outages:
             try:
                 self._are_back([pusher for pusher in theirs if not pusher.is_patient], began, "ms from a node's stop to its impatient devices' next push")
                 self._is_fenced(node, began, "ms from a node's stop to its fence")
-                time.sleep(max(0.0, began + STILL - time.monotonic()))
+                time.sleep(max(0.0, began + self._still - time.monotonic()))
             finally:
                 on = time.monotonic()
                 node.go_on()
@@ -90,7 +113,7 @@ class Outages:
             self.pair.renew(former)
             self.context.expect(self.nodes.are_ready(), "not all nodes are ready after a promotion")
             # Until a node that had been forgotten would have been fenced.
-            time.sleep(0 if self.context.is_short else STILL)
+            time.sleep(self._still)
             self._are_uncut(live, began, "after a promotion")
             self.context.count("promotions" if not has_vanished else "promotions for a primary that vanished")
 
@@ -129,7 +152,10 @@ class Outages:
             theirs = self._pushers_of(node)
             with self.network.cut(ways):
                 began = time.monotonic()
-                self._refuses(node, what)
+                said = eventually(20 + self._slack, lambda: node.server.answers("/readyz") == 503, 0.1)
+                context.expect(said, f"{what}: /readyz of {node.name} does not say so: {node.server.tail(300)}")
+                self._figure(f"ms until {what} says that it is not ready", [time.monotonic() - began])
+                room = _Call(node, "POST", "rooms", {"roomId": f"alone{int(began * 1000)}"}, REFUSES + self._slack)
                 self._is_fenced(node, began, f"ms until {what} is fenced")
                 open_pushes = f"SELECT p.sequence FROM pushes p JOIN nodes n ON n.number = p.node WHERE n.name = '{node.name}' AND p.ended_at IS NULL"
                 ended = eventually(5 + self._slack, lambda: not self.pair.rows(open_pushes), 0.1)
@@ -140,7 +166,12 @@ class Outages:
                 for pusher in gone:
                     pusher.desert()
                 self._are_back(gone, moved, f"ms from leaving {what} to the next push")
-                time.sleep(max(0.0, began + STILL - time.monotonic()))
+                time.sleep(max(0.0, began + self._still - time.monotonic()))
+                # In the short form it may wait still.
+                if room.seconds is not None or not context.is_short:
+                    room.join()
+                    context.expect(room.status == 503, f"{what}: {node.name} answers a room with {room.status}: {node.server.tail(300)}")
+                    self._figure(f"ms of a call that {what} refuses", [room.seconds])
                 stayed = [pusher for pusher in theirs if pusher.node is node and not pusher.live_after(began)]
                 healed = time.monotonic()
             self._are_back(stayed, healed, f"ms from the return of {what} to its devices' next push")
@@ -153,16 +184,6 @@ class Outages:
             self._are_uncut([pusher for pusher in gone if pusher.live_after(moved)], healed, f"elsewhere with the return of {what}")
             context.count(f"partitions: {what}")
 
-    def _refuses(self, node, what):
-        """It says that it is not ready, and confirms no room."""
-        said = eventually(20 + self._slack, lambda: node.server.answers("/readyz") == 503, 0.1)
-        self.context.expect(said, f"{what}: /readyz of {node.name} does not say so: {node.server.tail(300)}")
-        since = time.monotonic()
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            status, answer = node.server.call("POST", "rooms", {"roomId": f"alone{int(since * 1000)}"}, timeout=self.nodes.PATIENCE)
-            self.context.expect(status == 503, f"{what}: {node.name} answers a room with {status}: {str(answer)[:200]}")
-            self._figure(f"ms of a call that {what} refuses", [time.monotonic() - since])
-
     def lose_node(self):
         """Two nodes do not see each other, or one not the other, and both see the database: calls sent on get 503, and that is all."""
         context, witness = self.context, self.pushers[0]
@@ -173,18 +194,22 @@ class Outages:
         if context.random.random() < 0.5:
             ways = [context.random.choice(ways)]
         path = f"streams/live/{witness.stream}"
-        context.expect(self._status(far, path) == 200, f"GET {path} at node {far.name} was not sent on before the partition: {self._status(far, path)}")
+        # Where a call has been sent on just now, a connection stands that does not know.
+        stands = not context.is_short and context.random.random() < 0.5
+        if stands:
+            context.expect(self._status(far, path) == 200, f"GET {path} at node {far.name} is not sent on before the partition")
         with self.operator.fault():
             live = self._live()
             with self.network.cut(ways):
                 began = time.monotonic()
-                status = self._status(far, path)
-                context.expect(status == 503, f"GET {path} at node {far.name}, which does not reach {near.name}, was answered {status}")
-                self._figure("ms of a call to a node that the other does not reach", [time.monotonic() - began])
+                call = _Call(far, "GET", path, None, SENT_ON + self._slack)
                 for node in (near, far):
                     status = self._status(node, f"rooms/{witness.stream}")
                     context.expect(status == 200, f"with {near.name} and {far.name} cut off from each other, a room is answered {status} at {node.name}")
-                time.sleep(max(0.0, began + (2 if context.is_short else STILL) - time.monotonic()))
+                call.join()
+                context.expect(call.status == 503, f"GET {path} at node {far.name}, which does not reach {near.name}, was answered {call.status}")
+                self._figure(f"ms of a call to a node that the other does not reach{', by a connection that stands' if stands else ''}", [call.seconds])
+                time.sleep(max(0.0, began + self._still - time.monotonic()))
                 self._are_uncut(live, began, "by a partition of nodes")
                 unwell = [node.name for node in self.nodes.all if node.server.answers("/readyz") != 200 or self._state(node) != "running"]
                 context.expect(not unwell, f"with {near.name} and {far.name} cut off from each other, these are not well: {unwell}")
