@@ -146,4 +146,41 @@ def owner_ended(_):
         place.refused("no process", "start", place.folder, EARSHOT_POSTGRES_OWNER=str(owner.pid))
 
 
-CHECKS = [started_and_stopped, killed_before_stop, ran, owner_ended]
+def standby_promoted(_):
+    """A standby has each commit before it is answered. Promoted, it writes, and its former primary becomes its standby."""
+    with Place() as place:
+        slow = {"EARSHOT_POSTGRES_FAST": ""}
+        url, other = place.start(**slow), place.folder + "-standby"
+        password, port = URL.fullmatch(url + "\n").groups()
+        try:
+            done = place.call("standby", other, place.folder, **slow)
+            expect(re.fullmatch(r"127\.0\.0\.1:\d+\n", done.stdout) and not done.stderr, f"an address alone: {done.stdout!r} {done.stderr!r}")
+            standby = url.replace(f"127.0.0.1:{port}", done.stdout.strip())
+            query(url, "CREATE TABLE rooms (id text)")
+            expect(query(standby, "SELECT pg_is_in_recovery(), count(*) FROM rooms") == "t|0", "the standby has the table")
+            expect(place.call("kill", other).returncode == 0, "the standby is killed")
+            words = ["psql", "-X", "-w", "-c", "INSERT INTO rooms VALUES ('lonely')", url]
+            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waits:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    waits.wait(2)
+                expect(waits.returncode is None, f"a commit without the standby ended: {waits.returncode}")
+                waits.send_signal(signal.SIGINT)
+                said = waits.stderr.read()
+                expect("canceling wait for synchronous replication" in said, f"a commit without the standby: {said!r}")
+            expect(place.call("again", other).returncode == 0, "the standby is back")
+            query(url, "INSERT INTO rooms VALUES ('kept')")
+            for words in [("kill", place.folder), ("promote", other), ("stop", place.folder), ("standby", place.folder, other)]:
+                done = place.call(*words, **slow)
+                expect(done.returncode == 0, f"{words}: {done.stderr!r}")
+            former = url.replace(f"127.0.0.1:{port}", done.stdout.strip())
+            query(standby, "INSERT INTO rooms VALUES ('new')")
+            said = query(former, "SELECT pg_is_in_recovery(), string_agg(id, ' ' ORDER BY id) FROM rooms")
+            expect(said == "t|kept lonely new", f"the former primary as a standby: {said}")
+            place.refused("there is no server", "standby", other + "-2", other + "-3")
+        finally:
+            place.call("stop", other)
+        expect(place.call("stop", place.folder).returncode == 0, "both stop")
+        place.nothing_is_left(url)
+
+
+CHECKS = [started_and_stopped, killed_before_stop, ran, owner_ended, standby_promoted]
