@@ -14,7 +14,7 @@ _CLONE_NEWNET = 0x40000000
 def _enter(descriptor):
     """Brings this thread into a namespace; threads and processes that it starts are there, too."""
     if _libc.setns(descriptor, _CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "setns")
+        raise OSError(ctypes.get_errno(), f"setns: {os.strerror(ctypes.get_errno())}")
 
 
 def _current():
@@ -50,18 +50,29 @@ class Network:
         self._hub = None
         self.places = []
         try:
-            for number in range(1, count + 1):
-                self.places.append(Place(number, self._make()))
-            self._hub = self._make()
-            _enter(self._hub)
-            with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
-                file.write("1")
-        except OSError as why:
+            self._build(count)
+        except FileNotFoundError:
+            # A program that is not installed.
             self.close()
-            raise NotHere(f"no network namespace can be made: {why.strerror}") from why
+            raise
+        except (OSError, RuntimeError) as why:
+            self.close()
+            raise NotHere(f"no network of its own can be made: {why}") from why
+
+    def _build(self, count):
+        for number in range(1, count + 1):
+            self.places.append(Place(number, self._make()))
+        hub = self._make()
+        _enter(hub)
+        self._hub = hub
+        with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
+            file.write("1")
         _ip("link set lo up", f"addr add {self.HUB}/32 dev lo")
         for place in self.places:
             self._join(place)
+        # The kernel may know no such rules.
+        with self.cut(both_ways(self.places[:1], self.places[1:])):
+            pass
 
     def __enter__(self):
         return self
@@ -70,7 +81,8 @@ class Network:
         self.close()
 
     def close(self):
-        _enter(self._home)
+        if self._hub is not None:
+            _enter(self._home)
         for descriptor in (self._home, self._hub, *(place.descriptor for place in self.places)):
             if descriptor is not None:
                 os.close(descriptor)
@@ -78,7 +90,7 @@ class Network:
     def _make(self):
         """A new namespace's descriptor."""
         if _libc.unshare(_CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(ctypes.get_errno(), f"unshare: {os.strerror(ctypes.get_errno())}")
         made = _current()
         _enter(self._home)
         return made

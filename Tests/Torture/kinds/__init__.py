@@ -9,7 +9,7 @@ PLAN = (
     ("stall", 3, 150),
     ("kill", 10, 2000),
     ("database", 3, 250),
-    ("cluster", 1, 40),
+    ("cluster", 1, 50),
     ("descriptors", 1, 100),
     ("fulldisk", 1, 100),
     ("faults", 2, 200),
