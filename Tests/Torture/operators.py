@@ -11,6 +11,8 @@ HOLDS, LIMIT = 1, 30
 BAN = 3.5
 # Seconds for which a call that is refused is made again.
 TRIES = 60
+# Seconds after a fault in which a node may carry out what it had no answer for.
+LATE = 3
 _WORDS = {"forbid": 403, "close": 410}
 
 
@@ -61,7 +63,7 @@ class Operator(threading.Thread):
                 act(pusher)
             except (OSError, http.client.HTTPException):
                 # The node that was asked is away.
-                pass
+                self._settle()
             finally:
                 pusher.bar(False)
             self.done += 1
@@ -73,9 +75,15 @@ class Operator(threading.Thread):
         there = [node for node in self.nodes.there() if node is not pusher.node]
         return self.random.choice(there) if there else self.nodes.another()
 
-    def _ask(self, node, path, body=None):
+    def _settle(self):
+        """A call without an answer may be carried out as soon as its node is well again: until then the device counts as kept out."""
+        while self._faults and not self._ended.wait(0.1):
+            pass
+        self._ended.wait(LATE)
+
+    def _ask(self, node, path, body=None, may_be=()):
         status, answer = node.server.call("POST", path, body, timeout=self.nodes.PATIENCE)
-        if status < 300:
+        if status < 300 or status in may_be:
             self.answers += 1
             return True
         if status != 503:
@@ -86,8 +94,13 @@ class Operator(threading.Thread):
         changed, stream = self._changed, pusher.stream
         pusher.bar(True)
         asked = time.monotonic()
-        if not self._ask(self._elsewhere(pusher), f"rooms/{stream}/forbid", {"seconds": 600}):
-            # Refused, or lost on its way: then it may hold all the same.
+        is_forbidden = False
+        try:
+            is_forbidden = self._ask(self._elsewhere(pusher), f"rooms/{stream}/forbid", {"seconds": 600})
+        except (OSError, http.client.HTTPException):
+            self._settle()
+        if not is_forbidden:
+            # It may hold all the same.
             self._resume(stream)
             return
         begin = self._holds("forbid", pusher, stream, asked, changed)
@@ -99,10 +112,12 @@ class Operator(threading.Thread):
         """Tried until it is answered: the device waits for it."""
         end = time.monotonic() + TRIES
         while time.monotonic() < end:
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            try:
                 if self.nodes.call("POST", f"rooms/{stream}/resume")[0] in (200, 204, 404, 409):
                     self.answers += 1
                     return
+            except (OSError, http.client.HTTPException):
+                self._settle()
             time.sleep(0.2)
         self.context.find(f"the ban of {stream} could not be lifted for {TRIES} s")
 
@@ -110,10 +125,12 @@ class Operator(threading.Thread):
         changed, stream = self._changed, pusher.stream
         pusher.bar(True)
         asked = time.monotonic()
-        is_closed, end = False, asked + TRIES
+        is_closed, first, end = False, True, asked + TRIES
         while not is_closed and time.monotonic() < end:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                is_closed = self._ask(self._elsewhere(pusher), f"rooms/{stream}/close")
+                # 409: closed by the call before, whose answer was lost.
+                is_closed = self._ask(self._elsewhere(pusher), f"rooms/{stream}/close", may_be=() if first else (409,))
+            first = False
             time.sleep(0 if is_closed else 0.2)
         if is_closed:
             self.bans.append((stream, self._holds("close", pusher, stream, asked, changed), float("inf")))
