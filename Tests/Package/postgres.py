@@ -91,6 +91,7 @@ def started_and_stopped(_):
         place.refused("there is no server", "stop", place.folder)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             place.refused("is taken", "start", place.folder, str(taken.getsockname()[1]))
+        place.refused("is no IPv4", "start", place.folder, EARSHOT_POSTGRES_LISTEN="everywhere")
         place.nothing_is_left(url)
 
 
