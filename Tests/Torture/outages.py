@@ -102,19 +102,27 @@ class Outages:
         what, limit = ("a primary that vanished", VANISHED) if has_vanished else ("a primary's kill", PROMOTED)
         with self.operator.fault():
             live, began = self._live(), time.monotonic()
+            # Some devices lose their network meanwhile, and try on every node until one can write.
+            gone, live = live[::4], [pusher for number, pusher in enumerate(live) if number % 4]
             with self.network.cut(ways):
                 if not has_vanished:
                     self.pair.kill()
+                for pusher in gone:
+                    pusher.desert()
                 time.sleep(pause)
                 self._are_uncut(live, began, "with the primary")
                 former = self.pair.promote()
+                promoted = time.monotonic()
                 self._first_room(f"ms from the promotion after {what} to the first room", limit + self._slack)
+                self._are_back(gone, promoted, f"ms from the promotion after {what} to the push of devices that came meanwhile")
                 former.kill()
             self.pair.renew(former)
             self.context.expect(self.nodes.are_ready(), "not all nodes are ready after a promotion")
             # Until a node that had been forgotten would have been fenced.
             time.sleep(self._still)
             self._are_uncut(live, began, "after a promotion")
+            self._are_uncut(gone, promoted, "that had come while there was no primary")
+            self._lay_ghosts(gone, "a promotion")
             self.context.count("promotions" if not has_vanished else "promotions for a primary that vanished")
 
     def _first_room(self, what, seconds):
@@ -178,9 +186,7 @@ class Outages:
             ready = eventually(30 + self._slack, lambda: node.server.answers("/readyz") == 200, 0.05)
             context.expect(ready, f"{what}: {node.name} is not ready again: {node.server.tail(300)}")
             self._figure(f"ms from the return of {what} until it is ready", [time.monotonic() - healed])
-            eventually(10 + self._slack, lambda: all(ghost.has_ended.is_set() for pusher in gone for ghost in pusher.ghosts), 0.1)
-            standing = sum(pusher.lay_ghosts() for pusher in gone)
-            context.expect(not standing, f"{what}: {standing} connections of devices that had left it still stand on {node.name}")
+            self._lay_ghosts(gone, what)
             self._are_uncut([pusher for pusher in gone if pusher.live_after(moved)], healed, f"elsewhere with the return of {what}")
             context.count(f"partitions: {what}")
 
@@ -253,6 +259,12 @@ class Outages:
         late = [pusher.stream for pusher in pushers if not pusher.live_after(since) and not pusher.is_barred]
         self.context.expect(back, f"{what}: not after {limit} s: {late[:5]}: {self._tails()}")
         self._figure(what, [pusher.live_after(since) - since for pusher in pushers if pusher.live_after(since) and not pusher.was_touched(since)])
+
+    def _lay_ghosts(self, pushers, what):
+        """The connections that devices have left are ended where they stand."""
+        eventually(10 + self._slack, lambda: all(ghost.has_ended.is_set() for pusher in pushers for ghost in pusher.ghosts), 0.1)
+        standing = sum(pusher.lay_ghosts() for pusher in pushers)
+        self.context.expect(not standing, f"after {what} {standing} connections of devices that push elsewhere now still stand")
 
     def _tails(self):
         return "; ".join(f"{node.name}: {node.server.tail(300)}" for node in self.nodes.all if node.server)
