@@ -151,7 +151,7 @@ class Outages:
         if self.context.random.random() < 0.5:
             self._isolate(node, asks, "a node whose words are lost")
         else:
-            self._isolate(node, [(place, node) for node, place in asks], "a node that hears nothing")
+            self._isolate(node, [(other, one) for one, other in asks], "a node that hears nothing")
 
     def _isolate(self, node, ways, what):
         """The others end its pushes when its lease is over. It knows nothing of that, and goes on, until it is back."""
