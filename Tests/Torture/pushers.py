@@ -39,6 +39,8 @@ class _Link(rtmp_push.Publisher):
         self.heard_at = time.monotonic()
         self.has_ended = threading.Event()
         super().__init__(url, PATIENCE)
+        # Its answer may have taken as long as a device waits.
+        self.heard_at = time.monotonic()
 
     def _drain(self):
         with contextlib.suppress(OSError, ValueError):
