@@ -62,14 +62,19 @@ extension RoomRegistry {
         var completions: [@Sendable () -> Void] = []
         var done = WorkResults()
         let shortage = self.settings.disk.shortage
+        let beganMs = self.clock.steadyMs
+        let holdsDeadlines = self.absence.holdsDeadlines(at: beganMs)
         let began = ContinuousClock.now
         do {
             try self.store.transaction { store in
+                // A transaction without changes would succeed on a full disk.
+                if self.isFailing { try store.save(self.clock.mark()) }
                 var (next, turn): (Int, ContinuousClock.Instant?) = (0, nil)
                 while next < batch.count {
                     let operation = batch[next]
                     next += 1
-                    let work = RoomTransaction(store: store, now: operation.now, settings: self.settings, shortage: shortage)
+                    let work = RoomTransaction(
+                        store: store, now: operation.now, settings: self.settings, shortage: shortage, holdsDeadlines: holdsDeadlines)
                     do {
                         let completion = try store.savepoint { try operation.run(work) }
                         completions.append(completion)
@@ -93,6 +98,7 @@ extension RoomRegistry {
             }
         } catch {
             self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), false)
+            self.absence.commitFailed(began: beganMs)
             guard let commit = error as? CommitLost else { return self.failed(batch, error) }
             self.lost = LostBatch(commit: commit, batch: batch, work: done, completions: completions)
             self.noteFailure(error)
@@ -119,6 +125,7 @@ extension RoomRegistry {
     /// Publishes what a stored batch has changed, and answers its callers.
     private func finish(_ batch: [Operation], _ done: WorkResults, _ completions: [@Sendable () -> Void]) {
         self.failing.store(false, ordering: .relaxed)
+        self.absence.committed(at: self.clock.steadyMs)
         self.counted.withLock {
             $0.commits += 1
             $0.operations += batch.count

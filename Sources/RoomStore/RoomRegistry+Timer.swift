@@ -1,20 +1,26 @@
 import Dispatch
 import Rooms
+import Synchronization
 
 /// Deadlines and housekeeping, run by one timer set to the next due instant.
 extension RoomRegistry {
     /// Sets the only timer to the next deadline. An earlier deadline replaces it.
     func armTimer() {
-        guard self.isKeeper else { return }
+        // A failing store is tried until it takes writes, by every node: all must know when it is back.
+        guard self.isKeeper || self.isFailing else { return }
         let now = self.clock.now()
         if self.housekeepingAt == 0 { self.housekeepingAt = now + Self.housekeepingMs }
-        let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
-        // A failing store is retried at intervals only.
-        let next = max(min(deadline ?? .max, self.housekeepingAt), self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : .min)
+        let next = self.isFailing ? now + Int64(Self.retrySeconds * 1_000) : min(self.nextDeadline(now) ?? .max, self.housekeepingAt)
         if let armed = self.armedFor, armed <= next { return }
         self.armedFor = next
         let delay = Double(max(0, next - now)) / 1_000
         self.executor.queue.asyncAfter(deadline: .now() + delay) { [weak self] in self?.assumeIsolated { $0.timerFired(next) } }
+    }
+
+    /// When deadlines are to be applied next. Those that passed while the store was away wait a little.
+    private func nextDeadline(_ now: Int64) -> Int64? {
+        let deadline = (try? self.store.writerRead { try $0.nextDeadline() }) ?? nil
+        return deadline.map { max($0, now + self.absence.waitMs(at: self.clock.steadyMs)) }
     }
 
     private func timerFired(_ instant: Int64) {
@@ -31,7 +37,7 @@ extension RoomRegistry {
         // Once for each instant; nothing is armed before this is done.
         self.armedFor = .min
         Task {
-            await self.runDue()
+            if self.isFailing { await self.tryToWrite() } else if self.isKeeper { await self.runDue() }
             self.rearm()
         }
     }
@@ -51,9 +57,13 @@ extension RoomRegistry {
 
     /// Applies all deadlines passed by now and forgets old history. The timer calls this; tests with their own clock call it themselves.
     package nonisolated func runDue() async {
+        // Deadlines must not be the first that the store takes after it was away.
+        if self.failing.load(ordering: .relaxed) { await self.tryToWrite() }
         while let more = try? await self.result({ try $0.runDue(limit: Self.batch) }).get(), more {}
         await self.keepHouse()
     }
+
+    private nonisolated func tryToWrite() async { _ = await self.result { _ in } }
 
     private func keepHouse() async {
         let now = self.clock.now()

@@ -100,6 +100,7 @@ package actor RoomRegistry {
     /// The error of the last failed commit.
     var failure = RegistryError.storeFailed("")
     var lost: LostBatch?
+    var absence = StoreAbsence()
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.
@@ -185,6 +186,9 @@ package actor RoomRegistry {
     /// Ends everything that the last run left running, applies overdue deadlines, then starts the timer. Throws ``StoreError``.
     package func start() throws {
         let now = self.clock.now()
+        // Others may have come back from a failure of the store just now, and do this work.
+        let isFirst = self.store.seat.map { $0.lastLeftPush != nil } ?? true
+        if !isFirst { self.absence.wait(from: self.clock.steadyMs) }
         do {
             let mark = self.clock.mark()
             try self.store.insistently {
@@ -194,7 +198,7 @@ package actor RoomRegistry {
                 }
             }
             try self.clearUpLastRun(now)
-            try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil }
+            if isFirst { try self.inBatches(now) { work, last in try work.runDue(limit: Self.batch) ? last : nil } }
         } catch {
             throw self.store.explain(error)
         }
@@ -218,10 +222,11 @@ package actor RoomRegistry {
     /// Runs `body` in transactions of its own until it returns nil.
     private func inBatches(_ now: Int64, _ body: (RoomTransaction, Int64) throws -> Int64?) throws {
         var last: Int64 = 0
+        let holdsDeadlines = self.absence.holdsDeadlines(at: self.clock.steadyMs)
         while true {
             let (next, done) = try self.store.insistently {
                 try self.store.transaction { store in
-                    let work = RoomTransaction(store: store, now: now, settings: self.settings)
+                    let work = RoomTransaction(store: store, now: now, settings: self.settings, holdsDeadlines: holdsDeadlines)
                     let next = try body(work, last)
                     var done = WorkResults()
                     done.add(work)

@@ -61,9 +61,12 @@ final class RoomTransaction {
     var change = AuditChange()
     /// Free disk bytes if there are too few to begin anything new; nil otherwise.
     let shortage: Int64?
+    /// Deadlines wait because nobody could call or push: see ``StoreAbsence``.
+    let holdsDeadlines: Bool
 
-    init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings, shortage: Int64? = nil) {
+    init(store: StoreAccess, now: Int64, settings: RoomRegistry.Settings, shortage: Int64? = nil, holdsDeadlines: Bool = false) {
         self.shortage = shortage
+        self.holdsDeadlines = holdsDeadlines
         self.store = store
         self.now = now
         self.settings = settings
@@ -94,9 +97,9 @@ final class RoomTransaction {
     func catchUp(_ room: inout Room) throws -> Bool {
         // A tick normally moves the deadline; the bound guards against a rule that does not.
         for _ in 0..<16 {
-            guard let deadline = RoomRules.nextDeadline(of: room), deadline <= self.now else { return true }
+            guard let deadline = RoomRules.nextDeadline(of: room, isAlone: self.holdsDeadlines), deadline <= self.now else { return true }
             if self.caughtUp.last != room.id.rawValue { self.caughtUp.append(room.id.rawValue) }
-            guard try self.step(.tick, on: &room, by: .time) else { return false }
+            guard try self.step(self.holdsDeadlines ? .tickAlone : .tick, on: &room, by: .time) else { return false }
         }
         try self.store.postpone(room.id.rawValue, to: self.now.later(by: 60_000))
         return true
@@ -106,7 +109,8 @@ final class RoomTransaction {
     /// whose call was refused because a room has expired, or is gone, must not find it in its former state.
     func keepingDeadlines() throws -> RoomTransaction? {
         guard !self.caughtUp.isEmpty else { return nil }
-        let work = RoomTransaction(store: self.store, now: self.now, settings: self.settings, shortage: self.shortage)
+        let work = RoomTransaction(
+            store: self.store, now: self.now, settings: self.settings, shortage: self.shortage, holdsDeadlines: self.holdsDeadlines)
         do {
             try self.store.savepoint {
                 for id in self.caughtUp { if var room = try self.store.room(id) { _ = try work.catchUp(&room) } }

@@ -208,8 +208,9 @@ extension RoomTransaction {
 
     // MARK: - Time
 
-    /// Applies due deadlines and bans, at most `limit` each. True if there may be more.
+    /// Applies due deadlines and bans, at most `limit` each. True if there may be more. While deadlines wait it applies none.
     func runDue(limit: Int) throws -> Bool {
+        if self.holdsDeadlines { return false }
         let due = try self.store.dueRooms(now: self.now, limit: limit)
         for id in due {
             do {

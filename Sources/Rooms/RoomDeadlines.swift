@@ -40,13 +40,18 @@ extension RoomRules {
     }
 
     /// The instant of the earliest deadline, in milliseconds since 1970; nil if the room has none. No ``RoomInput/tick`` acts earlier.
-    package static func nextDeadline(of room: Room) -> Int64? { self.deadlines(of: room).map(\.at).min() }
+    /// `isAlone`: of those that ``RoomInput/tickAlone`` applies.
+    package static func nextDeadline(of room: Room, isAlone: Bool = false) -> Int64? {
+        self.deadlines(of: room).filter { !(isAlone && $0.what.isMovable) }.map(\.at).min()
+    }
 
     /// Applies due deadlines in order, up to the first change of state. Tick again until none is left.
-    package static func tick(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
+    package static func tick(_ room: inout Room, _ now: Int64, isAlone: Bool = false) -> [RoomEffect] {
         var effects: [RoomEffect] = []
         let state = room.state
-        while room.state == state, let due = self.deadlines(of: room).filter({ $0.at <= now }).min(by: { $0.at < $1.at }) {
+        while room.state == state,
+            let due = self.deadlines(of: room).filter({ $0.at <= now && !(isAlone && $0.what.isMovable) }).min(by: { $0.at < $1.at })
+        {
             switch due.what {
             case .end(let reason): effects += self.end(&room, .expired, reason, now)
             case .ownerAway: effects += self.ownerWent(&room, at: due.at)
@@ -66,6 +71,14 @@ extension RoomRules {
         /// A slot's ban ends. The first such end also frees a forbidden room.
         case bansEnd
         case forget
+
+        /// Whether heartbeats, pushes or renewals move it.
+        var isMovable: Bool {
+            switch self {
+            case .end, .ownerAway: true
+            case .bansEnd, .forget: false
+            }
+        }
 
         var reason: RoomDeadline.Reason {
             switch self {

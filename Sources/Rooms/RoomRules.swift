@@ -29,6 +29,8 @@ package enum RoomInput: Sendable, Equatable {
     case serverStarted
     /// The clock: applies deadlines that have passed.
     case tick
+    /// The same while nobody can call or push: without deadlines that a call or a push would have moved.
+    case tickAlone
 }
 
 /// The effects that the caller of ``RoomRules/apply(_:to:now:)`` carries out, in order.
@@ -61,7 +63,7 @@ package enum RoomRefusal: Error, Equatable, Sendable {
 package enum RoomRules {
     /// Applies `input` to the room and returns the effects. Facts about pushes that have ended or been replaced do nothing.
     ///
-    /// Only ``RoomInput/tick`` applies passed deadlines: tick first where it matters. If this throws, the room is unchanged.
+    /// Only ``RoomInput/tick`` and ``RoomInput/tickAlone`` apply passed deadlines: tick first where it matters. If this throws, the room is unchanged.
     package static func apply(_ input: RoomInput, to room: inout Room, now: Int64) throws(RoomRefusal) -> [RoomEffect] {
         var changed = room
         let effects = try self.effects(of: input, on: &changed, now)
@@ -92,6 +94,7 @@ package enum RoomRules {
         case .reopen: try self.reopen(&room, now)
         case .serverStarted: self.serverStarted(&room, now)
         case .tick: self.tick(&room, now)
+        case .tickAlone: self.tick(&room, now, isAlone: true)
         }
     }
 

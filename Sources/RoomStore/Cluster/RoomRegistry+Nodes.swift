@@ -95,12 +95,15 @@ extension RoomRegistry {
     private func look(_ keepsAt: Int64) async -> Int64 {
         guard let seat = self.store.seat, self.isRunning else { return keepsAt }
         if let offset = seat.lease.clockMs { self.clock.follow(offsetMs: offset) }
+        let began = self.clock.steadyMs
         do {
             if seat.lease.isFenced, self.clock.steadyMs >= self.rejoinsAt { try await self.rejoin() }
             if seat.lease.returns != self.returns { try await self.comeBack(seat.lease.returns) }
             try await self.readSignals()
+            self.absence.wasRead(at: self.clock.steadyMs)
         } catch {
             self.noteNodeFailure(error)
+            self.absence.readFailed(began: began)
         }
         guard self.clock.steadyMs >= keepsAt, self.isRunning, self.isKeeper else { return keepsAt }
         if seat.lease.mayClearUp { while await self.clearUpLostNode() {} }
