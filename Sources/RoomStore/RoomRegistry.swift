@@ -81,6 +81,7 @@ package actor RoomRegistry {
     nonisolated let intake: SubmissionQueue
     let playTable = PlayTable()
     nonisolated let kickTable = KickTable()
+    nonisolated let runningPushes = RunningPushes()
     /// In a struct of its own: a generic container that holds a closure directly wraps it once more at each read.
     struct Listener {
         var body: @Sendable ([Outcome]) -> Void = { _ in }
@@ -101,6 +102,8 @@ package actor RoomRegistry {
     var failure = RegistryError.storeFailed("")
     var lost: LostBatch?
     var absence = StoreAbsence()
+    /// Another process has this server's place, as the last failed commit says.
+    var isReplaced = false
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.

@@ -67,6 +67,12 @@ extension StoreAccess {
             [push.mediaAt, push.media.width, push.media.height, push.media.videoCodec, push.media.audioCodec, push.sequence])
     }
 
+    func setConnection(of sequence: Int64, _ request: PushRequest) throws {
+        try self.run(
+            "UPDATE pushes SET client_address = ?, session = ? WHERE sequence = ?",
+            [request.clientAddress, Int64(bitPattern: request.session), sequence])
+    }
+
     func endPush(_ sequence: Int64, _ end: PushEnd, at now: Int64) throws {
         try self.run("UPDATE pushes SET ended_at = ?, how_ended = ? WHERE sequence = ?", [now, end.rawValue, sequence])
     }

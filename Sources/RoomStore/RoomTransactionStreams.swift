@@ -132,6 +132,13 @@ extension RoomTransaction {
         _ = try self.carryOut(effects, from: old, on: &room, by: actor)
     }
 
+    /// The push goes on over another connection.
+    func pushReturned(_ sequence: Int64, _ request: PushRequest) throws {
+        guard let push = try self.store.push(sequence), push.end == nil else { return }
+        try self.store.setConnection(of: sequence, request)
+        if self.store.node != nil { try self.store.setClaim(sequence, request.claim) }
+    }
+
     func raisePeaks(_ peaks: [RoomID: Int]) throws {
         for (id, viewers) in peaks { try self.store.raisePeak(id, to: viewers) }
     }

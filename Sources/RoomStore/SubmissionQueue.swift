@@ -16,6 +16,8 @@ struct Operation {
     let kind: Kind
     /// Approximate memory use while queued.
     var bytes = 512
+    /// Of a push's end: this end.
+    var end: RunningPushes.End?
     /// When it was submitted, by the registry's clock.
     let now: Int64
     /// Runs inside the batch's transaction; returns a closure to run after the commit.

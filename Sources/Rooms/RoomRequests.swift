@@ -164,6 +164,8 @@ package struct PushGrant: Sendable, Equatable {
     /// The stream's actual path; differs from the requested one if that was a device UID.
     package let path: StreamPath
     package let policy: RoomPolicy
+    /// How often its device had come back to the push while the store was away.
+    package var returns = 0
 
     package init(sequence: PushSequence, roomID: RoomID, slot: Int, path: StreamPath, policy: RoomPolicy) {
         self.sequence = sequence

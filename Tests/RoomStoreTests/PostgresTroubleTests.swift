@@ -35,9 +35,10 @@ import Testing
             return try await self.registry.create(new, by: Actor("test"))
         }
 
-        func push(_ name: String) async throws -> PushGrant {
+        func push(_ name: String, _ claim: PushClaim = .none) async throws -> PushGrant {
             let request = PushRequest(
-                path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.1", session: 7, parameters: "", mayCreateRoom: false)
+                path: StreamPath(app: "live", name: name), clientAddress: "192.0.2.1", session: 7, parameters: "", mayCreateRoom: false,
+                claim: claim)
             return try await self.registry.admitPush(request).get()
         }
 
@@ -104,6 +105,53 @@ import Testing
             }
             #expect(try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1)
             #expect(try test.number("SELECT count(*) - max(id) FROM events") == 0)
+        }
+    }
+
+    /// An end whose commit is in doubt may be in the store: its push goes on only when it is known that it is not.
+    @Test(.timeLimit(.minutes(10))) func anEndInDoubtIsNotTakenBack() async throws {
+        try await Self.with { test in
+            let claim = PushClaim(identity: "key", rank: 0, takeover: .sameIdentity)
+            _ = try await test.create("cam1")
+            let grant = try await test.push("cam1", claim)
+            test.registry.mediaArrived(grant.sequence, PushMedia())
+            try await eventually("the beginning") { try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1 }
+            test.proxy.mode = .losingCommit
+            test.registry.pushEnded(grant.sequence, .connectionLost)
+            try await eventually("the answer is lost") { test.proxy.hasLostCommit && test.proxy.mode == .away }
+            await #expect(throws: PushRefusal.self) { _ = try await test.push("cam1", claim) }
+            test.proxy.mode = .passing
+            try await eventually("the truth") { test.registry.runningPushes.count == 0 }
+            #expect(try test.number("SELECT count(*) FROM events WHERE kind = 'stream.end'") == 1)
+            #expect(try await test.push("cam1", claim).sequence > grant.sequence)
+        }
+    }
+
+    /// Away for real: the device goes on, and a server whose place another has taken keeps none.
+    @Test(.timeLimit(.minutes(10)), arguments: [false, true]) func aDeviceComesBackMeanwhile(_ isReplaced: Bool) async throws {
+        try await Self.with { test in
+            let claim = PushClaim(identity: "key", rank: 0, takeover: .sameIdentity)
+            _ = try await test.create("cam1")
+            let grant = try await test.push("cam1", claim)
+            test.registry.mediaArrived(grant.sequence, PushMedia())
+            try await eventually("the beginning") { try test.number("SELECT count(*) FROM events WHERE kind = 'stream.begin'") == 1 }
+            if isReplaced {
+                let connection = try #require(try TestPostgres.connect(test.folder))
+                try connection.run("UPDATE fences SET incarnation = incarnation + 1")
+                try connection.flush()
+                test.registry.pushEnded(grant.sequence, .connectionLost)
+                await #expect(throws: PushRefusal.self) { _ = try await test.push("cam1", claim) }
+                return
+            }
+            test.proxy.mode = .away
+            test.registry.pushEnded(grant.sequence, .connectionLost)
+            let again = try await test.push("cam1", claim)
+            #expect(again.sequence == grant.sequence && again.returns == 1)
+            test.registry.pushReturned(again)
+            test.proxy.mode = .passing
+            try await eventually("the store is well") { await test.registry.storeProblem() == nil }
+            try await eventually("no fact waits") { test.registry.storeStatus.waitingFacts == 0 }
+            #expect(try test.number("SELECT count(*) FROM events WHERE kind IN ('stream.end', 'room.interrupted')") == 0)
         }
     }
 

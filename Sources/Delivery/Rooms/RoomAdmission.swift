@@ -207,14 +207,21 @@ extension AdmissionRefusal {
     }
 }
 
-/// The grants of all running pushes. Any thread.
+/// The grants of all connections that push. Any thread.
 package final class ActivePushes: Sendable {
-    private let rows = Mutex<[PushSequence: PushGrant]>([:])
+    private struct Key: Hashable {
+        let sequence: PushSequence
+        let returns: Int
+
+        init(_ grant: PushGrant) { (self.sequence, self.returns) = (grant.sequence, grant.returns) }
+    }
+
+    private let rows = Mutex<[Key: PushGrant]>([:])
 
     package init() {}
 
-    package func add(_ grant: PushGrant) { self.rows.withLock { $0[grant.sequence] = grant } }
-    package func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: grant.sequence) } }
+    package func add(_ grant: PushGrant) { self.rows.withLock { $0[Key(grant)] = grant } }
+    package func remove(_ grant: PushGrant) { _ = self.rows.withLock { $0.removeValue(forKey: Key(grant)) } }
     package var all: [PushGrant] { self.rows.withLock { Array($0.values) } }
     package var count: Int { self.rows.withLock { $0.count } }
 }

@@ -26,18 +26,22 @@ package final class RoomPublishSession: PublishSession {
     package var isOpen: Bool { true }
 
     package func delegate(_ publisher: any ConnectedPublisher) -> any EndablePublisher {
-        Delegate(sequence: self.grant.sequence, rooms: self.admission.rooms, publisher: publisher, media: self.media)
+        Delegate(self.grant, rooms: self.admission.rooms, publisher: publisher, media: self.media)
     }
 
     package var firstMedia: PushMedia? { self.media.seen }
 
-    package func began(_ stream: Relay.Stream) { self.admission.streams.published(stream, self.grant) }
+    package func began(_ stream: Relay.Stream) {
+        if self.grant.returns > 0 { self.admission.rooms.pushReturned(self.grant) }
+        self.admission.streams.published(stream, self.grant)
+    }
+
     package func leftOut(_ isMuted: Bool) {}
     package func pauseAnnounced() { self.admission.rooms.pauseAnnounced(self.grant.sequence) }
 
     package func ended(_ end: PushEnd) {
         self.admission.pushes.remove(self.grant)
-        self.admission.rooms.pushEnded(self.grant.sequence, end)
+        self.admission.rooms.pushEnded(self.grant.sequence, end, returns: self.grant.returns)
     }
 
     /// Forwards the stream's events about its publisher to the room registry, and the end to the publisher too.
@@ -45,10 +49,12 @@ package final class RoomPublishSession: PublishSession {
         let sequence: PushSequence
         let rooms: RoomRegistry
         let publisher: (any ConnectedPublisher)?
+        private let returns: Int
         private let media: SeenMedia
 
-        init(sequence: PushSequence, rooms: RoomRegistry, publisher: any ConnectedPublisher, media: SeenMedia) {
-            self.sequence = sequence
+        init(_ grant: PushGrant, rooms: RoomRegistry, publisher: any ConnectedPublisher, media: SeenMedia) {
+            self.sequence = grant.sequence
+            self.returns = grant.returns
             self.rooms = rooms
             self.publisher = publisher
             self.media = media
@@ -62,7 +68,7 @@ package final class RoomPublishSession: PublishSession {
 
         /// Reports the end to the registry at once, before the next publisher's media. The connection's own report comes too late to count.
         func end(_ token: StreamState.Token, _ end: PushEnd, by actor: Actor?) {
-            self.rooms.pushEnded(self.sequence, end)
+            self.rooms.pushEnded(self.sequence, end, returns: self.returns)
             self.publisher?.ended(token, end, by: actor)
         }
     }
