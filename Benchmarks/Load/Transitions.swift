@@ -17,6 +17,8 @@ struct Transitions: AsyncParsableCommand {
     var tokenFile: String
     @Option(help: "Rooms, which take turns.")
     var rooms = 1_000
+    @Option(help: "What the rooms' ids begin with. Two loads at once need rooms of their own.")
+    var prefix = "load"
     @Option(help: "Transitions a second.")
     var rate = 1_000
     @Option(help: "Seconds.")
@@ -70,7 +72,7 @@ struct Transitions: AsyncParsableCommand {
 
     private func load(_ client: HTTPClient, _ token: String) async throws {
         let caller = Caller(client: client, base: self.api, token: token)
-        let ids = (0..<self.rooms).map { "load-\($0)" }
+        let ids = (0..<self.rooms).map { "\(self.prefix)-\($0)" }
         try await Self.spread(ids, over: self.connections) { _, id in
             let answer = try await caller.post("/api/v1/rooms", #"{"roomId":"\#(id)","policy":{"neverStarted":3600}}"#)
             guard answer.status == 201 || answer.status == 409 else { throw APIFailure("POST /rooms: \(answer.status) \(answer.body)") }
@@ -80,13 +82,14 @@ struct Transitions: AsyncParsableCommand {
         let count = Int(Double(self.rate) * self.seconds)
         let tally = SharedTally()
         let turns = Turns()
-        let rate = self.rate
+        let (rate, end) = (self.rate, start + .milliseconds(Int(self.seconds * 1_000)))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<self.connections {
                 group.addTask {
                     while true {
                         let index = turns.take()
-                        guard index < count else { return }
+                        // A server that does not keep up is not asked for longer.
+                        guard index < count, end > .now else { return }
                         let due = start + .microseconds(index * 1_000_000 / rate)
                         if due > .now { try await Task.sleep(until: due, clock: .continuous) }
                         let (turn, room) = index.quotientAndRemainder(dividingBy: ids.count)
@@ -113,8 +116,8 @@ struct Transitions: AsyncParsableCommand {
         let final = tally.value.withLock { $0 }
         let report = Report(
             wantedPerSecond: self.rate,
-            reachedPerSecond: (Double(count) / (Double(took.seconds) + Double(took.attoseconds) / 1e18) * 10).rounded() / 10,
-            transitions: count - final.failed, failed: final.failed, firstFailure: final.firstFailure,
+            reachedPerSecond: (Double(final.times.total) / (Double(took.seconds) + Double(took.attoseconds) / 1e18) * 10).rounded() / 10,
+            transitions: final.times.total - final.failed, failed: final.failed, firstFailure: final.firstFailure,
             answerP50Ms: final.times.milliseconds(at: 0.5), answerP99Ms: final.times.milliseconds(at: 0.99),
             answerMaxMs: final.times.milliseconds(at: 1))
         print(
