@@ -24,12 +24,12 @@
 #include <unistd.h>
 #include <dirent.h>
 
-enum { MOST_NODES = 5000, MOST_CONNECTIONS = 300, MOST_WATCHED = 8, SIGNALS = 256, LEASE_MS = 3000, LEASE_S = 10 };
+enum { MOST_NODES = 5000, MOST_CONNECTIONS = 300, MOST_WATCHED = 8, SIGNALS = 256, LEASE_MS = 3000, RENEWALS_PER_COUNT = 10 };
 
 enum kind { LOOK, LEASE, SCRAPE };
-enum statement { BEGIN, HEAD, PAGE, SIGNALS_AFTER, EVENTS, COMMIT, RENEW, KEEP, NODES, STATEMENTS };
+enum statement { BEGIN, HEAD, PAGE, SIGNALS_AFTER, EVENTS, COMMIT, RENEW, KEEP, COUNT, NODES, STATEMENTS };
 
-struct node { char number[24], name[32]; int64_t last; double due, lease_due, scrape_due, looked_at; };
+struct node { char number[24]; int64_t last; int renewals; double due, lease_due, scrape_due, looked_at; };
 struct job { int node; enum kind kind; double due; };
 struct connection {
     PGconn *pg;
@@ -167,13 +167,14 @@ static const char *sql[STATEMENTS] = {
     [KEEP] = "UPDATE duties SET node = $2, expires_at = clock_timestamp() + make_interval(secs => $1)\n"
              "WHERE name = 'keeper' AND (node = $2 OR expires_at < clock_timestamp())\n"
              "    AND EXISTS (SELECT 1 FROM fences WHERE node = $2 AND incarnation = $3)",
+    [COUNT] = "SELECT count(*) FROM nodes WHERE expires_at > clock_timestamp()",
     [NODES] = "SELECT n.number, n.name, n.version, (extract(epoch FROM n.started_at) * 1000)::bigint,\n"
               "    (extract(epoch FROM n.expires_at - clock_timestamp()) * 1000)::bigint, n.state, n.address,\n"
               "    CASE WHEN d.node = n.number AND d.expires_at > clock_timestamp() THEN 1 ELSE 0 END,\n"
               "    (SELECT count(*) FROM pushes p WHERE p.ended_at IS NULL AND p.node = n.number)\n"
               "FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' WHERE true ORDER BY n.name",
 };
-static const char *names[STATEMENTS] = {"begin", "head", "page", "signals", "events", "commit", "renew", "keep", "nodes"};
+static const char *names[STATEMENTS] = {"begin", "head", "page", "signals", "events", "commit", "renew", "keep", "count", "nodes"};
 
 static void need(PGconn *pg, PGresult *result, const char *what) {
     ExecStatusType status = PQresultStatus(result);
@@ -393,6 +394,11 @@ static void answered(struct connection *c) {
             send_one(c, KEEP, 3, lease);
             return synchronise(c);
         }
+        if (c->phase == 1 && !in_transaction && n->renewals++ % RENEWALS_PER_COUNT == 0) {
+            c->phase = 2;
+            send_one(c, COUNT, 0, NULL);
+            return synchronise(c);
+        }
         return end_job(c);
     case SCRAPE:
         if (c->phase == 0) return commit(c);
@@ -481,6 +487,7 @@ int main(int argc, char **argv) {
         nodes[i].lease_due = start + (double)i * LEASE_MS / node_count;
         nodes[i].scrape_due = scrape_s > 0 ? start + i * scrape_s * 1000 / node_count : 1e300;
         nodes[i].looked_at = start;
+        nodes[i].renewals = i % RENEWALS_PER_COUNT;
     }
     const char *count_sql = "SELECT event, signal, (SELECT count(*) FROM events), (SELECT min(id) FROM events), (SELECT max(id) FROM events),"
                             " (SELECT count(*) FROM signals), (SELECT min(id) FROM signals), (SELECT max(id) FROM signals),"

@@ -81,7 +81,7 @@ package final class AppServices: Sendable {
     }
 
     /// Follows the rooms: a room that ends also ends its gatherings.
-    package func handle(_ events: [RoomEvent]) {
+    package func handle(_ events: [EventMark]) {
         self.gatherings.handle(events)
         self.mesh.handle(events)
     }

@@ -152,10 +152,7 @@ package final class Server: Sendable {
     package func bind() async throws -> BoundAddresses {
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
-        self.parts.handleRooms { [events = self.parts.events, webhooks = self.webhooks] new in
-            events.publish(new)
-            webhooks.wake()
-        }
+        self.parts.handleRooms { [webhooks = self.webhooks] in webhooks.wake() }
         try await self.parts.rooms.start()
         try await self.parts.recordings.start()
         try await self.parts.apps.start()

@@ -137,13 +137,16 @@ package final class ServerParts: Sendable {
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
 
-    /// Connects the services to the registry's decisions and events. Call before the registry starts.
-    func handleRooms(_ publish: @escaping @Sendable ([RoomEvent]) -> Void) {
+    /// Connects the services to the registry's decisions and events; `wake` is for who looks for events' notices in the store. Call before the
+    /// registry starts.
+    func handleRooms(wake: @escaping @Sendable () -> Void) {
+        self.rooms.update { $0.readsEvents = { [events = self.events] in events.subscribers > 0 } }
         self.control.handleRoomOutcomes()
-        self.control.observeEvents(publish)
-        self.control.observeEvents { [figures = self.api.figures] in figures.happened($0) }
-        self.control.observeEvents { [talk = self.talk] in talk.handle($0) }
-        self.control.observeEvents { [weak apps = self.apps] in apps?.handle($0) }
+        self.control.observeEvents { [events = self.events] in events.publish($0) }
+        self.control.observeMarks { _ in wake() }
+        self.control.observeMarks { [figures = self.api.figures] in figures.happened($0) }
+        self.control.observeMarks { [talk = self.talk] in talk.handle($0) }
+        self.control.observeMarks { [weak apps = self.apps] in apps?.handle($0) }
         self.control.observeOutcomes { [recordings = self.recordings] in recordings.handle($0) }
     }
 

@@ -22,6 +22,9 @@ package actor RoomRegistry {
         package var disk = DiskFloor()
         /// Called with each transaction's duration in microseconds, and whether it is on disk. On the registry's queue; must not block.
         package var committed: @Sendable (_ micros: Int64, _ isStored: Bool) -> Void = { _, _ in }
+        /// Whether anybody here reads the events of other nodes that share the store. Otherwise their marks are published alone, and the
+        /// events are not fetched. Asked at each look with news, on any thread; must not block.
+        package var readsEvents: @Sendable () -> Bool = { true }
         /// Limits of the queue in front of the store.
         var intake = SubmissionQueue.Limits()
         package init() {}
@@ -32,6 +35,8 @@ package actor RoomRegistry {
         case event(RoomEvent)
         /// An event of another node that shares the registry.
         case heard(RoomEvent)
+        /// The same, where nobody reads it: ``Settings/readsEvents``.
+        case marked(EventMark)
         /// End the push with this sequence (nil: any push) on this path.
         case cut(StreamPath, sequence: PushSequence?, PushEnd, endsViewers: Bool)
         /// The room waits for this stream's publisher. Its viewers' stream continues for the same time.

@@ -15,6 +15,8 @@ protocol RoomStore: AnyObject, Sendable {
     func wasCommitted(_ lost: CommitLost) throws -> Bool
     /// Reads committed data without blocking the caller.
     func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
+    /// The same, each statement by itself: without the waits that a transaction costs, and without its one view of the data.
+    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T
     /// Reads committed data; blocks. For start-up and the command line.
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T
     /// Reads with the writer's connection, without a hop to a reader; blocks. For the registry's queue.
@@ -38,6 +40,9 @@ protocol RoomStore: AnyObject, Sendable {
 extension RoomStore {
     var seat: Membership? { nil }
     func rejoin() throws {}
+    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        try await self.read(body)
+    }
     func insistently<T>(_ body: () throws -> T) throws -> T { try body() }
 
     @discardableResult

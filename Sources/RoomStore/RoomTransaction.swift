@@ -16,6 +16,7 @@ struct WorkResults {
         for outcome in self.outcomes.reversed() {
             switch outcome {
             case .event(let event), .heard(let event): return event.id
+            case .marked(let mark): return mark.id
             default: continue
             }
         }

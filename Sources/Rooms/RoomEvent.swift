@@ -120,3 +120,22 @@ package struct RoomEvent: Sendable, Equatable {
         self.subject = subject
     }
 }
+
+/// The part of an event by which a node's own services act. Nodes that share a registry pass it on without the event. A value.
+package struct EventMark: Sendable, Equatable {
+    /// As ``RoomEvent/id``.
+    package let id: Int64
+    package let kind: RoomEvent.Kind
+    /// Nil for streams without a room.
+    package let roomID: RoomID?
+
+    package init(id: Int64, kind: RoomEvent.Kind, roomID: RoomID?) {
+        self.id = id
+        self.kind = kind
+        self.roomID = roomID
+    }
+}
+
+extension RoomEvent {
+    package var mark: EventMark { EventMark(id: self.id, kind: self.kind, roomID: self.roomID) }
+}

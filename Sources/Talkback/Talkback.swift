@@ -66,7 +66,7 @@ package final class Talkback: Sendable {
     }
 
     /// Ends the channels of rooms that are over or forbidden. On the registry's queue; does not block.
-    package func handle(_ events: [RoomEvent]) {
+    package func handle(_ events: [EventMark]) {
         for event in events {
             guard let roomID = event.roomID, let reason = event.kind.endOfTalk else { continue }
             guard let channel = self.channels.withLock({ $0.removeValue(forKey: roomID) }) else { continue }

@@ -63,6 +63,32 @@ import Testing
         }
     }
 
+    /// A node where nobody reads events acts on their marks, and fetches events again when somebody comes.
+    @Test func eventsThatNobodyReads() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            let isRead = Mutex(false)
+            b.registry.update { $0.readsEvents = { isRead.withLock { $0 } } }
+            let room = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            _ = try await a.registry.apply(.close, to: "cam1", action: "close", by: Actor("test"))
+            try await eventually("the marks") { b.marks.count == 2 }
+            #expect(
+                b.marks == [EventMark(id: 1, kind: .roomCreated, roomID: room.id), EventMark(id: 2, kind: .roomClosed, roomID: room.id)])
+            #expect(b.registry.playRefusal(room.slots[0].path.description) == .closed)
+            isRead.withLock { $0 = true }
+            _ = try await a.registry.create(cluster.room("cam2"), by: Actor("test"))
+            try await eventually("the event") { b.events.count == 3 }
+            #expect(b.events == [1, 2, 3] && b.marks.count == 2)
+        }
+    }
+
+    /// The more nodes there are, the longer each waits between two looks.
+    @Test func nodesAreCounted() async throws {
+        try await Self.withCluster { cluster in
+            #expect(cluster["c"].registry.store.seat?.lease.nodeCount == 3)
+        }
+    }
+
     /// A change and its reversal on two nodes reach a third in their order, also where one of them is its own.
     @Test func theLastChangeHolds() async throws {
         try await Self.withCluster { cluster in

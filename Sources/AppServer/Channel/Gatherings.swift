@@ -196,7 +196,7 @@ package final class Gatherings: Sendable {
     }
 
     /// Ends the gatherings of a room that has ended.
-    package func handle(_ events: [RoomEvent]) {
+    package func handle(_ events: [EventMark]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID else { continue }
             for runner in self.of(room) where event.kind != .roomExpired || runner.kind != GatheringKinds.machine {

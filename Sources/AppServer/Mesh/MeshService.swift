@@ -86,7 +86,7 @@ package final class MeshService: Sendable {
     }
 
     /// Closes the connections with a token for a room that has ended. Other connections only share the room's name.
-    package func handle(_ events: [RoomEvent]) {
+    package func handle(_ events: [EventMark]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID?.rawValue else { continue }
             self.close(4004, event.kind.rawValue) { $0.room == room && $0.user != nil }

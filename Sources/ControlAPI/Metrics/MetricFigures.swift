@@ -51,7 +51,7 @@ package final class MetricFigures: Sendable {
         }
     }
 
-    package func happened(_ events: [RoomEvent]) {
+    package func happened(_ events: [EventMark]) {
         self.values.withLock { values in
             for event in events { values.events[event.kind, default: 0] += 1 }
         }

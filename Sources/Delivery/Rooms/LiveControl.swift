@@ -16,6 +16,7 @@ package final class LiveControl: Sendable {
     /// Throttles the log lines of rooms.
     let roomFlood = LogRateLimiter()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
+    let markObservers = Mutex<[@Sendable ([EventMark]) -> Void]>([])
     let outcomeObservers = Mutex<[@Sendable ([RoomRegistry.Outcome]) -> Void]>([])
     private let enders = Mutex(Enders())
 

@@ -13,9 +13,15 @@ extension LiveControl {
         self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
     }
 
-    /// Adds an observer of all events, called in order on the registry's queue; it must not block.
+    /// Adds an observer of events, called in order on the registry's queue; it must not block. Events of other nodes may be left out: see
+    /// ``RoomRegistry/Settings/readsEvents``.
     package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.eventObservers.withLock { $0.append(body) }
+    }
+
+    /// Adds an observer of all events' marks, called in order on the registry's queue; it must not block.
+    package func observeMarks(_ body: @escaping @Sendable ([EventMark]) -> Void) {
+        self.markObservers.withLock { $0.append(body) }
     }
 
     /// Adds an observer of all outcomes, called in order on the registry's queue after they were carried out; it must not block.
@@ -26,12 +32,17 @@ extension LiveControl {
     /// On the registry's queue.
     private func perform(_ outcomes: [RoomRegistry.Outcome]) {
         var events: [RoomEvent] = []
+        var marks: [EventMark] = []
         for outcome in outcomes {
             switch outcome {
             case .event(let event):
                 events.append(event)
+                marks.append(event.mark)
                 self.logEvent(event)
-            case .heard(let event): events.append(event)
+            case .heard(let event):
+                events.append(event)
+                marks.append(event.mark)
+            case .marked(let mark): marks.append(mark)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
             case .waits(let path, let wait):
@@ -53,6 +64,9 @@ extension LiveControl {
         }
         if !events.isEmpty {
             for observer in self.eventObservers.withLock({ $0 }) { observer(events) }
+        }
+        if !marks.isEmpty {
+            for observer in self.markObservers.withLock({ $0 }) { observer(marks) }
         }
         for observer in self.outcomeObservers.withLock({ $0 }) { observer(outcomes) }
     }

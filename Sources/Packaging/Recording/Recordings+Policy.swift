@@ -50,13 +50,17 @@ extension Recordings {
                 Task { await self.streamBegan(path, roomID: roomID, slot: slot) }
             case .policyChanged(let roomID, _, let old, let new) where old.record != new.record:
                 Task { await self.policyChanged(of: roomID) }
-            case .event(let event), .heard(let event):
-                switch event.kind {
-                case .roomExpired, .roomClosed, .roomDeleted: if let roomID = event.roomID { self.dropOrders(of: roomID) }
-                default: break
-                }
+            case .event(let event), .heard(let event): self.handle(event.mark)
+            case .marked(let mark): self.handle(mark)
             default: break
             }
+        }
+    }
+
+    private func handle(_ mark: EventMark) {
+        switch mark.kind {
+        case .roomExpired, .roomClosed, .roomDeleted: if let roomID = mark.roomID { self.dropOrders(of: roomID) }
+        default: break
         }
     }
 

@@ -4,7 +4,7 @@ import Support
 /// What a batch of one node changed, for the others: its outcomes in their order, and the changes of the tables in memory. As text, a row of
 /// the table `signals`. A value.
 ///
-/// Events are named by their ids; everybody reads them in the table `events`.
+/// Events are named by their marks. Who needs them whole reads them in the table `events`.
 struct NodeSignal: Equatable {
     private var items: [JSONValue] = []
 
@@ -34,12 +34,19 @@ struct NodeSignal: Equatable {
     /// The ids of its events; they have no gap.
     var events: [Int64] { self.items.compactMap { $0.integer("event") } }
 
+    /// The ids of those that must be read: the signals of an earlier version have no marks.
+    var unmarkedEvents: [Int64] { self.items.compactMap { $0["kind"] == nil ? $0.integer("event") : nil } }
+
     /// What the other nodes carry out. Items of a kind that a later version has added are left out.
     func results(_ events: [Int64: RoomEvent]) -> WorkResults {
         var work = WorkResults()
         for item in self.items {
             if let id = item.integer("event") {
-                if let event = events[id] { work.add(.heard(event)) }
+                if let event = events[id] {
+                    work.add(.heard(event))
+                } else if let mark = Self.mark(id, item) {
+                    work.add(.marked(mark))
+                }
             } else if let outcome = Self.outcome(item) {
                 work.add(outcome)
             } else if let path = item.path("closed"), let yes = item.bool("yes") {
@@ -66,11 +73,21 @@ struct NodeSignal: Equatable {
         }
     }
 
+    /// Nil for a kind that only a later version knows.
+    private static func mark(_ id: Int64, _ item: JSONValue) -> EventMark? {
+        guard let kind = item.string("kind").flatMap(RoomEvent.Kind.init(rawValue:)) else { return nil }
+        return EventMark(id: id, kind: kind, roomID: item.string("room").map(RoomID.init(stored:)))
+    }
+
     /// Nil for what concerns only the node where it happened.
     private static func item(_ outcome: RoomRegistry.Outcome) -> JSONValue? {
         switch outcome {
-        case .event(let event): return ["event": .integer(event.id)]
-        case .heard, .streamBegan, .clockAdopted: return nil
+        case .event(let event):
+            return [
+                "event": .integer(event.id), "kind": .string(event.kind.rawValue),
+                "room": event.roomID.map { .string($0.rawValue) } ?? .null,
+            ]
+        case .heard, .marked, .streamBegan, .clockAdopted: return nil
         case .cut(let path, let sequence, let end, let endsViewers):
             return [
                 "cut": self.path(path), "push": sequence.map { .integer($0.rawValue) } ?? .null, "end": .string(end.rawValue),

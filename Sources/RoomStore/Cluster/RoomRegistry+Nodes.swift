@@ -9,8 +9,9 @@ import Synchronization
 ///                                              the keeper: deadlines, webhooks, clearing up after lost nodes
 /// ```
 extension RoomRegistry {
-    /// How long a change of another node may wait before it is seen here. Each look is one short read.
-    static let lookMs = 100
+    /// How long a change of another node may wait before it is seen here, among so many nodes. Each look is one short statement; all nodes
+    /// together make 4,000 a second at most.
+    static func lookMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
     /// The keeper looks so often for lost nodes, and for deadlines that others have set.
     private static let keepMs: Int64 = 1_000
     private static let signalsPerRead = 256
@@ -84,7 +85,8 @@ extension RoomRegistry {
         self.follower = Task { [weak self] in
             var keepsAt: Int64 = 0
             while !Task.isCancelled {
-                try? await Task.sleep(for: .milliseconds(Self.lookMs))
+                let nodes = self?.store.seat?.lease.nodeCount ?? 1
+                try? await Task.sleep(for: .milliseconds(Self.lookMs(nodes: nodes)))
                 guard let self else { return }
                 keepsAt = await self.look(keepsAt)
             }
@@ -140,7 +142,8 @@ extension RoomRegistry {
     private func readSignals() async throws {
         while true {
             let last = self.lastSignal
-            let page = try await self.store.read { try $0.signals(after: last, limit: Self.signalsPerRead) }
+            let readsEvents = self.settings.readsEvents
+            let page = try await self.store.look { try $0.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents) }
             let isBehind = page.head < last || (page.head > last && page.signals.first?.id != last + 1)
             if isBehind {
                 // After an absence of minutes, since signals are not kept for longer; or the database has lost what it had.
@@ -161,7 +164,10 @@ extension RoomRegistry {
     func catchUp(before signal: Int64) {
         while self.lastSignal < signal - 1 {
             let last = self.lastSignal
-            guard let page = try? self.store.writerRead({ try $0.signals(after: last, before: signal, limit: Self.signalsPerRead) }),
+            guard
+                let page = try? self.store.writerRead({
+                    try $0.signals(after: last, before: signal, limit: Self.signalsPerRead, readsEvents: self.settings.readsEvents)
+                }),
                 page.signals.first?.id == last + 1
             else { return }
             self.carryOut(page)

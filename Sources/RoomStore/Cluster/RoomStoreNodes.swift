@@ -16,17 +16,28 @@ extension StoreAccess {
     /// The newest number ever given.
     func lastSignal() throws -> Int64 { try self.number("SELECT signal FROM heads") ?? 0 }
 
-    /// Signals after this one, oldest first, with the events that they name.
-    func signals(after id: Int64, before end: Int64 = .max, limit: Int) throws -> SignalPage {
-        let head = try self.lastSignal()
-        guard head > id else { return SignalPage(head: head) }
-        var page = SignalPage(head: head)
-        page.signals = try self.all(
-            "SELECT id, node, body FROM signals WHERE id > ? AND id < ? ORDER BY id LIMIT ?", [id, end, limit]
-        ) { (row: inout RowReader) -> SignalPage.Entry in
-            SignalPage.Entry(id: row.next(), node: row.next(), signal: try NodeSignal(text: row.next()))
+    /// Signals after this one, oldest first, with the events that they name; without those that have marks, unless `readsEvents`. That is asked
+    /// after the signals were read: whoever begins to read later finds in the store what they name.
+    ///
+    /// Needs no transaction: an event is in the store when its signal is.
+    func signals(after id: Int64, before end: Int64 = .max, limit: Int, readsEvents: () -> Bool) throws -> SignalPage {
+        var page = SignalPage(head: 0)
+        try self.connection.query(
+            """
+            SELECT h.signal, s.id, s.node, s.body FROM heads h LEFT JOIN LATERAL (
+                SELECT id, node, body FROM signals WHERE id > ? AND id < ? ORDER BY id LIMIT ?) s ON true ORDER BY s.id
+            """, [id, end, limit]
+        ) { row in
+            var reader = RowReader(row: row)
+            page.head = reader.next()
+            if let id: Int64 = reader.optional() {
+                page.signals.append(SignalPage.Entry(id: id, node: reader.next(), signal: try NodeSignal(text: reader.next())))
+            }
+            return true
         }
-        let ids = page.signals.flatMap(\.signal.events)
+        guard !page.signals.isEmpty else { return page }
+        let isRead = readsEvents()
+        let ids = page.signals.flatMap { isRead ? $0.signal.events : $0.signal.unmarkedEvents }
         guard let first = ids.min(), let last = ids.max() else { return page }
         for event in try self.events(after: first - 1, room: nil, limit: Int(last - first) + 1) { page.events[event.id] = event }
         return page
@@ -210,7 +221,7 @@ struct SignalPage: Sendable {
     static let keptSeconds = 600
 
     /// The newest number ever given.
-    let head: Int64
+    var head: Int64
     var signals: [Entry] = []
     var events: [Int64: RoomEvent] = [:]
 

@@ -17,6 +17,10 @@ final class NodeLease: Sendable {
         var keeperUntil: Int64 = 0
         /// As the database said last.
         var isKeptElsewhere = false
+        /// Nodes with a lease, as they were counted last.
+        var nodeCount = 1
+        /// Renewals until they are counted again.
+        var countsIn = 0
         var isFenced = false
         /// The database's clock less this machine's steady one, in milliseconds.
         var clockMs: Int64?
@@ -29,6 +33,8 @@ final class NodeLease: Sendable {
     private let isShared: Bool
 
     private static let everySeconds = 3
+    /// Nodes are counted with one renewal of so many: a node that counts reads as many rows as there are nodes.
+    private static let renewalsPerCount = 10
     private static let leaseMs = Int64(Membership.leaseSeconds) * 1_000
     /// A longer gap between renewals is a failure of the database, perhaps. Shorter ones end no node's lease.
     private static let gapMs: Int64 = 4_500
@@ -69,6 +75,9 @@ final class NodeLease: Sendable {
         self.state.withLock { state in state.isFenced ? 0 : max(0, state.renewedAt + Self.leaseMs - Self.now) }
     }
 
+    /// Nodes that have a lease, this one included; counted every half minute.
+    var nodeCount: Int { self.state.withLock { $0.nodeCount } }
+
     /// Whether another node has ended this one's work.
     var isFenced: Bool { self.state.withLock { $0.isFenced } }
 
@@ -100,7 +109,10 @@ final class NodeLease: Sendable {
     private func tick() -> Bool {
         do {
             try self.renew()
-            if self.isShared { try self.keep() }
+            if self.isShared {
+                try self.keep()
+                try self.countNodes()
+            }
             return true
         } catch {
             return false
@@ -143,6 +155,16 @@ final class NodeLease: Sendable {
             state.keeperUntil = count > 0 ? sent + Self.leaseMs : 0
             state.isKeptElsewhere = count == 0
         }
+    }
+
+    private func countNodes() throws {
+        let isDue = self.state.withLock { state in
+            state.countsIn = state.countsIn > 0 ? state.countsIn - 1 : Self.renewalsPerCount - 1
+            return state.countsIn == Self.renewalsPerCount - 1
+        }
+        guard isDue else { return }
+        let count = try StoreAccess(self.connection).number("SELECT count(*) FROM nodes WHERE expires_at > clock_timestamp()") ?? 1
+        self.state.withLock { $0.nodeCount = Int(count) }
     }
 
     /// Waits for a renewal that is under way, which would lengthen the lease once more; not for long.

@@ -25,11 +25,13 @@ final class PostgresReaders: Sendable {
         self.waiting = Mutex(Array(repeating: 0, count: count))
     }
 
-    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws -> T {
+    func read<T: Sendable>(
+        inTransaction: Bool = true, _ body: @Sendable @escaping (StoreAccess) throws -> T
+    ) async throws -> T {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
-            reader.queue.async { continuation.resume(with: Result { try self.readTwice(reader.connection, body) }) }
+            reader.queue.async { continuation.resume(with: Result { try self.readTwice(reader.connection, inTransaction, body) }) }
         }
     }
 
@@ -37,7 +39,7 @@ final class PostgresReaders: Sendable {
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
-        return try reader.queue.sync { try self.read(reader.connection, body) }
+        return try reader.queue.sync { try self.read(reader.connection, true, body) }
     }
 
     private func take() -> (Int, Reader) {
@@ -50,18 +52,21 @@ final class PostgresReaders: Sendable {
     }
 
     /// Once more on a new connection if the former one turns out to have ended meanwhile.
-    private func readTwice<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+    private func readTwice<T>(
+        _ connection: PostgresConnection, _ inTransaction: Bool, _ body: (StoreAccess) throws -> T
+    ) throws -> T {
         let wasOpen = connection.isOpen
         do {
-            return try self.read(connection, body)
+            return try self.read(connection, inTransaction, body)
         } catch let failure as PostgresFailure where wasOpen && failure.endsConnection && !connection.isOpen {
-            return try self.read(connection, body)
+            return try self.read(connection, inTransaction, body)
         }
     }
 
-    /// Several statements see one state of the database.
-    private func read<T>(_ connection: PostgresConnection, _ body: (StoreAccess) throws -> T) throws -> T {
+    /// In a transaction several statements see one state of the database.
+    private func read<T>(_ connection: PostgresConnection, _ inTransaction: Bool, _ body: (StoreAccess) throws -> T) throws -> T {
         try connection.open()
+        guard inTransaction else { return try body(StoreAccess(connection, node: self.node)) }
         do {
             try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             let value = try body(StoreAccess(connection, node: self.node))

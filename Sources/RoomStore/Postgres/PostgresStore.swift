@@ -194,6 +194,14 @@ final class PostgresStore: RoomStore {
         }
     }
 
+    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        do {
+            return try await self.readers.read(inTransaction: false, body)
+        } catch {
+            throw RegistryError(of: error)
+        }
+    }
+
     func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T { try self.readers.readNow(body) }
 
     func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {

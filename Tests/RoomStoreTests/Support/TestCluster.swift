@@ -130,10 +130,16 @@ final class TestNode: Sendable {
             outcomes.compactMap { outcome in
                 switch outcome {
                 case .event(let event), .heard(let event): event.id
+                case .marked(let mark): mark.id
                 default: nil
                 }
             }
         }
+    }
+
+    /// Events of other nodes that it did not read, in their order.
+    var marks: [EventMark] {
+        self.told.withLock { outcomes in outcomes.compactMap { if case .marked(let mark) = $0 { mark } else { nil } } }
     }
 
     var cuts: [String] {
