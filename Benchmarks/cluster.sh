@@ -60,7 +60,7 @@ start_node() {
     EARSHOT_DATABASE_URL=$url EARSHOT_CLUSTER_KEY=$key EARSHOT_CLUSTER_NAME=$name EARSHOT_API_RATE_LIMIT=1000000 "${on_load_core[@]}" \
         "$EARSHOT_BIN" serve --rtmp 127.0.0.1:0 --http 127.0.0.1:0 --data "$work/$name" >"$work/$name.log" 2>&1 &
     running[$name]=$!
-    until grep -q 'Stop with' "$work/$name.log"; do
+    until grep -qs 'Stop with' "$work/$name.log"; do
         if ((tries-- == 0)) || ! kill -0 "${running[$name]}" 2>/dev/null; then
             say "node $name did not start"
             tail -n 15 "$work/$name.log" >&2
@@ -119,7 +119,7 @@ round() {
         >"$results/$name.json" 2>"$work/nodes.txt" &
     running[nodes]=$!
     tries=300
-    until grep -q measuring "$work/nodes.txt"; do
+    until grep -qs measuring "$work/nodes.txt"; do
         if ((tries-- == 0)) || ! kill -0 "${running[nodes]}" 2>/dev/null; then
             cat "$work/nodes.txt" >&2
             exit 1
