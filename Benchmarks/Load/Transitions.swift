@@ -89,7 +89,7 @@ struct Transitions: AsyncParsableCommand {
                     while true {
                         let index = turns.take()
                         // A server that does not keep up is not asked for longer.
-                        guard index<count, end>.now else { return }
+                        guard index < count, .now < end else { return }
                         let due = start + .microseconds(index * 1_000_000 / rate)
                         if due > .now { try await Task.sleep(until: due, clock: .continuous) }
                         let (turn, room) = index.quotientAndRemainder(dividingBy: ids.count)
