@@ -6,7 +6,7 @@
 #                        subscribers of /events; with +quiet there are no events; +former asks as versions did before looks were one statement
 #   NODES=1000           simulated nodes
 #   CONNECTIONS=40       connections that they share
-#   RATE=1000            changes of rooms a second, over both real nodes; each is one event
+#   RATE=500             changes of rooms a second, over both real nodes; each is two events, of the stream and of its room
 #   SCRAPE=0             seconds after which each node lists all nodes, as a scrape of its /metrics does; 0: never
 #   SECONDS_MEASURED=30, ROUNDS=3
 #   EARSHOT_BIN, LOAD_BIN  binaries to use instead of a release build
@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { printf 'bench: %s\n' "$*" >&2; }
-seconds=${SECONDS_MEASURED:-30} rounds=${ROUNDS:-3} rate=${RATE:-1000} node_count=${NODES:-1000}
+seconds=${SECONDS_MEASURED:-30} rounds=${ROUNDS:-3} rate=${RATE:-500} node_count=${NODES:-1000}
 read -ra scenarios <<<"${SCENARIOS:-100 250}"
 ((seconds >= 1 && seconds <= 300 && rounds >= 1 && rounds <= 10)) || { say "SECONDS_MEASURED is at most 300, ROUNDS at most 10"; exit 2; }
 if [[ -z ${EARSHOT_BIN:-} || -z ${LOAD_BIN:-} ]]; then
