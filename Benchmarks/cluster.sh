@@ -96,7 +96,8 @@ round() {
     done
     say "$scenario, round $2"
     cut -d ' ' -f 1 /proc/loadavg >>"$results/load.txt"
-    rm -rf "$work/a" "$work/b"
+    # Also what the last round's processes said: this one's are awaited by what they say.
+    rm -rf "$work"/{a,b} "$work"/*.log "$work"/*.txt
     database=1
     url=$(EARSHOT_POSTGRES_OWNER=$$ "${on_database_core[@]}" scripts/postgres.sh start "$work/postgres")
     key=$(od -An -N48 -tx1 /dev/urandom | tr -d ' \n')
