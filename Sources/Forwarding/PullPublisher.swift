@@ -182,6 +182,8 @@ struct PullRefusal: Error {
             self.init(reason: "rate_limited", text: "\(path) may not be published here: too many rooms were created recently")
         case .diskFull: self.init(reason: "disk_full", text: "\(path) may not be published here: the disk is nearly full (data.minFree)")
         case .nameTaken, .flapping: self.init(reason: "name_taken", text: "\(path) is being published on another server")
+        // Never happens: a link waits for its turn.
+        case .gone: self.init(reason: "gone", text: "\(path) was given up")
         case .unavailable: self.init(reason: "registry_unavailable", text: "the room registry cannot be written at the moment")
         }
     }

@@ -36,8 +36,9 @@ extension RTMPConnection {
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let services = self.services
+            let channel = self.context?.channel
             Task {
-                let answer = await services.admission.admitPublish(request, pass)
+                let answer = await services.admission.admitPublish(request, pass) { channel?.isActive ?? true }
                 connection.eventLoop.execute {
                     connection.value.publishAdmitted(streamID, request, answer)
                 }
@@ -51,7 +52,7 @@ extension RTMPConnection {
         switch answer {
         case .failure(let refusal):
             self.services.connections.admission.leavePublisher()
-            guard !self.isEnding else { return }
+            guard !self.isEnding, !self.isGone else { return }
             self.refusePublish(streamID, refusal.reason, refusal.message, request.address)
             self.decided()
         case .success(let admission):

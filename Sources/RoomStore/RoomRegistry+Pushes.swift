@@ -3,12 +3,18 @@ package import Rooms
 /// Pushes: their admission, and what happens to them. Any thread.
 extension RoomRegistry {
     /// Admits or refuses a push. `mayMakeRoom` runs on the registry's queue before a room is created for it. It returns the seconds to
-    /// wait; nil allows it now. While the store is away, a device goes on with the push that it has here: see ``RunningPushes``.
+    /// wait; nil allows it now. `isWanted` is asked when its turn has come: a device that has given up takes its stream from nobody. While the store
+    /// is away, a device goes on with the push that it has here: see ``RunningPushes``.
     package nonisolated func admitPush(
-        _ request: PushRequest, mayMakeRoom: @escaping @Sendable () -> Double? = { nil }
+        _ request: PushRequest, mayMakeRoom: @escaping @Sendable () -> Double? = { nil },
+        isWanted: @escaping @Sendable () -> Bool = { true }
     ) async -> Result<PushGrant, PushRefusal> {
         let pushes = self.runningPushes
-        switch await self.result(stored: { pushes.admitted($0, request) }, { try $0.admit(request, mayMakeRoom: mayMakeRoom) }) {
+        let answer = await self.result(stored: { pushes.admitted($0, request) }) { work in
+            guard isWanted() else { throw PushRefusal.gone }
+            return try work.admit(request, mayMakeRoom: mayMakeRoom)
+        }
+        switch answer {
         case .success(let grant): return .success(grant)
         case .failure(let refusal as PushRefusal): return .failure(refusal)
         case .failure(let error):

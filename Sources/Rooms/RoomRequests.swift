@@ -193,6 +193,8 @@ package enum PushRefusal: Error, Sendable, Equatable {
     case nameTaken
     /// The name was taken over between nodes too often in a short time.
     case flapping
+    /// The device has gone before its turn came.
+    case gone
     /// The store cannot be written; nothing was changed.
     case unavailable(String)
 }

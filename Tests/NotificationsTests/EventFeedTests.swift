@@ -19,14 +19,23 @@ import Testing
     @Test func theRingIsBoundedInNumber() {
         var ring = EventRing()
         #expect(ring.base == nil)
-        for id in 1...Int64(EventRing.entryLimit + 5) { ring.append(Self.entry(id * 2)) }
+        for id in 1...Int64(EventRing.entryLimit + 5) { ring.append(Self.entry(id)) }
         #expect(ring.count == EventRing.entryLimit)
         // The last entry dropped.
-        #expect(ring.base == 10)
-        #expect(ring.head == Int64(EventRing.entryLimit + 5) * 2)
-        #expect(ring.first(after: 10)?.id == 12)
-        #expect(ring.first(after: 13)?.id == 14)
+        #expect(ring.base == 5)
+        #expect(ring.head == Int64(EventRing.entryLimit + 5))
+        #expect(ring.first(after: 5)?.id == 6)
         #expect(ring.first(after: ring.head ?? 0) == nil)
+    }
+
+    /// Events of other nodes are left out while nobody reads them: who is behind such a gap reads the store.
+    @Test func aGapBeginsTheRingAnew() {
+        var ring = EventRing()
+        for id in [1, 2, 5, 6] as [Int64] { ring.append(Self.entry(id)) }
+        #expect(ring.base == 4 && ring.count == 2 && ring.bytes == 20)
+        #expect(ring.first(after: 4)?.id == 5)
+        var cursor = FeedCursor(after: 2)
+        #expect(cursor.next(ring) == .readStore(after: 2))
     }
 
     @Test func theRingIsBoundedInBytes() {

@@ -207,9 +207,25 @@ import Testing
             // A takeover from another node, too.
             let other = try #require(a.registry.store as? PostgresStore)
             _ = try await a.push("live/cam2", as: "second").get()
+            // What it has not heard of yet it reads before its own news.
+            try await eventually("the former push at the other node") {
+                try await String(a.registry.lastSignal) == cluster.value("SELECT signal FROM heads")
+            }
             let taken = other.roundTrips
             _ = try await a.push("live/cam1", as: "first").get()
             #expect(other.roundTrips - taken <= 16, "\(other.roundTrips - taken)")
+        }
+    }
+
+    /// A device that gave up while it waited for its turn takes its stream from nobody, and is no push.
+    @Test func aDeviceThatGaveUp() async throws {
+        try await Self.withCluster(["a", "b"]) { cluster in
+            let (a, b) = (cluster["a"], cluster["b"])
+            _ = try await a.registry.create(cluster.room("cam1"), by: Actor("test"))
+            let grant = try await a.push("live/cam1", as: "device").get()
+            #expect(await b.push("live/cam1", as: "device", isWanted: { false }) == .failure(.gone))
+            let room = try await b.registry.room("cam1")
+            #expect(room.slots[0].sequence == grant.sequence.rawValue && a.cuts.isEmpty)
         }
     }
 

@@ -37,6 +37,7 @@ import Testing
     /// The ends of pushes in the events, once the store is back.
     private func ends(_ test: TestRegistry) async throws -> [String] {
         try test.refuseWrites(false)
+        await test.settle()
         try await eventually("all facts stored") { test.registry.storeStatus.waitingFacts == 0 && !test.registry.storeStatus.isFailing }
         #expect(test.kinds.count { $0 == .streamBegin } == 1)
         return try test.events.filter { $0.kind == .streamEnd }.map { try fields($0)["end"] ?? "" }

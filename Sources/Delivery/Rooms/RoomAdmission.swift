@@ -60,8 +60,10 @@ package final class RoomAdmission: Sendable {
 
     // MARK: Publishers
 
-    /// Asks the hook, if there is one, and then the room registry.
-    package func admitPublish(_ request: AdmissionRequest, _ checked: AdmissionPass) async -> Result<PublishAdmission, AdmissionRefusal> {
+    /// Asks the hook, if there is one, and then the room registry. `isWanted`: whether the device still waits for the answer.
+    package func admitPublish(
+        _ request: AdmissionRequest, _ checked: AdmissionPass, isWanted: @escaping @Sendable () -> Bool
+    ) async -> Result<PublishAdmission, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: true) { return .failure(refusal) }
         var pass = checked
         if self.rules.mustAsk(.publish, checked) {
@@ -78,7 +80,7 @@ package final class RoomAdmission: Sendable {
             room: pass.room, user: pass.user,
             claim: PushClaim(identity: pass.identity, rank: pass.rank, takeover: self.takeover(of: request.address.app).ofClaims))
         let (rates, admitted) = (self.pushRates, pass)
-        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }) {
+        switch await self.rooms.admitPush(push, mayMakeRoom: { rates.takeRoom(request, admitted) }, isWanted: isWanted) {
         case .success(let grant):
             return .success(PublishAdmission(pass: pass, session: RoomPublishSession(grant, self)))
         case .failure(let refusal):
@@ -201,6 +203,7 @@ extension AdmissionRefusal {
         case .nameTaken: self.init(reason: .nameTaken, message: "\(path) is being published by another device, on another server.")
         case .flapping:
             self.init(reason: .flapping, message: "\(path) was taken over too often; two devices use the same credential.")
+        case .gone: self.init(reason: .clientClosed, message: "The connection has ended.")
         case .unavailable:
             self.init(reason: .registryUnavailable, message: "The room registry cannot be written at the moment; try again.")
         }

@@ -26,10 +26,12 @@ struct EventRing {
 
     var count: Int { self.entries.count }
 
-    /// Appends in order of id. Ignores ids up to the head's, which were appended before.
+    /// Appends in order of id. Ignores ids up to the head's, which were appended before. After a gap the ring begins anew.
     mutating func append(_ entry: Entry) {
         if let head, entry.id <= head { return }
-        // Ids grow and events arrive in order without a gap, so everything before the first one is older.
+        // Between them events of other nodes were left out, while nobody read them: the store has them.
+        if let head, entry.id > head + 1 { self.clear() }
+        // Ids grow and events arrive in order, so everything before the first one is older.
         if self.base == nil { self.base = entry.id - 1 }
         self.head = entry.id
         self.entries.append(entry)

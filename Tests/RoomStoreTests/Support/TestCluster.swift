@@ -156,13 +156,14 @@ final class TestNode: Sendable {
     }
 
     func push(
-        _ path: String, as identity: String, rank: Int64 = 0, _ takeover: PushClaim.Takeover = .sameIdentity
+        _ path: String, as identity: String, rank: Int64 = 0, _ takeover: PushClaim.Takeover = .sameIdentity,
+        isWanted: @escaping @Sendable () -> Bool = { true }
     ) async -> Result<PushGrant, PushRefusal> {
         guard let path = StreamPath(path) else { return .failure(.noRoom) }
         return await self.registry.admitPush(
             PushRequest(
                 path: path, clientAddress: "192.0.2.1", session: 7, parameters: "", mayCreateRoom: false,
-                claim: PushClaim(identity: identity, rank: rank, takeover: takeover)))
+                claim: PushClaim(identity: identity, rank: rank, takeover: takeover)), isWanted: isWanted)
     }
 
     func settle() async { _ = await self.registry.result { _ in } }
