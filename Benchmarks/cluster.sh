@@ -16,6 +16,7 @@ cd "$(dirname "$0")/.."
 say() { printf 'bench: %s\n' "$*" >&2; }
 seconds=${SECONDS_MEASURED:-30} rounds=${ROUNDS:-3} rate=${RATE:-500} node_count=${NODES:-1000}
 read -ra scenarios <<<"${SCENARIOS:-100 250}"
+scripts/packages.sh cluster-bench
 ((seconds >= 1 && seconds <= 300 && rounds >= 1 && rounds <= 10)) || { say "SECONDS_MEASURED is at most 300, ROUNDS at most 10"; exit 2; }
 if [[ -z ${EARSHOT_BIN:-} || -z ${LOAD_BIN:-} ]]; then
     bin=$(scripts/build.sh release earshot earshot-load)
@@ -99,7 +100,7 @@ round() {
     # Also what the last round's processes said: this one's are awaited by what they say.
     rm -rf "$work"/{a,b} "$work"/*.log "$work"/*.txt
     database=1
-    url=$(EARSHOT_POSTGRES_OWNER=$$ "${on_database_core[@]}" scripts/postgres.sh start "$work/postgres")
+    url=$(EARSHOT_POSTGRES_FAST='' EARSHOT_POSTGRES_OWNER=$$ "${on_database_core[@]}" scripts/postgres.sh start "$work/postgres")
     key=$(od -An -N48 -tx1 /dev/urandom | tr -d ' \n')
     start_node a
     start_node b

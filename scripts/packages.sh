@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test|postgres: sees to it that what the task needs is installed. Silent when nothing is missing.
+# packages.sh build|test|players|demo|bench|cluster-bench|budget|sanitize|package|package-test|postgres: sees to it that what the task needs is installed. Silent when nothing is missing.
 # Installs Debian packages with apt-get, as root or through sudo; where it cannot, says in one line what to do and exits 1.
 set -euo pipefail
 
@@ -24,6 +24,7 @@ test=("${players[@]}" "${postgres[@]}" shellcheck:shellcheck apache2-utils:ab li
     prometheus:promtool)
 budget=("${build[@]}" valgrind:valgrind libc6-dbg: ffmpeg:ffmpeg)
 bench=("${demo[@]}" nginx-light:nginx libnginx-mod-rtmp:)
+cluster_bench=("${demo[@]}" "${postgres[@]}" python3:python3)
 # dpkg-dev comes with debhelper; Python makes the man pages.
 package=("${build[@]}" debhelper:dh python3:python3)
 package_test=("${package[@]}" mmdebstrap:mmdebstrap ffmpeg:ffmpeg iproute2:ip util-linux:unshare binutils:objcopy curl:curl
@@ -37,13 +38,14 @@ test) wanted=("${test[@]}") ;;
 players) wanted=("${players[@]}") ;;
 demo) wanted=("${demo[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
+cluster-bench) wanted=("${cluster_bench[@]}") ;;
 budget) wanted=("${budget[@]}") ;;
 sanitize) wanted=("${sanitize[@]}") ;;
 package) wanted=("${package[@]}") ;;
 package-test) wanted=("${package_test[@]}") ;;
 postgres) wanted=("${postgres[@]}") ;;
 *)
-    say "usage: packages.sh build|test|players|demo|bench|budget|sanitize|package|package-test|postgres"
+    say "usage: packages.sh build|test|players|demo|bench|cluster-bench|budget|sanitize|package|package-test|postgres"
     exit 2
     ;;
 esac

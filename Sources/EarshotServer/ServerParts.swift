@@ -137,8 +137,7 @@ package final class ServerParts: Sendable {
         self.control.whenKicked { [talk = self.talk] room, user, actor in talk.kick(user, from: room, by: actor) }
     }
 
-    /// Connects the services to the registry's decisions and events; `wake` is for who looks for events' notices in the store. Call before the
-    /// registry starts.
+    /// Connects the services to the registry's decisions and events; `wake` starts the sender of webhooks. Call before the registry starts.
     func handleRooms(wake: @escaping @Sendable () -> Void) {
         self.rooms.update { $0.readsEvents = { [events = self.events] in events.subscribers > 0 } }
         self.control.handleRoomOutcomes()

@@ -17,7 +17,7 @@ package final class RelayTasks: Sendable {
     let admission: RoomAdmission
     let connections: Connections
     private let rows = Mutex<[Int64: ForwardLink]>([:])
-    /// Addresses that no key opens, by task; each is told of once.
+    /// Addresses that no key opens, or that are none, by task; each is told of once.
     private let failed = Mutex<[Int64: String]>([:])
     /// Created for the first task.
     private let vaults = Mutex<URLVault?>(nil)
@@ -76,7 +76,10 @@ package final class RelayTasks: Sendable {
         guard self.rooms.isShared, let stored = try? await self.rooms.relayTasks() else { return }
         let ids = Set(stored.map(\.id))
         for id in known where !ids.contains(id) { self.remove(id) }
-        let failed = self.failed.withLock { $0 }
+        let failed = self.failed.withLock { failed in
+            failed = failed.filter { ids.contains($0.key) }
+            return failed
+        }
         for task in stored where !known.contains(task.id) && self.find(task.id) == nil && failed[task.id] != task.url {
             await self.run(task)
         }
@@ -86,14 +89,20 @@ package final class RelayTasks: Sendable {
         do {
             let vault = try await self.vault()
             guard let url = URLVault.isSealed(task.url) ? vault.open(task.url, task.direction, task.path) : task.url else {
+                self.failed.withLock { $0[task.id] = task.url }
                 throw KeyFileError("its address was sealed with another key than \(vault.origin); delete the task and create it again")
             }
+            do throws(UpstreamError) {
+                _ = try self.add(task.with(url: url))
+            } catch {
+                self.failed.withLock { $0[task.id] = task.url }
+                throw error
+            }
+            // It runs, whether or not the store takes this now.
             if vault.isOutdated(task.url, task.direction, task.path) {
                 try await self.rooms.setRelayTask(task.id, url: try vault.seal(url, task.direction, task.path))
             }
-            _ = try self.add(task.with(url: url))
         } catch {
-            self.failed.withLock { $0[task.id] = task.url }
             self.log.error("Relay task", metadata: ["task": "\(task.id)", "error": "\(error)"])
         }
     }

@@ -159,6 +159,7 @@ extension RoomRegistry {
         self.kickTable.forget(done.gone)
         self.kickTable.apply(done.kicks, now: self.clock.now())
         guard !done.outcomes.isEmpty else { return }
+        for case .cut(let path, let sequence, _, _) in done.outcomes { self.runningPushes.cut(path, sequence) }
         self.lastEvent = max(self.lastEvent, done.lastEvent ?? 0)
         let body = self.listener.withLock { $0.body }
         body(done.outcomes)

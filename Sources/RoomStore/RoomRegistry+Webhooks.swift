@@ -49,7 +49,7 @@ extension RoomRegistry {
         let deleted = try await self.perform { work -> (target: WebhookTarget, dropped: Int)? in
             guard let hook = try work.store.webhook(id) else { return nil }
             work.change.webhook(from: hook, to: nil)
-            try work.store.run("DELETE FROM webhooks WHERE id = ?", [id])
+            try work.store.deleteWebhook(id)
             return (hook.target, try work.store.dropNotices(of: hook.target, limit: Self.batch))
         }
         guard let (target, first) = deleted else { return nil }

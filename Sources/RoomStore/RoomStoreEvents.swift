@@ -21,9 +21,15 @@ extension StoreAccess {
     func insertEvent(
         _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
     ) throws -> RoomEvent {
-        let id = try self.insert(
-            self.connection.dialect.insertEvent,
-            [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
+        let arguments: StoreArguments = [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject]
+        let id: Int64
+        if let last = self.memory?.lastEvent {
+            id = last + 1
+            try self.run(self.connection.dialect.insertEvent, arguments)
+        } else {
+            id = try self.insert(self.connection.dialect.insertEvent, arguments)
+        }
+        self.memory?.lastEvent = id
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
     }
@@ -97,10 +103,22 @@ extension StoreAccess {
             deliveredAt: row.optional())
     }
 
-    /// Queues the event for a target, behind those of its ordering key. Returns the notice's id.
-    @discardableResult
-    func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
-        try self.insert(
+    /// Queues the event for a target, behind those of its ordering key.
+    func addNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+        try self.run(sql, arguments)
+    }
+
+    /// The same. Returns the notice's id.
+    private func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+        return try self.insert(sql, arguments)
+    }
+
+    private static func insertion(
+        of event: RoomEvent, _ orderingKey: String, _ target: WebhookTarget, _ now: Int64
+    ) -> (sql: String, arguments: StoreArguments) {
+        (
             """
             INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
                 is_head)
@@ -111,7 +129,8 @@ extension StoreAccess {
             [
                 target.row, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
                 event.instance, event.at, event.data, now, event.app, event.subject,
-            ])
+            ]
+        )
     }
 
     func notice(_ id: Int64) throws -> OutboxEntry? {

@@ -103,7 +103,16 @@ extension StoreAccess {
     /// Keeps other nodes from changing a room that a transaction has read, until its end.
     private var rowLock: String { self.connection.locksRows ? " FOR UPDATE" : "" }
 
-    func room(_ id: String) throws -> Room? { try self.room(where: "id = ?", [id]) }
+    func room(_ id: String) throws -> Room? {
+        let expected = try self.expectFirst("SELECT \(Self.roomColumns) FROM rooms WHERE id = ?\(self.rowLock)", [id]) { row in
+            try Self.roomWithoutSlots(&row)
+        }
+        let slots = try self.slots(of: RoomID(stored: id))
+        guard var room = expected.value else { return nil }
+        room.slots = slots
+        return room
+    }
+
     func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
 
     /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not

@@ -19,6 +19,14 @@ extension StoreAccess {
         try self.all("SELECT \(Self.webhookColumns) FROM webhooks ORDER BY id") { row in try Self.webhook(&row) }
     }
 
+    /// The same, asked once in a transaction.
+    func knownWebhooks() throws -> [StoredWebhook] {
+        if let known = self.memory?.webhooks { return known }
+        let all = try self.webhooks()
+        self.memory?.webhooks = all
+        return all
+    }
+
     func webhook(_ id: Int64) throws -> StoredWebhook? {
         try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = ?", [id]) { row in try Self.webhook(&row) }
     }
@@ -28,6 +36,7 @@ extension StoreAccess {
         guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
             throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
         }
+        self.memory?.webhooks = nil
         let id = try self.insert(
             """
             INSERT INTO webhooks (name, url, format, kinds, rooms, is_paused, secret, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
@@ -42,12 +51,18 @@ extension StoreAccess {
     }
 
     func update(_ hook: StoredWebhook) throws {
+        self.memory?.webhooks = nil
         try self.run(
             "UPDATE webhooks SET name = ?, url = ?, kinds = ?, rooms = ?, is_paused = ? WHERE id = ?",
             [
                 hook.name, hook.url, hook.kinds.map(\.rawValue).joined(separator: ","), hook.rooms.joined(separator: ","), hook.isPaused,
                 hook.id,
             ])
+    }
+
+    func deleteWebhook(_ id: Int64) throws {
+        self.memory?.webhooks = nil
+        try self.run("DELETE FROM webhooks WHERE id = ?", [id])
     }
 
     /// How many notices of the target wait.

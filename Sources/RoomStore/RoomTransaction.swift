@@ -245,10 +245,10 @@ final class RoomTransaction {
         let event = try self.store.insertEvent(
             kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text, app: app, subject: subject)
         for target in self.settings.webhooks where self.settings.notifies(target, kind) {
-            try self.store.insertNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
+            try self.store.addNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
         for hook in try self.webhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
-            try self.store.insertNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
+            try self.store.addNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))
     }
@@ -256,7 +256,7 @@ final class RoomTransaction {
     /// The targets that the API has made, read once per operation.
     private func webhooks() throws -> [StoredWebhook] {
         if let known = self.knownWebhooks { return known }
-        let all = try self.store.webhooks()
+        let all = try self.store.knownWebhooks()
         self.knownWebhooks = all
         return all
     }

@@ -63,6 +63,8 @@ final class RunningPushes: Sendable {
         /// Kept until the newest connection has claimed the stream: without a claim the push goes on, or ends, as it would have.
         var former: Former?
         var lastReturn = 0
+        /// Ended by an operator, a rule or another node.
+        var isCut = false
     }
 
     private struct State {
@@ -104,7 +106,9 @@ final class RunningPushes: Sendable {
                 return .outdated
             }
             guard push.end == nil else { return .outdated }
-            var ended = End(end, atMs: nowMs)
+            // By a claim of a later connection, which has ended since: the device may try again.
+            let isByLater = end == .takenOver && push.lastReturn > returns
+            var ended = End(isByLater ? .connectionLost : end, atMs: nowMs)
             if let former = push.former {
                 push.former = nil
                 guard let before = former.end else {
@@ -116,6 +120,13 @@ final class RunningPushes: Sendable {
             }
             push.end = ended
             return .ends(ended)
+        }
+    }
+
+    /// The push was ended for its device, which does not go on with it. `sequence`: nil for all of the stream.
+    func cut(_ path: StreamPath, _ sequence: PushSequence?) {
+        self.state.withLock { state in
+            for cut in sequence.map({ [$0] }) ?? state.sequences[path] ?? [] { state.pushes[cut]?.isCut = true }
         }
     }
 
@@ -136,7 +147,7 @@ final class RunningPushes: Sendable {
             let sequences = state.sequences[request.path] ?? []
             // One that the stream refused never had it.
             let newest = sequences.filter { state.pushes[$0]?.end?.end != .refused }.max()
-            guard let sequence = newest, var push = state.pushes[sequence], Self.isSame(push.request, request),
+            guard let sequence = newest, var push = state.pushes[sequence], !push.isCut, Self.isSame(push.request, request),
                 isOpen(push.grant, push.end)
             else { return nil }
             if let end = push.end {

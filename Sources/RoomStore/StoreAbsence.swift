@@ -18,25 +18,36 @@ struct StoreAbsence {
     private var since: Int64?
     /// A full disk can be read.
     private var isUnwritable = false
+    /// Reads fail, as where connections run out, while the store takes writes: it is not away.
+    private var isUnreadable = false
     private var waitsUntil: Int64?
 
     /// A commit failed for the store's sake. `began`: when it was attempted.
     mutating func commitFailed(began: Int64) {
         self.since = self.since ?? began
         self.isUnwritable = true
+        self.isUnreadable = false
     }
 
     /// A read failed. `began`: when it was attempted.
-    mutating func readFailed(began: Int64) { self.since = self.since ?? began }
+    mutating func readFailed(began: Int64) { if !self.isUnreadable { self.since = self.since ?? began } }
 
     mutating func committed(at now: Int64) {
+        if self.since != nil, !self.isUnwritable { self.isUnreadable = true }
+        self.end(at: now)
+    }
+
+    private mutating func end(at now: Int64) {
         if let since, now - since > Self.shortMs { self.wait(from: now) }
         self.since = nil
         self.isUnwritable = false
     }
 
     /// A read succeeded, which says nothing about writes.
-    mutating func wasRead(at now: Int64) { if !self.isUnwritable { self.committed(at: now) } }
+    mutating func wasRead(at now: Int64) {
+        self.isUnreadable = false
+        if !self.isUnwritable { self.end(at: now) }
+    }
 
     /// Makes deadlines wait as after an absence that others have seen.
     mutating func wait(from now: Int64) { self.waitsUntil = now + Self.waitMs }

@@ -10,8 +10,12 @@ protocol StoreConnection {
     func change(_ sql: String, _ arguments: StoreArguments) throws -> Int
     /// Runs one statement and calls `body` with each row until it returns false.
     func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws
+    /// The same, but `body` may be called as late as with the next call that waits for an answer: both cost one wait.
+    func expect(_ sql: String, _ arguments: StoreArguments, _ body: @escaping (any StoreRow) throws -> Bool) throws
     /// Runs several statements without arguments.
     func runScript(_ sql: String) throws
+    /// Whether statements have been sent whose outcome is not known yet.
+    var hasUnanswered: Bool { get }
     /// Waits until all statements have run, and throws the error of the first that failed.
     func flush() throws
     /// Whether rows that are read must be locked, since other connections may write them.
@@ -85,10 +89,13 @@ struct StoreAccess {
     let connection: any StoreConnection
     /// This node's number where several share the database; nil otherwise.
     let node: Int64?
+    /// Nil where nothing is remembered: outside of a transaction that writes, and where asking costs nothing.
+    let memory: TransactionMemory?
 
-    init(_ connection: any StoreConnection, node: Int64? = nil) {
+    init(_ connection: any StoreConnection, node: Int64? = nil, memory: TransactionMemory? = nil) {
         self.connection = connection
         self.node = node
+        self.memory = memory
     }
 
     /// An error after which nothing of the transaction can be kept.
@@ -103,11 +110,13 @@ struct StoreAccess {
         }
         do {
             let result = try body()
+            // An error of the last statements belongs to this operation. The release itself has none.
+            let mustWait = self.connection.hasUnanswered
             try self.run("RELEASE operation")
-            // An error of the last statements belongs to this operation.
-            try self.connection.flush()
+            if mustWait { try self.connection.flush() }
             return result
         } catch let first {
+            self.memory?.forget()
             // Without a connection nothing is left to undo, and nobody to ask.
             guard self.connection.isInTransaction else { throw TransactionLost(cause: first) }
             do {
@@ -154,6 +163,24 @@ struct StoreAccess {
 
     struct NoNewRow: Error, CustomStringConvertible {
         var description: String { "the store returned no number for a new row" }
+    }
+
+    /// The first row, once the next answer has come: both cost one wait.
+    func expectFirst<T>(
+        _ sql: String, _ arguments: StoreArguments = [], _ body: @escaping (inout RowReader) throws -> T
+    ) throws -> Expected<T> {
+        let expected = Expected<T>()
+        try self.connection.expect(sql, arguments) { row in
+            var reader = RowReader(row: row)
+            expected.value = try body(&reader)
+            return false
+        }
+        return expected
+    }
+
+    /// What ``expectFirst`` has read; nil before it has, and if there was no row.
+    final class Expected<T> {
+        fileprivate(set) var value: T?
     }
 
     /// The first row, read by `body`.

@@ -217,8 +217,9 @@ class Outages:
                 self._figure(f"ms of a call to a node that the other does not reach{', by a connection that stands' if stands else ''}", [call.seconds])
                 time.sleep(max(0.0, began + self._still - time.monotonic()))
                 self._are_uncut(live, began, "by a partition of nodes")
-                unwell = [node.name for node in self.nodes.all if node.server.answers("/readyz") != 200 or self._state(node) != "running"]
-                context.expect(not unwell, f"with {near.name} and {far.name} cut off from each other, these are not well: {unwell}")
+                well = eventually(
+                    10 + self._slack, lambda: all(node.server.answers("/readyz") == 200 and self._state(node) == "running" for node in self.nodes.all), 0.2)
+                context.expect(well, f"with {near.name} and {far.name} cut off from each other, not all nodes are well: {self._tails()}")
             healed = time.monotonic()
             again = eventually(10 + self._slack, lambda: self._status(far, path) == 200, 0.1)
             context.expect(again, f"GET {path} at node {far.name} is not sent on after the partition")

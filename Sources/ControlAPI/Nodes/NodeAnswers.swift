@@ -41,7 +41,9 @@ struct NodeListAnswer: Sendable {
                 "isShared", .flag, "Whether the server shares its registry with others: database.url and cluster.key are set.",
                 \.isShared),
             .field("total", .count, "The number of nodes.") { $0.list.count },
-            .field("list", .list(NodeAnswer.outputType), "All nodes ever, by name; empty for a server that is alone.", \.list),
+            .field(
+                "list", .list(NodeAnswer.outputType),
+                "All nodes by name, without those that are gone for a day; empty for a server that is alone.", \.list),
         ])
 }
 

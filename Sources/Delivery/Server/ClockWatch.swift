@@ -1,4 +1,4 @@
-/// Whether this machine's clock is the database's that the nodes of a cluster share. Tells of changes. A value.
+/// Reports when this machine's clock parts from the database's, and when it is back. A value.
 struct ClockWatch {
     /// Apart by more: tickets are good within seconds.
     static let apartMs: Int64 = 5_000

@@ -9,8 +9,8 @@ import Synchronization
 ///                                              the keeper: deadlines, webhooks, clearing up after lost nodes
 /// ```
 extension RoomRegistry {
-    /// How long a change of another node may wait before it is seen here, among so many nodes. Each look is one short statement; all nodes
-    /// together make 4,000 a second at most.
+    /// How long a change of another node may wait before it is seen here, among so many nodes. Each look is one short statement; up to 4,000 nodes
+    /// make 4,000 a second together.
     static func lookMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
     /// The keeper looks so often for lost nodes, and for deadlines that others have set.
     private static let keepMs: Int64 = 1_000
@@ -126,13 +126,12 @@ extension RoomRegistry {
         }
     }
 
-    /// Another process had this node's place, and has signalled under its number.
+    /// Another process had this node's place, and has signalled under its number. Done again with the next look unless all of it is done.
     private func comeBack(_ returns: Int) async throws {
-        try await self.readAnew(after: self.lastSignal)
+        guard try await self.readAnew(after: self.lastSignal) else { return }
+        try await self.announceAddress(self.address.withLock { $0 })
         self.returns = returns
         self.isDisplaced = false
-        let address = self.address.withLock { $0 }
-        Task { try? await self.announceAddress(address) }
     }
 
     private func noteNodeFailure(_ error: any Error) { self.counted.withLock { $0.lastFailure = RegistryError(of: error).storeProblem } }
@@ -176,29 +175,29 @@ extension RoomRegistry {
 
     private func carryOut(_ page: SignalPage) {
         for entry in page.signals where entry.id > self.lastSignal {
-            let isOwn = entry.node == self.store.seat?.number && !self.isDisplaced
-            // Nobody knows yet that this one was stored. It is carried out when that is known.
-            if isOwn, self.lost?.work.signal == entry.id { return }
+            // Nobody knows yet that this one of its own was stored. It is carried out when that is known.
+            if self.lost?.work.signal == entry.id { return }
             self.lastSignal = entry.id
-            if !isOwn {
-                self.carryOut(entry.signal.results(page.events))
-            } else if self.unpublished.first?.signal == entry.id {
-                // Its own others were carried out with their commit.
+            if self.unpublished.first?.signal == entry.id {
                 self.carryOut(self.unpublished.removeFirst())
+            } else {
+                // Its own others were carried out with their commit, and are passed: these are other processes', perhaps under its number.
+                self.carryOut(entry.signal.results(page.events))
             }
         }
     }
 
-    /// Replaces the tables in memory by those of the store, publishes events that were missed, and cuts pushes that were ended for this node. Does
-    /// nothing if signals were carried out meanwhile.
-    private func readAnew(after last: Int64) async throws {
-        guard let node = self.store.seat?.number else { return }
+    /// Replaces the tables in memory by those of the store, publishes events that were missed, and cuts pushes that were ended for this node. False:
+    /// it did not, since signals were carried out meanwhile.
+    @discardableResult
+    private func readAnew(after last: Int64) async throws -> Bool {
+        guard let node = self.store.seat?.number else { return true }
         let now = self.clock.now()
         let since = now - Self.absenceMs
         let tables = try await self.store.read { try RefusalTables($0, now: now) }
         let ended = try await self.store.read { try $0.pushes(of: node, endedSince: since, limit: Self.pushesPerRead) }
         try await self.publishEvents(upTo: tables.lastEvent)
-        guard self.lastSignal == last else { return }
+        guard self.lastSignal == last else { return false }
         self.lastSignal = tables.lastSignal
         // Their events are published already, and passed over; the tables are newer.
         while let done = self.unpublished.first, done.signal ?? 0 <= tables.lastSignal {
@@ -212,6 +211,7 @@ extension RoomRegistry {
             work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
         }
         self.carryOut(work)
+        return true
     }
 
     private func publishEvents(upTo last: Int64) async throws {

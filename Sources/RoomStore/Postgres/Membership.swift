@@ -31,11 +31,18 @@ final class Membership: @unchecked Sendable {
     /// ``StoreError`` once the place's lease is renewed. Blocks.
     init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
         self.place = place
-        let deadline = ContinuousClock.now + .seconds(Self.leaseSeconds + 1)
+        let (deadline, end) = (ContinuousClock.now + .seconds(Self.leaseSeconds + 1), ContinuousClock.now + PostgresStore.startPatience)
         var first: Holder?
         while true {
             let isOver = ContinuousClock.now >= deadline
-            switch try Self.take(place, isOver ? .decides : .asks, writer) {
+            let attempt: Attempt
+            do {
+                attempt = try Self.take(place, isOver ? .decides : .asks, writer)
+            } catch  where PostgresFailure.state(of: error) == PostgresFailure.lockTimeout && ContinuousClock.now < end {
+                // Others register, or the keeper clears up.
+                attempt = .doubtful
+            }
+            switch attempt {
             case .taken(let taken):
                 (self.number, self.lastLeftPush) = (taken.number, taken.lastLeftPush)
                 (self.incarnation, self.batch) = (taken.incarnation, taken.batch)

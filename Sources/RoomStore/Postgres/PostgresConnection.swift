@@ -30,6 +30,8 @@ final class PostgresConnection: @unchecked Sendable {
     private var connection: OpaquePointer?
     /// What the server has not answered yet, in order.
     private var sent: [Sent] = []
+    /// Who reads the rows of a statement, by its place in `sent`.
+    private var readers: [Int: (OpaquePointer) throws -> Void] = [:]
     private var prepared: [String: String] = [:]
     /// Statements whose preparation has been sent, but not answered.
     private var preparing: [String: String] = [:]
@@ -64,6 +66,7 @@ final class PostgresConnection: @unchecked Sendable {
         if let connection { PQfinish(connection) }
         self.connection = nil
         self.sent = []
+        self.readers = [:]
         self.prepared = [:]
         self.preparing = [:]
         self.isWriting = false
@@ -235,7 +238,8 @@ final class PostgresConnection: @unchecked Sendable {
 
     // MARK: - Receiving
 
-    /// Sends what is queued, and reads all answers. Calls `body` with the rows of the last statement. Throws the first error.
+    /// Sends what is queued, and reads all answers. Calls `body` with the rows of the last statement, and who else waits for rows. Throws the first
+    /// error.
     private func receive(_ body: (OpaquePointer) throws -> Void = { _ in }) throws {
         guard let connection else { throw PostgresFailure(state: nil, "not connected") }
         guard !self.sent.isEmpty else { return }
@@ -252,8 +256,13 @@ final class PostgresConnection: @unchecked Sendable {
             case PGRES_PIPELINE_SYNC, PGRES_PIPELINE_ABORTED: break
             case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
                 if case .preparation(let name) = sent { self.keep(name) }
-                if index == last, first == nil, let result {
-                    do { try body(result) } catch { first = error }
+                if first == nil, let result {
+                    do {
+                        try self.readers[index]?(result)
+                        if index == last { try body(result) }
+                    } catch {
+                        first = error
+                    }
                 }
             default: first = first ?? Self.failure(result, connection)
             }
@@ -267,6 +276,7 @@ final class PostgresConnection: @unchecked Sendable {
             }
         }
         self.sent = []
+        self.readers = [:]
         // What the server did not accept is prepared anew.
         self.preparing = [:]
         guard let first else { return }
@@ -328,12 +338,21 @@ extension PostgresConnection: StoreConnection {
         return count
     }
 
+    var hasUnanswered: Bool { !self.sent.isEmpty }
+
     func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws {
         try self.send(sql, arguments)
-        try self.receive { result in
-            for row in 0..<PQntuples(result) {
-                guard try body(PostgresRow(result: result, row: row)) else { return }
-            }
+        try self.receive { try Self.read($0, body) }
+    }
+
+    func expect(_ sql: String, _ arguments: StoreArguments, _ body: @escaping (any StoreRow) throws -> Bool) throws {
+        try self.send(sql, arguments)
+        self.readers[self.sent.count - 1] = { try Self.read($0, body) }
+    }
+
+    private static func read(_ result: OpaquePointer, _ body: (any StoreRow) throws -> Bool) throws {
+        for row in 0..<PQntuples(result) {
+            guard try body(PostgresRow(result: result, row: row)) else { return }
         }
     }
 

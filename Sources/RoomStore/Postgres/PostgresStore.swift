@@ -128,7 +128,7 @@ final class PostgresStore: RoomStore {
             // A node that stands still holds up the others for a shorter time than they wait.
             if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)
-            let result = try body(StoreAccess(self.writer, node: self.seat?.number))
+            let result = try body(StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory()))
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
@@ -147,7 +147,7 @@ final class PostgresStore: RoomStore {
     }
 
     /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once.
-    private static let startPatience: Duration = .seconds(60)
+    static let startPatience: Duration = .seconds(60)
 
     func insistently<T>(_ body: () throws -> T) throws -> T { try Self.retrying(body) }
 

@@ -25,8 +25,13 @@ struct SQLiteStoreConnection: StoreConnection {
         }
     }
 
+    func expect(_ sql: String, _ arguments: StoreArguments, _ body: @escaping (any StoreRow) throws -> Bool) throws {
+        try self.query(sql, arguments, body)
+    }
+
     func runScript(_ sql: String) throws { try self.database.execute(sql: sql) }
 
+    var hasUnanswered: Bool { false }
     func flush() {}
     var isInTransaction: Bool { self.database.isInsideTransaction }
 
