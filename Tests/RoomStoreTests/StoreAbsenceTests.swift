@@ -139,9 +139,7 @@ import Testing
 
     /// The keeper of a cluster waits too, and so does what runs on the others.
     @Test(.enabled(if: TestPostgres.isOn, "on PostgreSQL"), .timeLimit(.minutes(10))) func aClusterWaits() async throws {
-        let cluster = try TestCluster()
-        do {
-            for name in ["a", "b"] { try await cluster.join(name, proxied: true) }
+        try await TestCluster.with(["a", "b"], proxied: true) { cluster in
             try await eventually("a keeper") { try await cluster["b"].registry.nodes().contains { $0.isKeeper } }
             var policy = RoomPolicy()
             policy.neverStartedMs = 3_000
@@ -162,10 +160,6 @@ import Testing
             let ended = try #require(try await cluster["a"].registry.room("first").endedAt)
             #expect(ended - back >= 18_000, "\(ended - back)")
             try cluster.check()
-        } catch {
-            await cluster.remove()
-            throw error
         }
-        await cluster.remove()
     }
 }

@@ -89,6 +89,19 @@ final class TestCluster: Sendable {
         return new
     }
 
+    /// Runs registries with these names, and removes the cluster afterwards.
+    static func with(_ names: [String] = ["a", "b", "c"], proxied: Bool = false, _ body: (TestCluster) async throws -> Void) async throws {
+        let cluster = try TestCluster()
+        do {
+            for name in names { try await cluster.join(name, proxied: proxied) }
+            try await body(cluster)
+        } catch {
+            await cluster.remove()
+            throw error
+        }
+        await cluster.remove()
+    }
+
     func remove() async {
         for node in self.nodes.withLock({ Array($0.values) }) + self.former.withLock({ $0 }) {
             node.proxy?.mode = .passing
