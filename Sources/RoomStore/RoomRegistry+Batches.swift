@@ -65,6 +65,7 @@ extension RoomRegistry {
         let beganMs = self.clock.steadyMs
         let holdsDeadlines = self.absence.holdsDeadlines(at: beganMs)
         let began = ContinuousClock.now
+        var ran = began
         do {
             try self.store.transaction { store in
                 // A transaction without changes would succeed on a full disk.
@@ -90,10 +91,11 @@ extension RoomRegistry {
                     // The wait for the others' transactions ends with the first operation.
                     let turnBegan = turn ?? .now
                     turn = turnBegan
-                    if self.isShared, next == batch.count, next < Self.sharedBatch, .now - turnBegan < Self.sharedTime {
+                    if self.isShared, next == batch.count, next < Self.sharedBatch, .now - turnBegan < self.batchTime {
                         batch += self.intake.take(1)
                     }
                 }
+                ran = .now
                 try store.announce(&done)
             }
         } catch {
@@ -104,7 +106,9 @@ extension RoomRegistry {
             self.noteFailure(error)
             return []
         }
-        self.settings.committed(Int64((ContinuousClock.now - began) / .microseconds(1)), true)
+        let end = ContinuousClock.now
+        self.settings.committed(Int64((end - began) / .microseconds(1)), true)
+        self.batchTime = min(max((end - ran) * Self.endsPerBatch, Self.sharedTime.lowerBound), Self.sharedTime.upperBound)
         self.finish(batch, done, completions)
         return []
     }

@@ -71,7 +71,9 @@ package actor RoomRegistry {
     static let batch = 256
     /// The same where nodes share the store, and its time.
     static let sharedBatch = 64
-    static let sharedTime = Duration.milliseconds(200)
+    static let sharedTime = Duration.milliseconds(20)...Duration.milliseconds(200)
+    /// A batch may last for so many times what its end costs: the others do not wait for long, and most of the time is work.
+    static let endsPerBatch = 8
     /// Pause before facts are retried after a failed commit.
     static let retrySeconds = 1.0
     static let housekeepingMs: Int64 = 60_000
@@ -106,6 +108,8 @@ package actor RoomRegistry {
     /// The error of the last failed commit.
     var failure = RegistryError.storeFailed("")
     var lost: LostBatch?
+    /// How long operations may join the next batch, where nodes share the store.
+    var batchTime = RoomRegistry.sharedTime.lowerBound
     var absence = StoreAbsence()
     /// Another process has this server's place, as the last failed commit says.
     var isReplaced = false
