@@ -24,7 +24,7 @@ sys.path[:0] = [os.path.join(TESTS, folder) for folder in ("Torture", "Players",
 from media import make_sample  # noqa: E402
 from postgres import Database  # noqa: E402
 from pushers import first_tags  # noqa: E402
-from rtmp_push import AMF_NULL, CHUNK, amf_number, amf_object, amf_string  # noqa: E402
+from rtmp_push import AMF_NULL, CHUNK, amf_object, amf_string, command, message  # noqa: E402
 from server import Server  # noqa: E402
 from tools import eventually  # noqa: E402
 
@@ -33,19 +33,6 @@ SETTINGS = {"rooms.policy.grace": "10m", "limits.publishesPerAddress": "100000",
 SPREAD, PAUSE, LIMIT = 5, 1, 15
 # So many begin to push each second, before the kill.
 STARTS = 100
-
-
-def message(chunk_stream, kind, timestamp, stream, payload):
-    """One message, RTMP 1.0 §5.3.1, with a full header."""
-    out = [bytes([chunk_stream]), struct.pack(">I", timestamp)[1:], struct.pack(">I", len(payload))[1:], bytes([kind]), struct.pack("<I", stream)]
-    out.append(payload[:CHUNK])
-    for begin in range(CHUNK, len(payload), CHUNK):
-        out += [bytes([0xC0 | chunk_stream]), payload[begin : begin + CHUNK]]
-    return b"".join(out)
-
-
-def command(name, transaction, *values, stream=0):
-    return message(3, 20, 0, stream, amf_string(name) + amf_number(transaction) + b"".join(values))
 
 
 class Device:

@@ -123,7 +123,7 @@ extension RoomRegistry {
     private func noteFailure(_ error: any Error) {
         self.note(error) { $0.failedCommits += 1 }
         self.failing.store(true, ordering: .relaxed)
-        self.isReplaced = error is CommitForgotten || PostgresFailure.state(of: error) == PostgresFailure.fenced
+        self.wasFenced = error is CommitForgotten || PostgresFailure.state(of: error) == PostgresFailure.fenced
         self.failure = RegistryError(of: error)
     }
 

@@ -111,8 +111,8 @@ package actor RoomRegistry {
     /// How long operations may join the next batch, where nodes share the store.
     var batchTime = RoomRegistry.sharedTime.lowerBound
     var absence = StoreAbsence()
-    /// Another process has this server's place, as the last failed commit says.
-    var isReplaced = false
+    /// The last failed commit said that another process has this server's place.
+    var wasFenced = false
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
     /// The instant for which the timer is set.

@@ -57,7 +57,6 @@ final class RoomTransaction {
     private(set) var caughtUp: [String] = []
     /// Errors that did not fail the operation.
     var failures: [any Error] = []
-    private var knownWebhooks: [StoredWebhook]?
     /// The changed fields, for the audit trail.
     var change = AuditChange()
     /// Free disk bytes if there are too few to begin anything new; nil otherwise.
@@ -247,18 +246,10 @@ final class RoomTransaction {
         for target in self.settings.webhooks where self.settings.notifies(target, kind) {
             try self.store.addNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
-        for hook in try self.webhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
+        for hook in try self.store.knownWebhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
             try self.store.addNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))
-    }
-
-    /// The targets that the API has made, read once per operation.
-    private func webhooks() throws -> [StoredWebhook] {
-        if let known = self.knownWebhooks { return known }
-        let all = try self.store.knownWebhooks()
-        self.knownWebhooks = all
-        return all
     }
 
     /// The members that the data of every room event has.

@@ -89,7 +89,7 @@ struct StoreAccess {
     let connection: any StoreConnection
     /// This node's number where several share the database; nil otherwise.
     let node: Int64?
-    /// Nil where nothing is remembered: outside of a transaction that writes, and where asking costs nothing.
+    /// Nil outside of a transaction that writes.
     let memory: TransactionMemory?
 
     init(_ connection: any StoreConnection, node: Int64? = nil, memory: TransactionMemory? = nil) {

@@ -34,6 +34,20 @@ AMF_NULL = b"\x05"
 FOURCCS = b"\x0a" + struct.pack(">I", 4) + b"".join(amf_string(name) for name in ("hvc1", "av01", "Opus", "mp4a"))
 
 
+def message(chunk_stream, kind, timestamp, stream, payload):
+    """One message, RTMP 1.0 §5.3.1: absolute times always."""
+    extended = struct.pack(">I", timestamp) if timestamp >= 0xFFFFFF else b""
+    header = bytes([chunk_stream]) + struct.pack(">I", min(timestamp, 0xFFFFFF))[1:] + struct.pack(">I", len(payload))[1:]
+    out = [header, bytes([kind]), struct.pack("<I", stream), extended, payload[:CHUNK]]
+    for begin in range(CHUNK, len(payload), CHUNK):
+        out += [bytes([0xC0 | chunk_stream]), extended, payload[begin : begin + CHUNK]]
+    return b"".join(out)
+
+
+def command(name, transaction, *values, stream=0):
+    return message(3, 20, 0, stream, amf_string(name) + amf_number(transaction) + b"".join(values))
+
+
 class Publisher:
     """One connection that publishes one stream."""
 
@@ -68,16 +82,10 @@ class Publisher:
         threading.Thread(target=self._drain, daemon=True).start()
 
     def send(self, chunk_stream, kind, timestamp, stream, payload):
-        """One message, RTMP 1.0 §5.3.1: absolute times always."""
-        extended = struct.pack(">I", timestamp) if timestamp >= 0xFFFFFF else b""
-        header = bytes([chunk_stream]) + struct.pack(">I", min(timestamp, 0xFFFFFF))[1:] + struct.pack(">I", len(payload))[1:]
-        out = [header, bytes([kind]), struct.pack("<I", stream), extended, payload[:CHUNK]]
-        for begin in range(CHUNK, len(payload), CHUNK):
-            out += [bytes([0xC0 | chunk_stream]), extended, payload[begin : begin + CHUNK]]
-        self.socket.sendall(b"".join(out))
+        self.socket.sendall(message(chunk_stream, kind, timestamp, stream, payload))
 
     def command(self, name, transaction, *values, stream=0):
-        self.send(3, 20, 0, stream, amf_string(name) + amf_number(transaction) + b"".join(values))
+        self.socket.sendall(command(name, transaction, *values, stream=stream))
 
     def tag(self, kind, timestamp, body):
         timestamp &= 0xFFFFFFFF

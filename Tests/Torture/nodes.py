@@ -88,6 +88,10 @@ class Nodes:
         """Whether all nodes take pushes in time."""
         return eventually(seconds, lambda: all(node.server.answers("/readyz") == 200 for node in self.all), 0.1)
 
+    def tails(self):
+        """The ends of all logs."""
+        return "; ".join(f"{node.name}: {node.server.tail(300)}" for node in self.all if node.server)
+
     # MARK: As a server, for the ledger
 
     is_running = True

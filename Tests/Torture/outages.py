@@ -134,7 +134,7 @@ class Outages:
                 return self.nodes.call("POST", "rooms", {"roomId": name}, timeout=2)[0] in (200, 201, 409)
             return False
 
-        self.context.expect(eventually(seconds, is_made, 0.05), f"{what}: not after {seconds} s: {self._tails()}")
+        self.context.expect(eventually(seconds, is_made, 0.05), f"{what}: not after {seconds} s: {self.nodes.tails()}")
         self._figure(what, [time.monotonic() - since])
 
     # MARK: Partitions
@@ -219,7 +219,7 @@ class Outages:
                 self._are_uncut(live, began, "by a partition of nodes")
                 well = eventually(
                     10 + self._slack, lambda: all(node.server.answers("/readyz") == 200 and self._state(node) == "running" for node in self.nodes.all), 0.2)
-                context.expect(well, f"with {near.name} and {far.name} cut off from each other, not all nodes are well: {self._tails()}")
+                context.expect(well, f"with {near.name} and {far.name} cut off from each other, not all nodes are well: {self.nodes.tails()}")
             healed = time.monotonic()
             again = eventually(10 + self._slack, lambda: self._status(far, path) == 200, 0.1)
             context.expect(again, f"GET {path} at node {far.name} is not sent on after the partition")
@@ -236,7 +236,7 @@ class Outages:
 
     def _is_fenced(self, node, since, what):
         fenced = eventually(90, lambda: self._state(node) in ("fenced", "gone"), 0.2)
-        self.context.expect(fenced, f"{what}: node {node.name} is not after 90 s: {self._tails()}")
+        self.context.expect(fenced, f"{what}: node {node.name} is not after 90 s: {self.nodes.tails()}")
         self._figure(what, [time.monotonic() - since])
 
     def _state(self, node):
@@ -252,13 +252,13 @@ class Outages:
 
     def _are_uncut(self, pushers, since, how):
         cut = [pusher.stream for pusher in pushers if pusher.ended_after(since) and not pusher.was_touched(since)]
-        self.context.expect(not cut, f"{len(cut)} of {len(pushers)} pushes were cut {how}: {cut[:5]}: {self._tails()}")
+        self.context.expect(not cut, f"{len(cut)} of {len(pushers)} pushes were cut {how}: {cut[:5]}: {self.nodes.tails()}")
 
     def _are_back(self, pushers, since, what):
         limit = BACK + self._slack
         back = eventually(limit, lambda: all(pusher.live_after(since) or pusher.is_barred for pusher in pushers), 0.05)
         late = [pusher.stream for pusher in pushers if not pusher.live_after(since) and not pusher.is_barred]
-        self.context.expect(back, f"{what}: not after {limit} s: {late[:5]}: {self._tails()}")
+        self.context.expect(back, f"{what}: not after {limit} s: {late[:5]}: {self.nodes.tails()}")
         self._figure(what, [pusher.live_after(since) - since for pusher in pushers if pusher.live_after(since) and not pusher.was_touched(since)])
 
     def _lay_ghosts(self, pushers, what):
@@ -266,9 +266,6 @@ class Outages:
         eventually(10 + self._slack, lambda: all(ghost.has_ended.is_set() for pusher in pushers for ghost in pusher.ghosts), 0.1)
         standing = sum(pusher.lay_ghosts() for pusher in pushers)
         self.context.expect(not standing, f"after {what} {standing} connections of devices that push elsewhere now still stand")
-
-    def _tails(self):
-        return "; ".join(f"{node.name}: {node.server.tail(300)}" for node in self.nodes.all if node.server)
 
     def _figure(self, what, seconds):
         self.figures.setdefault(what, []).extend(round(value * 1000) for value in seconds)

@@ -178,7 +178,7 @@ final class SQLiteStore: RoomStore {
             try self.checkFiles()
             try db.beginTransaction(.immediate)
             do {
-                let result = try body(StoreAccess(db))
+                let result = try body(StoreAccess(SQLiteStoreConnection(db), memory: TransactionMemory()))
                 try db.commit()
                 return result
             } catch {

@@ -299,7 +299,8 @@ import Testing
     @Test func otherMethodsAreNamed() async throws {
         try await TestServer.run { server in
             for (path, allow) in [
-                ("/healthz", "GET, HEAD"), ("/readyz", "GET, HEAD"), ("/readyz/play", "GET, HEAD"), ("/metrics", "GET, HEAD"),
+                ("/healthz", "GET, HEAD"), ("/readyz", "GET, HEAD"), ("/readyz/play", "GET, HEAD"), ("/readyz/publish", "GET, HEAD"),
+                ("/metrics", "GET, HEAD"),
                 ("/events", "GET"),
                 ("/live/cam1.flv", "GET, OPTIONS"), ("/live/cam1.mp4", "GET, OPTIONS"), ("/live/cam1.m3u8", "GET, HEAD, OPTIONS"),
                 ("/live/cam1.hls/media.m3u8", "GET, HEAD, OPTIONS"),

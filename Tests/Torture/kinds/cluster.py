@@ -78,7 +78,7 @@ class _Life:
 
     def begin(self):
         context = self.context
-        context.expect(self.nodes.are_ready(), f"not all nodes are ready: {self._tails()}")
+        context.expect(self.nodes.are_ready(), f"not all nodes are ready: {self.nodes.tails()}")
         for thread in (*self.followers, *self.pushers, *self.workers, self.watch):
             thread.start()
         context.expect(self._all_live(60), f"not all devices are live at first: {self._missing()}")
@@ -132,18 +132,15 @@ class _Life:
     def _missing(self):
         return [pusher.stream for pusher in self.pushers if pusher.node is None and not pusher.is_barred]
 
-    def _tails(self):
-        return "; ".join(f"{node.name}: {node.server.tail(300)}" for node in self.nodes.all if node.server)
-
     # MARK: Rounds
 
     def round(self):
         for fault in self._faults():
             fault()
             name = fault.__name__
-            if not self.context.expect(self.nodes.are_ready(), f"not all nodes are ready after {name}: {self._tails()}"):
+            if not self.context.expect(self.nodes.are_ready(), f"not all nodes are ready after {name}: {self.nodes.tails()}"):
                 return
-            self.context.expect(self._all_live(60), f"after {name} not live again: {self._missing()}: {self._tails()}")
+            self.context.expect(self._all_live(60), f"after {name} not live again: {self._missing()}: {self.nodes.tails()}")
             # Operators have some seconds without a fault, too.
             self.operator.does(1 if self.context.is_short else 2, 20)
 
