@@ -222,23 +222,9 @@ import Testing
     /// A node that starts while another is at a long wave of pushes waits for its turn, for longer than one statement may wait for a lock.
     @Test func aStartAmidAWave() async throws {
         try await TestCluster.with(["a"]) { cluster in
-            let sleeps = "wait_event = 'PgSleep' AND datname = current_database()"
-            let wave = Task.detached {
-                try? cluster.sql("SET statement_timeout = 0; SELECT pg_advisory_xact_lock(\(PostgresSchema.writeLock)), pg_sleep(300)")
-            }
-            let end: @Sendable () throws -> Void = {
-                try cluster.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE \(sleeps)")
-            }
-            defer { try? end() }
-            try await eventually("the wave") { try cluster.value("SELECT count(*) FROM pg_stat_activity WHERE \(sleeps)") != "0" }
-            let ending = Task.detached {
-                // Longer than a statement may wait for its turn, and than it may take.
-                try await Task.sleep(for: .seconds(7))
-                try end()
-            }
+            // Longer than a statement may wait for its turn, and than it may take.
+            try cluster.holdWrites(seconds: 7)
             try await cluster.join("b")
-            try await ending.value
-            _ = await wave.value
             #expect(try await cluster["b"].registry.nodes().count { $0.state == .running } == 2)
         }
     }

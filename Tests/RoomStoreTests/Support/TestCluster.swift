@@ -62,6 +62,20 @@ final class TestCluster: Sendable {
         try connection.flush()
     }
 
+    /// Has its turn to write for so long, as a node at a wave of pushes. On a thread of its own: what blocks, as a start does, may have all of the tasks'.
+    func holdWrites(seconds: Double) throws {
+        let connection = try TestPostgres.connect(self.folder).orThrow()
+        try connection.begin()
+        try connection.run("SET LOCAL idle_in_transaction_session_timeout = 0")
+        try connection.run("SELECT pg_advisory_xact_lock(?)", [PostgresSchema.writeLock])
+        try connection.flush()
+        Thread.detachNewThread {
+            Thread.sleep(forTimeInterval: seconds)
+            connection.rollback()
+            connection.close()
+        }
+    }
+
     func value(_ sql: String) throws -> String? {
         let connection = try TestPostgres.connect(self.folder).orThrow()
         defer { connection.close() }
