@@ -3,7 +3,7 @@
 # with fsync, has core 0; all else has core 1. See README.md in this folder.
 #
 #   SCENARIOS="100 250"  milliseconds between two looks of a node; with +feeds every simulated node reads the events, as one does that has
-#                        subscribers of /events; with +quiet there are no events; +former asks as versions did before looks were one statement
+#                        subscribers of /events; with +quiet there are no events
 #   NODES=1000           simulated nodes
 #   CONNECTIONS=40       connections that they share
 #   RATE=500             changes of rooms a second, over both real nodes; each is two events, of the stream and of its room
@@ -90,7 +90,6 @@ round() {
     for part in $(tr + ' ' <<<"$scenario"); do
         case $part in
         feeds) options+=(--events) ;;
-        former) options+=(--in-transaction) ;;
         quiet | "$poll") ;;
         *) say "there is no scenario $scenario"; exit 2 ;;
         esac

@@ -2,16 +2,14 @@
  * statements, prepared, in the server's order of waits (pipeline mode), over few connections, as behind a pooler.
  *
  *   nodes --url URL --nodes N --connections N --poll MS --seconds N --warmup N --kinds WORDS --postmaster PID [--watch NAME=PID]…
- *         [--events] [--in-transaction] [--scrape S] > figures.json
+ *         [--events] [--scrape S] > figures.json
  *
- * --events: every node reads the events that signals name. --in-transaction: looks as they were before they were one statement. --scrape: each
- * node lists all nodes every S seconds, as for its metrics.
+ * --events: every node reads the events that signals name. --scrape: each node lists all nodes every S seconds, as for its metrics.
  * Like a server, a node sleeps for MS after a look has ended, and renews every 3 s. Prints "measuring" on stderr when the measured seconds begin.
  * The statements are those of Sources/RoomStore: NodeLease.swift, RoomStoreNodes.swift, RoomStoreEvents.swift. For benchmarks, nothing else.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <libpq-fe.h>
 #include <poll.h>
@@ -20,14 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
-#include <dirent.h>
+
+#include "processes.h"
+#include "times.h"
 
 enum { MOST_NODES = 5000, MOST_CONNECTIONS = 300, MOST_WATCHED = 8, SIGNALS = 256, LEASE_MS = 3000, RENEWALS_PER_COUNT = 10 };
 
 enum kind { LOOK, LEASE, SCRAPE };
-enum statement { BEGIN, HEAD, PAGE, SIGNALS_AFTER, EVENTS, COMMIT, RENEW, KEEP, COUNT, NODES, STATEMENTS };
+enum statement { BEGIN, PAGE, EVENTS, COMMIT, RENEW, KEEP, COUNT, NODES, STATEMENTS };
 
 struct node { char number[24]; int64_t last; int renewals; double due, lease_due, scrape_due, looked_at; };
 struct job { int node; enum kind kind; double due; };
@@ -36,128 +35,27 @@ struct connection {
     struct job *jobs;
     int first, count, is_busy, phase, signals;
     struct job job;
-    int64_t head, low, high;
+    int64_t low, high;
     double sent;
     PGresult *result;
 };
-struct times { uint32_t *at; size_t count, capacity; };
 
 static struct node nodes[MOST_NODES];
 static struct connection connections[MOST_CONNECTIONS];
-static int node_count = 1000, connection_count = 40, epoll_fd, with_events, in_transaction, job_capacity;
+static int node_count = 1000, connection_count = 40, epoll_fd, with_events, job_capacity;
 static double poll_ms = 100, seconds = 30, warmup = 5, scrape_s, measured_from, measured_to;
 static const char *url, *kinds = "";
 static struct times look_times, lease_times, lags, statement_times;
 static long long looks, leases, scrapes, signal_rows, event_rows, full_pages, news, round_trips, not_renewed;
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
-}
-
-static void die(const char *what, const char *why) {
-    fprintf(stderr, "nodes: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void record(struct times *t, double ms) {
-    if (t->count == t->capacity) {
-        t->capacity = t->capacity ? t->capacity * 2 : 1 << 16;
-        t->at = realloc(t->at, t->capacity * sizeof *t->at);
-        if (!t->at) die("memory", strerror(errno));
-    }
-    t->at[t->count++] = ms < 0 ? 0 : (uint32_t)(ms * 1000);
-}
-
-static int by_size(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void print_times(const char *name, struct times *t) {
-    qsort(t->at, t->count, sizeof *t->at, by_size);
-    double share[] = {0.5, 0.99, 1};
-    printf("  \"%s\": {\"count\": %zu", name, t->count);
-    const char *words[] = {"p50Ms", "p99Ms", "maxMs"};
-    for (int i = 0; i < 3 && t->count; i++) {
-        size_t index = (size_t)(share[i] * t->count);
-        if (index >= t->count) index = t->count - 1;
-        printf(", \"%s\": %.3f", words[i], t->at[index] / 1000.0);
-    }
-    printf("},\n");
-}
-
 static int is_measured(double now) { return now >= measured_from && now < measured_to; }
-
-/* --- CPU of processes, in seconds: from /proc */
-
-/* Fields of /proc/PID/stat: its parent, and its own and its waited-for children's time. */
-static int process_stat(long pid, long *parent, double *own, double *children) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    int fd = open(path, O_RDONLY);
-    if (fd < 0) return 0;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0) return 0;
-    text[length] = 0;
-    char *rest = strrchr(text, ')');
-    unsigned long utime, stime;
-    long cutime, cstime;
-    if (!rest || sscanf(rest + 2, "%*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", parent, &utime, &stime, &cutime, &cstime) != 5)
-        return 0;
-    double tick = sysconf(_SC_CLK_TCK);
-    *own = (utime + stime) / tick;
-    *children = (cutime + cstime) / tick;
-    return 1;
-}
-
-/* PostgreSQL's processes: the first one, those that it runs, and those that have ended. */
-static double database_cpu(long postmaster) {
-    long parent;
-    double own, children, sum = 0;
-    if (process_stat(postmaster, &parent, &own, &children)) sum = own + children;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        long pid = atol(entry->d_name);
-        if (pid > 0 && process_stat(pid, &parent, &own, &children) && parent == postmaster) sum += own + children;
-    }
-    if (folder) closedir(folder);
-    return sum;
-}
-
-static double process_cpu(long pid) {
-    long parent;
-    double own = 0, children;
-    return process_stat(pid, &parent, &own, &children) ? own : 0;
-}
-
-/* Busy seconds of a core, other virtual machines' theft apart. */
-static void core_time(int core, double *busy, double *stolen) {
-    char line[512], name[16];
-    FILE *file = fopen("/proc/stat", "r");
-    *busy = *stolen = 0;
-    snprintf(name, sizeof name, "cpu%d ", core);
-    while (file && fgets(line, sizeof line, file)) {
-        unsigned long user, nice, system, idle, wait, irq, soft, steal;
-        if (strncmp(line, name, strlen(name))) continue;
-        if (sscanf(line + strlen(name), "%lu %lu %lu %lu %lu %lu %lu %lu", &user, &nice, &system, &idle, &wait, &irq, &soft, &steal) != 8) continue;
-        *busy = (user + nice + system + irq + soft) / (double)sysconf(_SC_CLK_TCK);
-        *stolen = steal / (double)sysconf(_SC_CLK_TCK);
-    }
-    if (file) fclose(file);
-}
 
 /* --- Statements */
 
 static char events_sql[4096];
 static const char *sql[STATEMENTS] = {
     [BEGIN] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    [HEAD] = "SELECT signal FROM heads",
-    [PAGE] = "SELECT h.signal, s.id, s.node, s.body FROM heads h LEFT JOIN LATERAL (\n"
-             "    SELECT id, node, body FROM signals WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3) s ON true ORDER BY s.id",
-    [SIGNALS_AFTER] = "SELECT id, node, body FROM signals WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3",
+    [PAGE] = "SELECT id, node, CASE WHEN id > $1 THEN body END FROM signals WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3",
     [EVENTS] = events_sql,
     [COMMIT] = "COMMIT",
     [RENEW] = "WITH renewed AS (\n"
@@ -174,7 +72,7 @@ static const char *sql[STATEMENTS] = {
               "    (SELECT count(*) FROM pushes p WHERE p.ended_at IS NULL AND p.node = n.number)\n"
               "FROM nodes n LEFT JOIN duties d ON d.name = 'keeper' WHERE true ORDER BY n.name",
 };
-static const char *names[STATEMENTS] = {"begin", "head", "page", "signals", "events", "commit", "renew", "keep", "count", "nodes"};
+static const char *names[STATEMENTS] = {"begin", "page", "events", "commit", "renew", "keep", "count", "nodes"};
 
 static void need(PGconn *pg, PGresult *result, const char *what) {
     ExecStatusType status = PQresultStatus(result);
@@ -267,11 +165,11 @@ static void end_job(struct connection *c) {
     if (c->count) begin_job(c);
 }
 
-static void ask_signals(struct connection *c, enum statement s) {
+static void ask_signals(struct connection *c) {
     char after[24];
     snprintf(after, sizeof after, "%lld", (long long)nodes[c->job.node].last);
-    const char *values[] = {after, "9223372036854775807", "256"};
-    send_one(c, s, 3, values);
+    const char *values[] = {after, "9223372036854775807", "257"};
+    send_one(c, PAGE, 3, values);
     synchronise(c);
 }
 
@@ -285,13 +183,7 @@ static void begin_job(struct connection *c) {
     const char *lease[] = {"10", n->number, "1"};
     switch (c->job.kind) {
     case LOOK:
-        if (in_transaction) {
-            send_one(c, BEGIN, 0, NULL);
-            send_one(c, HEAD, 0, NULL);
-            synchronise(c);
-        } else {
-            ask_signals(c, PAGE);
-        }
+        ask_signals(c);
         break;
     case LEASE:
         send_one(c, RENEW, 3, lease);
@@ -318,20 +210,21 @@ static void commit(struct connection *c) {
     c->phase = 9;
 }
 
-/* Takes in signals of which the first column is at `column`, and finds the ids of their events. */
-static void take_signals(struct connection *c, int column) {
+/* Takes in the signals behind the last one known, which comes first, and finds the ids of their events. */
+static void take_signals(struct connection *c) {
     struct node *n = &nodes[c->job.node];
     c->low = INT64_MAX;
     c->high = c->signals = 0;
     for (int row = 0; row < PQntuples(c->result); row++) {
-        if (PQgetisnull(c->result, row, column)) continue;
+        int64_t id = atoll(PQgetvalue(c->result, row, 0));
+        if (id <= n->last) continue;
         c->signals++;
-        n->last = atoll(PQgetvalue(c->result, row, column));
-        for (const char *at = PQgetvalue(c->result, row, column + 2); (at = strstr(at, "\"event\":"));) {
+        n->last = id;
+        for (const char *at = PQgetvalue(c->result, row, 2); (at = strstr(at, "\"event\":"));) {
             at += strlen("\"event\":");
-            int64_t id = atoll(at);
-            if (id < c->low) c->low = id;
-            if (id > c->high) c->high = id;
+            int64_t event = atoll(at);
+            if (event < c->low) c->low = event;
+            if (event > c->high) c->high = event;
         }
     }
     if (is_measured(now_ms())) { signal_rows += c->signals; news += c->signals > 0; full_pages += c->signals == SIGNALS; }
@@ -362,30 +255,14 @@ static void answered(struct connection *c) {
     if (is_measured(now)) record(&statement_times, now - c->sent);
     switch (c->job.kind) {
     case LOOK:
-        switch (c->phase) {
-        case 0:
-            if (in_transaction) {
-                c->head = atoll(PQgetvalue(c->result, 0, 0));
-                c->signals = 0;
-                if (c->head <= n->last) return commit(c);
-                c->phase = 1;
-                return ask_signals(c, SIGNALS_AFTER);
-            }
-            c->phase = 2;
-            take_signals(c, 1);
+        if (c->phase == 0) {
+            take_signals(c);
+            c->phase = 1;
             if (!ask_events(c)) look_again_or_end(c);
             return;
-        case 1:
-            take_signals(c, 0);
-            c->phase = 2;
-            if (!ask_events(c)) commit(c);
-            return;
-        case 2:
-            if (is_measured(now)) event_rows += PQntuples(c->result);
-            if (in_transaction) return commit(c);
-            return look_again_or_end(c);
-        default: return look_again_or_end(c);
         }
+        if (is_measured(now)) event_rows += PQntuples(c->result);
+        return look_again_or_end(c);
     case LEASE:
         if (c->phase == 0) {
             not_renewed += atoi(PQgetvalue(c->result, 0, 0)) != 1;
@@ -394,7 +271,7 @@ static void answered(struct connection *c) {
             send_one(c, KEEP, 3, lease);
             return synchronise(c);
         }
-        if (c->phase == 1 && !in_transaction && n->renewals++ % RENEWALS_PER_COUNT == 0) {
+        if (c->phase == 1 && n->renewals++ % RENEWALS_PER_COUNT == 0) {
             c->phase = 2;
             send_one(c, COUNT, 0, NULL);
             return synchronise(c);
@@ -434,7 +311,7 @@ static void receive(struct connection *c) {
 static const struct option options[] = {
     {"url", 1, 0, 'u'}, {"nodes", 1, 0, 'n'}, {"connections", 1, 0, 'c'}, {"poll", 1, 0, 'p'}, {"seconds", 1, 0, 's'},
     {"warmup", 1, 0, 'w'}, {"kinds", 1, 0, 'k'}, {"postmaster", 1, 0, 'm'}, {"watch", 1, 0, 'x'}, {"events", 0, 0, 'e'},
-    {"in-transaction", 0, 0, 't'}, {"scrape", 1, 0, 'r'}, {0}};
+    {"scrape", 1, 0, 'r'}, {0}};
 
 int main(int argc, char **argv) {
     long postmaster = 0, watched[MOST_WATCHED];
@@ -451,7 +328,6 @@ int main(int argc, char **argv) {
         case 'w': warmup = atof(optarg); break;
         case 'k': kinds = optarg; break;
         case 'm': postmaster = atol(optarg); break;
-        case 't': in_transaction = 1; break;
         case 'e': with_events = 1; break;
         case 'r': scrape_s = atof(optarg); break;
         case 'x':

@@ -64,10 +64,10 @@ extension OutboundClient {
         request.method = HTTPMethod(rawValue: method)
         for header in headers { request.headers.add(name: header.name, value: header.value) }
         if body.readableBytes > 0 { request.body = .bytes(body) }
-        guard let lease = self.pool.lease(target, address: address, pool: "nodes") else { throw .cancelled }
+        guard let lease = self.pool.lease(target, address: address, pool: OutboundPool.nodes) else { throw .cancelled }
         let loan = NodeLoan(lease, of: self.pool)
         do {
-            let response = try await lease.client.execute(request, deadline: .now() + Self.longestAnswer)
+            let response = try await Self.execute(request, lease, deadline: .now() + Self.longestAnswer)
             return NodeReply(
                 status: Int(response.status.code), headers: response.headers.map { (name: $0.name, value: $0.value) },
                 body: NodeBody(body: response.body, lease: loan))

@@ -157,7 +157,7 @@ package final class OutboundClient: Service, Sendable {
         let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))
         let response: HTTPClientResponse
         do {
-            response = try await lease.client.execute(request, deadline: deadline)
+            response = try await Self.execute(request, lease, deadline: deadline)
         } catch {
             throw Self.failure(error, target)
         }
@@ -176,6 +176,17 @@ package final class OutboundClient: Service, Sendable {
         }
         guard !Task.isCancelled else { throw .cancelled }
         return OutboundAnswer(status: Int(response.status.code), body: answer)
+    }
+
+    /// Once more, on a new connection, where one of an earlier request turns out to be closed before this one was sent.
+    static func execute(
+        _ request: HTTPClientRequest, _ lease: OutboundPool.Lease, deadline: NIODeadline
+    ) async throws -> HTTPClientResponse {
+        do {
+            return try await lease.client.execute(request, deadline: deadline)
+        } catch ChannelError.ioOnClosedChannel {
+            return try await lease.client.execute(request, deadline: deadline)
+        }
     }
 
     /// Translates an error. Only `connectFailed` means that nothing was sent.

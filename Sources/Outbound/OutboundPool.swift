@@ -42,6 +42,9 @@ final class OutboundPool: Sendable {
     /// Clients kept; more exist only while all of these are in use.
     private static let maxClients = 64
 
+    /// The pool of the cluster's nodes.
+    static let nodes = "nodes"
+
     init(tls: TLSConfiguration?) { self.tls = tls }
 
     deinit {
@@ -100,7 +103,8 @@ final class OutboundPool: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: self.tls, redirectConfiguration: .disallow)
         if !key.name.isEmpty { configuration.dnsOverride = [key.name: key.address] }
         configuration.httpVersion = .http1Only
-        configuration.timeout.connect = .seconds(10)
+        // A node that does not take a connection is gone, or soon said to be: its caller should hear of it before it gives up.
+        configuration.timeout.connect = key.pool == Self.nodes ? .seconds(3) : .seconds(10)
         configuration.connectionPool.idleTimeout = .seconds(15)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // The caller decides whether to try again, sooner or later than a connection pool would.

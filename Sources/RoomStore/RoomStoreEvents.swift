@@ -17,21 +17,23 @@ extension StoreAccess {
             data: row.next(), app: row.optional(), subject: row.optional())
     }
 
-    /// `subject` is the room's id or the stream's name.
+    /// Ids are in the order of commits, without a gap. `subject` is the room's id or the stream's name.
     func insertEvent(
         _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
     ) throws -> RoomEvent {
-        let arguments: StoreArguments = [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject]
-        let id: Int64
-        if let last = self.memory?.lastEvent {
-            id = last + 1
-            try self.run(self.connection.dialect.insertEvent, arguments)
-        } else {
-            id = try self.insert(self.connection.dialect.insertEvent, arguments)
-        }
+        let id = try (self.memory?.lastEvent ?? self.number(self.connection.dialect.lastEventIDToCountOn) ?? 0) + 1
+        try self.run(
+            "INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [id, number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
         self.memory?.lastEvent = id
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
+    }
+
+    /// Ends a transaction that has added events.
+    func countEvents() throws {
+        guard let last = self.memory?.lastEvent, let sql = self.connection.dialect.countEvents else { return }
+        try self.run(sql, [last])
     }
 
     /// Events after this id, of one room or all, oldest first.

@@ -238,10 +238,13 @@ extension StoreAccess {
 
     /// The earliest deadline of rooms and bans.
     func nextDeadline() throws -> Int64? {
-        let room = try self.number("SELECT deadline FROM rooms WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1")
-        let ban = try self.number("SELECT resume_at FROM bans ORDER BY resume_at LIMIT 1")
-        guard let room, let ban else { return room ?? ban }
-        return min(room, ban)
+        let deadlines = try self.first(
+            """
+            SELECT (SELECT deadline FROM rooms WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1),
+                (SELECT resume_at FROM bans ORDER BY resume_at LIMIT 1)
+            """
+        ) { (row: inout RowReader) -> [Int64?] in [row.optional(), row.optional()] }
+        return deadlines?.compactMap { $0 }.min()
     }
 
     func raisePeak(_ id: RoomID, to viewers: Int) throws {

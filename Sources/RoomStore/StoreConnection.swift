@@ -108,6 +108,7 @@ struct StoreAccess {
         } catch {
             throw TransactionLost(cause: error)
         }
+        let lastEvent = self.memory?.lastEvent
         do {
             let result = try body()
             // An error of the last statements belongs to this operation. The release itself has none.
@@ -116,7 +117,7 @@ struct StoreAccess {
             if mustWait { try self.connection.flush() }
             return result
         } catch let first {
-            self.memory?.forget()
+            self.memory?.forget(since: lastEvent)
             // Without a connection nothing is left to undo, and nobody to ask.
             guard self.connection.isInTransaction else { throw TransactionLost(cause: first) }
             do {

@@ -20,20 +20,11 @@ enum StoreDialect: Sendable {
         }
     }
 
-    /// Inserts an event and returns its id. Ids are in the order of commits, without a gap: in PostgreSQL one row counts them, which a
-    /// sequence would not do.
-    var insertEvent: String {
-        switch self {
-        case .sqlite:
-            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
-        case .postgres:
-            """
-            WITH head AS (UPDATE heads SET event = event + 1 RETURNING event)
-            INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject)
-            VALUES ((SELECT event FROM head), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
-            """
-        }
-    }
+    /// The same, within a transaction that adds events. In PostgreSQL one row counts them, which a sequence would not do without gaps.
+    var lastEventIDToCountOn: String { self == .sqlite ? self.lastEventID : "\(self.lastEventID) FOR UPDATE" }
+
+    /// Writes how many events there are by now. Nil where the store counts them itself.
+    var countEvents: String? { self == .sqlite ? nil : "UPDATE heads SET event = ?" }
 
     /// A member of a column's JSON object, as text.
     func member(_ name: String, of column: String) -> String {

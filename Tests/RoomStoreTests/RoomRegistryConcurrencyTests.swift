@@ -32,6 +32,32 @@ import Testing
         #expect(try await test.registry.lastEventID() == 1_000)
     }
 
+    /// Operations of one batch that are undone leave no gap in the events' numbers, the first or one behind others.
+    @Test(arguments: [[false, true], [true, false, false, true], [false]]) func anUndoneOperationLeavesNoGap(_ areKept: [Bool]) async throws
+    {
+        struct Undone: Error {}
+        let test = try TestRegistry()
+        defer { test.remove() }
+        try await test.create("cam1")
+        try test.registry.store.transaction { store in
+            for isKept in areKept {
+                do {
+                    try store.savepoint {
+                        for _ in 0..<2 {
+                            _ = try store.insertEvent(
+                                .roomRenewed, number: 1, roomID: nil, instance: 0, at: 0, data: "{}", app: nil, subject: nil)
+                        }
+                        if !isKept { throw Undone() }
+                    }
+                } catch is Undone {}
+            }
+        }
+        try await test.create("cam2")
+        let ids = try await test.registry.events(after: 0, room: nil, limit: 100).map(\.id)
+        #expect(ids == Array(1...Int64(2 + 2 * areKept.count(where: \.self))))
+        #expect(try await test.registry.lastEventID() == ids.last)
+    }
+
     @Test func oneOfTwoRacingTransitionsWins() async throws {
         let test = try TestRegistry()
         defer { test.remove() }

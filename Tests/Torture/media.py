@@ -69,9 +69,9 @@ def _machine():
 class Viewer(threading.Thread):
     """Plays HTTP-FLV, counts what it sees, and comes back when it is sent away. Owned by whoever started it."""
 
-    def __init__(self, port, name):
+    def __init__(self, port, name, host="127.0.0.1"):
         super().__init__(daemon=True)
-        self.port, self.name_of_stream = port, name
+        self.host, self.port, self.name_of_stream = host, port, name
         self.tags = 0
         self.joins = 0
         self.refusals = 0
@@ -92,7 +92,7 @@ class Viewer(threading.Thread):
             self._ended.wait(0.2)
 
     def _play(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
         try:
             connection.request("GET", f"/live/{self.name_of_stream}.flv")
             answer = connection.getresponse()

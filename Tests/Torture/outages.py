@@ -5,6 +5,7 @@ import http.client
 import threading
 import time
 
+from media import Viewer
 from networks import both_ways
 from tools import eventually
 
@@ -14,6 +15,8 @@ BACK, SLACK = 15, 30
 STILL = 15
 # Seconds from a promotion to the first room. A primary whose machine is gone answers no connection: each attempt has to time out first.
 PROMOTED, VANISHED = 3, 15
+# Between two frames of a viewer whose stream nothing happens to, and how many it waits for first.
+PICTURE, FRAMES = 5, 4
 # A call at a node whose database does not answer: its connection has to be given up, and each of two databases to be tried.
 REFUSES = 20
 # A call sent on to a node that does not answer.
@@ -85,9 +88,10 @@ class Outages:
         with self.operator.fault():
             live, began = self._live(), time.monotonic()
             self.pair.kill()
-            time.sleep(self.context.random.uniform(1, 4))
-            self._are_uncut(live, began, "with the database")
-            self.pair.again()
+            with self._watched(live, "without the database"):
+                time.sleep(self.context.random.uniform(1, 4))
+                self._are_uncut(live, began, "with the database")
+                self.pair.again()
             self._first_room("ms from the database's return to the first room", 60)
             self._are_uncut(live, began, "with the database, when it was back")
             self.context.count("kills of the database")
@@ -104,7 +108,7 @@ class Outages:
             live, began = self._live(), time.monotonic()
             # Some devices lose their network meanwhile, and try on every node until one can write.
             gone, live = live[::4], [pusher for number, pusher in enumerate(live) if number % 4]
-            with self.network.cut(ways):
+            with self.network.cut(ways), self._watched(live, "without the primary"):
                 if not has_vanished:
                     self.pair.kill()
                 for pusher in gone:
@@ -158,7 +162,7 @@ class Outages:
         context = self.context
         with self.operator.fault():
             theirs = self._pushers_of(node)
-            with self.network.cut(ways):
+            with self.network.cut(ways), self._watched(theirs, f"at {what}") as watched:
                 began = time.monotonic()
                 said = eventually(20 + self._slack, lambda: node.server.answers("/readyz") == 503, 0.1)
                 context.expect(said, f"{what}: /readyz of {node.name} does not say so: {node.server.tail(300)}")
@@ -170,7 +174,7 @@ class Outages:
                 context.expect(ended, f"{what}: {node.name} is fenced, and its pushes are not ended")
                 self._are_uncut(theirs, began, f"of {what}")
                 # Some devices do not wait.
-                gone, moved = [pusher for pusher in theirs if pusher.node is node][::2], time.monotonic()
+                gone, moved = [pusher for pusher in theirs if pusher.node is node and pusher is not watched][::2], time.monotonic()
                 for pusher in gone:
                     pusher.desert()
                 self._are_back(gone, moved, f"ms from leaving {what} to the next push")
@@ -233,6 +237,29 @@ class Outages:
         with contextlib.suppress(OSError, http.client.HTTPException):
             return node.server.call("GET", path, timeout=30)[0]
         return None
+
+    @contextlib.contextmanager
+    def _watched(self, pushers, where):
+        """Somebody comes to play one of their streams, which goes on for as long as it is pushed. Gives its pusher."""
+        live = [(pusher, node) for pusher, node in ((pusher, pusher.node) for pusher in pushers) if node]
+        if not live:
+            yield None
+            return
+        pusher, node = self.context.random.choice(live)
+        name, began = pusher.stream, time.monotonic()
+
+        def stands():
+            return not pusher.ended_after(began) and not pusher.was_touched(began)
+
+        with Viewer(node.server.http_port, name, node.server.host) as viewer:
+            sees = viewer.sees(10, FRAMES)
+            viewer.watch()
+            yield pusher
+            gap, joins = viewer.gap(), viewer.joins
+        if stands():
+            self.context.expect(sees and joins == 1 and gap < PICTURE, f"a viewer {where} of {name}: sees it at first: {sees}; {joins} joins, at most {gap:.1f} s between frames")
+            self._figure(f"ms between two frames of a viewer {where}", [gap])
+            self.context.count("pictures watched")
 
     def _is_fenced(self, node, since, what):
         fenced = eventually(90, lambda: self._state(node) in ("fenced", "gone"), 0.2)

@@ -71,8 +71,10 @@ class Pusher(threading.Thread):
         # A room that was closed does not open again: its device has the next one.
         self.generation = 0
         self.log = []
-        # The name of each room that the device had, and how often it was live there.
+        # The name of each room that the device had, and how many pushes it had there at least.
         self.lives = {}
+        # Where it pushed last: a run of a server, and the name.
+        self._last = None
         self.node = None
         # The name that it pushes there; after a close still the former one, until it is cut.
         self.pushed = None
@@ -113,7 +115,10 @@ class Pusher(threading.Thread):
         except (OSError, struct.error) as why:
             self.note(f"refused: {why}", node)
             return None
-        self.lives[name] = self.lives.get(name, 0) + 1
+        # At the same server it may go on with its push.
+        place = (server, name)
+        self.lives[name] = self.lives.get(name, 0) + (place != self._last)
+        self._last = place
         self.note("live", node)
         self.node, self.pushed = node, name
         return link

@@ -27,7 +27,7 @@ extension RoomRegistry {
     /// The other node that has this; nil if this one has it, or nobody.
     package nonisolated func otherNode(having thing: NodeThing) async throws(RegistryError) -> ClusterNode? {
         guard let own = self.store.seat?.number, thing != .node(own) else { return nil }
-        return try await self.store.read { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
+        return try await self.store.look { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
     }
 
     /// Tells the other nodes where they reach this one's API: `http://host:port`.
@@ -56,13 +56,13 @@ extension RoomRegistry {
     package nonisolated func nodeNames(of rooms: [Room]) async throws(RegistryError) -> [Int64: String] {
         let sequences = self.isShared ? rooms.flatMap { $0.slots.compactMap(\.sequence) } : []
         guard !sequences.isEmpty else { return [:] }
-        return try await self.store.read { try $0.nodeNames(of: sequences) }
+        return try await self.store.look { try $0.nodeNames(of: sequences) }
     }
 
     /// The same for the room with this id, before a change of it.
     package nonisolated func nodeNames(ofRoom id: String) async throws(RegistryError) -> [Int64: String] {
         guard self.isShared else { return [:] }
-        return try await self.store.read { try $0.nodeNames(ofRoom: id) }
+        return try await self.store.look { try $0.nodeNames(ofRoom: id) }
     }
 
     /// Asks another node to end. It hears of that within a moment, if it runs.
@@ -143,15 +143,14 @@ extension RoomRegistry {
             let last = self.lastSignal
             let readsEvents = self.settings.readsEvents
             let page = try await self.store.look { try $0.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents) }
-            let isBehind = page.head < last || (page.head > last && page.signals.first?.id != last + 1)
-            if isBehind {
+            if page.isBehind {
                 // After an absence of minutes, since signals are not kept for longer; or the database has lost what it had.
                 try await self.readAnew(after: last)
                 continue
             }
             self.carryOut(page)
             // One in doubt holds up those behind it.
-            guard page.signals.count == Self.signalsPerRead, self.lastSignal > last else {
+            guard page.signals.count >= Self.signalsPerRead, self.lastSignal > last else {
                 self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
                 return
             }

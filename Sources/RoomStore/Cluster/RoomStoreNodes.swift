@@ -21,21 +21,28 @@ extension StoreAccess {
     ///
     /// Needs no transaction: an event is in the store when its signal is.
     func signals(after id: Int64, before end: Int64 = .max, limit: Int, readsEvents: () -> Bool) throws -> SignalPage {
-        var page = SignalPage(head: 0)
+        var page = SignalPage()
+        var isLastThere = false
+        // The last one known shows that none is missing. All nodes ask this many times a second: one index, and no more.
         try self.connection.query(
             """
-            SELECT h.signal, s.id, s.node, s.body FROM heads h LEFT JOIN LATERAL (
-                SELECT id, node, body FROM signals WHERE id > ? AND id < ? ORDER BY id LIMIT ?) s ON true ORDER BY s.id
-            """, [id, end, limit]
+            SELECT id, node, CASE WHEN id > ?1 THEN body END FROM signals WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3
+            """, [id, end, limit + 1]
         ) { row in
             var reader = RowReader(row: row)
-            page.head = reader.next()
-            if let id: Int64 = reader.optional() {
-                page.signals.append(SignalPage.Entry(id: id, node: reader.next(), signal: try NodeSignal(text: reader.next())))
+            let (number, node): (Int64, Int64) = (reader.next(), reader.next())
+            if number == id {
+                isLastThere = true
+            } else {
+                page.signals.append(SignalPage.Entry(id: number, node: node, signal: try NodeSignal(text: reader.next())))
             }
             return true
         }
-        guard !page.signals.isEmpty else { return page }
+        guard let next = page.signals.first else {
+            if !isLastThere { page.isBehind = try self.isBehind(id) }
+            return page
+        }
+        page.isBehind = next.id != id + 1
         let isRead = readsEvents()
         let ids = page.signals.flatMap { isRead ? $0.signal.events : $0.signal.unmarkedEvents }
         guard let first = ids.min(), let last = ids.max() else { return page }
@@ -43,11 +50,22 @@ extension StoreAccess {
         return page
     }
 
+    /// Whether the signal behind this one is no longer kept, or the database has lost this one.
+    private func isBehind(_ id: Int64) throws -> Bool {
+        let found = try self.first("SELECT signal, (SELECT min(id) FROM signals WHERE id > ?) FROM heads", [id]) {
+            (row: inout RowReader) -> (head: Int64, next: Int64?) in (row.next(), row.optional())
+        }
+        guard let found else { return true }
+        return found.head != id && found.next != id + 1
+    }
+
+    /// The newest one stays: nodes know by it that they have missed none.
     func forgetSignals(limit: Int) throws -> Int {
         try self.change(
             """
             DELETE FROM signals WHERE id IN (
-                SELECT id FROM signals WHERE at < clock_timestamp() - make_interval(secs => ?) ORDER BY id LIMIT ?)
+                SELECT id FROM signals WHERE at < clock_timestamp() - make_interval(secs => ?) AND id < (SELECT signal FROM heads)
+                ORDER BY id LIMIT ?)
             """, [SignalPage.keptSeconds, limit])
     }
 
@@ -220,12 +238,10 @@ struct SignalPage: Sendable {
     /// A node that was away for longer reads its tables anew.
     static let keptSeconds = 600
 
-    /// The newest number ever given.
-    var head: Int64
+    /// Whether signals are missing, so that the tables must be read anew.
+    var isBehind = false
     var signals: [Entry] = []
     var events: [Int64: RoomEvent] = [:]
-
-    init(head: Int64) { self.head = head }
 }
 
 /// An open push that another node has.

@@ -37,7 +37,7 @@ final class PostgresConnection: @unchecked Sendable {
     private var preparing: [String: String] = [:]
     private var translations: [String: String] = [:]
     private var nameCount = 0
-    private var isWriting = false
+    private(set) var locksRows = false
     private var isOver = false
     private var refusal: (failure: PostgresFailure, until: ContinuousClock.Instant)?
     /// Waits for an answer since the start.
@@ -69,7 +69,7 @@ final class PostgresConnection: @unchecked Sendable {
         self.readers = [:]
         self.prepared = [:]
         self.preparing = [:]
-        self.isWriting = false
+        self.locksRows = false
     }
 
     // MARK: - Connecting
@@ -151,18 +151,18 @@ final class PostgresConnection: @unchecked Sendable {
 
     // MARK: - Transactions
 
-    /// Whether a transaction that writes is open. Rows that it reads are locked.
-    func begin() throws {
+    /// Begins a transaction that writes. `locksRows`: rows that it reads are locked, since others may write beside it.
+    func begin(locksRows: Bool = true) throws {
         try self.open()
         try self.run("BEGIN")
-        self.isWriting = true
+        self.locksRows = locksRows
     }
 
     /// Throws a failure with ``PostgresFailure/isOfCommit`` when the connection failed and nobody knows.
     func commit() throws {
         // What failed before the COMMIT was sent is no doubt about it.
         try self.flush()
-        self.isWriting = false
+        self.locksRows = false
         do {
             try self.run("COMMIT")
             var word = ""
@@ -176,7 +176,7 @@ final class PostgresConnection: @unchecked Sendable {
     }
 
     func rollback() {
-        self.isWriting = false
+        self.locksRows = false
         do {
             try self.run("ROLLBACK")
             try self.flush()
@@ -323,7 +323,6 @@ final class PostgresConnection: @unchecked Sendable {
 
 extension PostgresConnection: StoreConnection {
     var dialect: StoreDialect { .postgres }
-    var locksRows: Bool { self.isWriting }
     var isInTransaction: Bool { self.connection.map { PQtransactionStatus($0) != PQTRANS_IDLE } ?? false }
     func isFatal(_ error: any Error) -> Bool { (error as? PostgresFailure)?.losesTransaction ?? false }
 

@@ -124,11 +124,14 @@ final class PostgresStore: RoomStore {
         self.turn.wait()
         defer { self.turn.signal() }
         do {
-            try self.writer.begin()
+            // Nodes write one after the other.
+            try self.writer.begin(locksRows: self.membership == nil)
             // A node that stands still holds up the others for a shorter time than they wait.
             if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)
-            let result = try body(StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory()))
+            let store = StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory())
+            let result = try body(store)
+            try store.countEvents()
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
