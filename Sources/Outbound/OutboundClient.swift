@@ -203,7 +203,8 @@ package final class OutboundClient: Service, Sendable {
         }
         let isBeforeRequest =
             switch error {
-            case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT, EADDRNOTAVAIL].contains(error.errnoCode)
+            // ETIMEDOUT is of a connection that stood: connecting ends before.
+            case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL].contains(error.errnoCode)
             case let error as NIOSSLError: if case .handshakeFailed = error { true } else { false }
             case let error as NIOSSLExtraError: error == .failedToValidateHostname
             case let error as ChannelError: if case .connectTimeout = error { true } else { false }

@@ -1,4 +1,5 @@
 internal import AsyncHTTPClient
+import LibC
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -44,6 +45,8 @@ final class OutboundPool: Sendable {
 
     /// The pool of the cluster's nodes.
     static let nodes = "nodes"
+    /// So long a node may acknowledge nothing of what it was sent.
+    private static let nodePatienceMs = 5_000
 
     init(tls: TLSConfiguration?) { self.tls = tls }
 
@@ -103,8 +106,14 @@ final class OutboundPool: Sendable {
         var configuration = HTTPClient.Configuration(tlsConfiguration: self.tls, redirectConfiguration: .disallow)
         if !key.name.isEmpty { configuration.dnsOverride = [key.name: key.address] }
         configuration.httpVersion = .http1Only
-        // A node that does not take a connection is gone, or soon said to be: its caller should hear of it before it gives up.
-        configuration.timeout.connect = key.pool == Self.nodes ? .seconds(3) : .seconds(10)
+        configuration.timeout.connect = .seconds(10)
+        if key.pool == Self.nodes {
+            // A node that says nothing is gone, or soon said to be: who waits for its answer should hear of that before giving up.
+            configuration.timeout.connect = .seconds(3)
+            configuration.http1_1ConnectionDebugInitializer = { channel in
+                channel.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: LinuxSocket.userTimeout)), value: Self.nodePatienceMs)
+            }
+        }
         configuration.connectionPool.idleTimeout = .seconds(15)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // The caller decides whether to try again, sooner or later than a connection pool would.

@@ -20,7 +20,7 @@ PICTURE, FRAMES = 5, 4
 # A call at a node whose database does not answer: its connection has to be given up, and each of two databases to be tried.
 REFUSES = 20
 # A call sent on to a node that does not answer.
-SENT_ON = 35
+SENT_ON = 10
 # How long a primary is missed before its standby is promoted: in the short form, in the long one.
 MISSED = (1, 4), (5, 20)
 
