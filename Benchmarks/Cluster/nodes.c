@@ -48,6 +48,11 @@ static const char *url, *kinds = "";
 static struct times look_times, lease_times, lags, statement_times;
 static long long looks, leases, scrapes, signal_rows, event_rows, full_pages, news, round_trips, not_renewed;
 
+static void die(const char *what, const char *why) {
+    fprintf(stderr, "nodes: %s: %s\n", what, why);
+    exit(1);
+}
+
 static int is_measured(double now) { return now >= measured_from && now < measured_to; }
 
 /* --- Statements */
@@ -166,9 +171,10 @@ static void end_job(struct connection *c) {
 }
 
 static void ask_signals(struct connection *c) {
-    char after[24];
+    char after[24], limit[24];
     snprintf(after, sizeof after, "%lld", (long long)nodes[c->job.node].last);
-    const char *values[] = {after, "9223372036854775807", "257"};
+    snprintf(limit, sizeof limit, "%d", SIGNALS + 1);
+    const char *values[] = {after, "9223372036854775807", limit};
     send_one(c, PAGE, 3, values);
     synchronise(c);
 }
@@ -207,7 +213,7 @@ static void add_job(int node, enum kind kind, double due) {
 static void commit(struct connection *c) {
     send_one(c, COMMIT, 0, NULL);
     synchronise(c);
-    c->phase = 9;
+    c->phase = 1;
 }
 
 /* Takes in the signals behind the last one known, which comes first, and finds the ids of their events. */
@@ -227,7 +233,7 @@ static void take_signals(struct connection *c) {
             if (event > c->high) c->high = event;
         }
     }
-    if (is_measured(now_ms())) { signal_rows += c->signals; news += c->signals > 0; full_pages += c->signals == SIGNALS; }
+    if (is_measured(now_ms())) { signal_rows += c->signals; news += c->signals > 0; full_pages += c->signals >= SIGNALS; }
 }
 
 static int ask_events(struct connection *c) {

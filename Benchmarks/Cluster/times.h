@@ -1,10 +1,8 @@
 /* Times of what a benchmark does, and their quantiles as JSON. */
 #pragma once
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 struct times { uint32_t *at; size_t count, capacity; };
@@ -15,16 +13,11 @@ static double now_ms(void) {
     return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-static void die(const char *what, const char *why) {
-    fprintf(stderr, "nodes: %s: %s\n", what, why);
-    exit(1);
-}
-
 static void record(struct times *t, double ms) {
     if (t->count == t->capacity) {
         t->capacity = t->capacity ? t->capacity * 2 : 1 << 16;
         t->at = realloc(t->at, t->capacity * sizeof *t->at);
-        if (!t->at) die("memory", strerror(errno));
+        if (!t->at) abort();
     }
     t->at[t->count++] = ms < 0 ? 0 : (uint32_t)(ms * 1000);
 }

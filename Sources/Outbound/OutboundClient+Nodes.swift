@@ -67,7 +67,7 @@ extension OutboundClient {
         guard let lease = self.pool.lease(target, address: address, pool: OutboundPool.nodes) else { throw .cancelled }
         let loan = NodeLoan(lease, of: self.pool)
         do {
-            let response = try await Self.execute(request, lease, deadline: .now() + Self.longestAnswer)
+            let response = try await lease.client.execute(request, deadline: .now() + Self.longestAnswer)
             return NodeReply(
                 status: Int(response.status.code), headers: response.headers.map { (name: $0.name, value: $0.value) },
                 body: NodeBody(body: response.body, lease: loan))

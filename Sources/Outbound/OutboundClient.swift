@@ -157,7 +157,12 @@ package final class OutboundClient: Service, Sendable {
         let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))
         let response: HTTPClientResponse
         do {
-            response = try await Self.execute(request, lease, deadline: deadline)
+            do {
+                response = try await lease.client.execute(request, deadline: deadline)
+            } catch ChannelError.ioOnClosedChannel {
+                // A connection of an earlier request had closed, and this one was not sent whole: once more on another.
+                response = try await lease.client.execute(request, deadline: deadline)
+            }
         } catch {
             throw Self.failure(error, target)
         }
@@ -178,17 +183,6 @@ package final class OutboundClient: Service, Sendable {
         return OutboundAnswer(status: Int(response.status.code), body: answer)
     }
 
-    /// Once more, on a new connection, where one of an earlier request turns out to be closed before this one was sent.
-    static func execute(
-        _ request: HTTPClientRequest, _ lease: OutboundPool.Lease, deadline: NIODeadline
-    ) async throws -> HTTPClientResponse {
-        do {
-            return try await lease.client.execute(request, deadline: deadline)
-        } catch ChannelError.ioOnClosedChannel {
-            return try await lease.client.execute(request, deadline: deadline)
-        }
-    }
-
     /// Translates an error. Only `connectFailed` means that nothing was sent.
     static func failure(_ error: any Error, _ target: OutboundURL) -> OutboundError {
         if error is CancellationError { return .cancelled }
@@ -203,7 +197,7 @@ package final class OutboundClient: Service, Sendable {
         }
         let isBeforeRequest =
             switch error {
-            // ETIMEDOUT is of a connection that stood: connecting ends before.
+            // ETIMEDOUT is of a connection that stood: the client gives up connecting long before the kernel does.
             case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL].contains(error.errnoCode)
             case let error as NIOSSLError: if case .handshakeFailed = error { true } else { false }
             case let error as NIOSSLExtraError: error == .failedToValidateHostname

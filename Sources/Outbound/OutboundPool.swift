@@ -108,8 +108,9 @@ final class OutboundPool: Sendable {
         configuration.httpVersion = .http1Only
         configuration.timeout.connect = .seconds(10)
         if key.pool == Self.nodes {
-            // A node that says nothing is gone, or soon said to be: who waits for its answer should hear of that before giving up.
+            // A node whose machine says nothing is gone, or soon said to be: who waits for its answer should hear of that before giving up.
             configuration.timeout.connect = .seconds(3)
+            // The only way to a connection's socket.
             configuration.http1_1ConnectionDebugInitializer = { channel in
                 channel.setOption(.tcpOption(NIOBSDSocket.Option(rawValue: LinuxSocket.userTimeout)), value: Self.nodePatienceMs)
             }

@@ -21,19 +21,31 @@ extension StoreAccess {
     func insertEvent(
         _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
     ) throws -> RoomEvent {
-        let id = try (self.memory?.lastEvent ?? self.number(self.connection.dialect.lastEventIDToCountOn) ?? 0) + 1
+        let id = try self.nextEventID()
         try self.run(
             "INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [id, number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
-        self.memory?.lastEvent = id
+        self.memory?.events?.last = id
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
     }
 
-    /// Ends a transaction that has added events.
+    private func nextEventID() throws -> Int64 {
+        if let events = self.memory?.events { return events.last + 1 }
+        let found = try self.expectFirst(self.connection.dialect.lastEventID) { (row: inout RowReader) -> Int64 in row.next() }
+        // Who adds an event asks for the webhooks next: both come with one wait.
+        _ = try self.knownWebhooks()
+        if found.value == nil { try self.connection.flush() }
+        let last = found.value ?? 0
+        self.memory?.events = TransactionMemory.Events(last: last, stored: last)
+        return last + 1
+    }
+
+    /// Stores the number of the newest event, where the database does not count them itself.
     func countEvents() throws {
-        guard let last = self.memory?.lastEvent, let sql = self.connection.dialect.countEvents else { return }
-        try self.run(sql, [last])
+        guard let events = self.memory?.events, events.last != events.stored, let sql = self.connection.dialect.countEvents else { return }
+        try self.run(sql, [events.last])
+        self.memory?.events?.stored = events.last
     }
 
     /// Events after this id, of one room or all, oldest first.

@@ -86,28 +86,29 @@ extension StoreAccess {
         ]
     }
 
-    private func slots(of id: RoomID) throws -> [Room.Slot] {
-        try self.all("SELECT \(Self.slotColumns) FROM slots WHERE room_id = ? ORDER BY number", [id.rawValue]) { row in Self.slot(&row) }
+    /// The slots of the room with this id, an expression.
+    private func slots(of id: String, _ arguments: StoreArguments) throws -> [Room.Slot] {
+        try self.all("SELECT \(Self.slotColumns) FROM slots WHERE room_id = \(id) ORDER BY number", arguments) { row in Self.slot(&row) }
     }
 
     private func room(where condition: String, _ arguments: StoreArguments) throws -> Room? {
         guard
             var room = try self.first(
-                "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)\(self.rowLock)", arguments,
+                "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)", arguments,
                 { row in try Self.roomWithoutSlots(&row) })
         else { return nil }
-        room.slots = try self.slots(of: room.id)
+        room.slots = try self.slots(of: "?", [room.id.rawValue])
         return room
     }
 
-    /// Keeps other nodes from changing a room that a transaction has read, until its end.
-    private var rowLock: String { self.connection.locksRows ? " FOR UPDATE" : "" }
+    func room(_ id: String) throws -> Room? { try self.room(withID: "?", [id]) }
 
-    func room(_ id: String) throws -> Room? {
-        let expected = try self.expectFirst("SELECT \(Self.roomColumns) FROM rooms WHERE id = ?\(self.rowLock)", [id]) { row in
+    /// The room with this id, an expression; with one wait.
+    private func room(withID id: String, _ arguments: StoreArguments) throws -> Room? {
+        let expected = try self.expectFirst("SELECT \(Self.roomColumns) FROM rooms WHERE id = \(id)", arguments) { row in
             try Self.roomWithoutSlots(&row)
         }
-        let slots = try self.slots(of: RoomID(stored: id))
+        let slots = try self.slots(of: id, arguments)
         guard var room = expected.value else { return nil }
         room.slots = slots
         return room
@@ -127,8 +128,7 @@ extension StoreAccess {
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {
-        guard let id = try self.roomID(ofStream: path) else { return nil }
-        return try self.room(id)
+        try self.room(withID: "(SELECT room_id FROM slots WHERE app = ? AND name = ?)", [path.app, path.name])
     }
 
     func roomID(ofStream path: StreamPath) throws -> String? {

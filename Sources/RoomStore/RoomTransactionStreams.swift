@@ -120,12 +120,11 @@ extension RoomTransaction {
 
     func pushEnded(_ sequence: Int64, _ end: PushEnd, by actor: Actor = .publisher) throws {
         guard let push = try self.store.push(sequence), push.end == nil else { return }
-        guard var room = try self.store.room(push.roomID.rawValue), try self.catchUp(&room) else {
-            try self.store.endPush(sequence, end, at: self.now)
-            return
-        }
+        guard let found = try self.store.room(push.roomID.rawValue) else { return try self.store.endPush(sequence, end, at: self.now) }
+        var room = found
+        guard try self.catchUp(&room) else { return try self.store.endPush(sequence, end, at: self.now) }
         // Applying a deadline may have ended it.
-        guard try self.store.push(sequence)?.end == nil else { return }
+        if room != found, try self.store.push(sequence)?.end != nil { return }
         let old = room
         let effects = try RoomRules.apply(.pushEnded(slot: push.slot, sequence: sequence, end), to: &room, now: self.now)
         try self.end(push, end, in: &room, by: actor)

@@ -18,8 +18,6 @@ protocol StoreConnection {
     var hasUnanswered: Bool { get }
     /// Waits until all statements have run, and throws the error of the first that failed.
     func flush() throws
-    /// Whether rows that are read must be locked, since other connections may write them.
-    var locksRows: Bool { get }
     /// Whether a transaction is open; some errors end it.
     var isInTransaction: Bool { get }
     /// Whether nothing of a transaction can be kept after this error.
@@ -108,16 +106,18 @@ struct StoreAccess {
         } catch {
             throw TransactionLost(cause: error)
         }
-        let lastEvent = self.memory?.lastEvent
+        let events = self.memory?.events
         do {
             let result = try body()
+            // Here, and not at the end, where it would cost a wait.
+            try self.countEvents()
             // An error of the last statements belongs to this operation. The release itself has none.
             let mustWait = self.connection.hasUnanswered
             try self.run("RELEASE operation")
             if mustWait { try self.connection.flush() }
             return result
         } catch let first {
-            self.memory?.forget(since: lastEvent)
+            self.memory?.forget(since: events)
             // Without a connection nothing is left to undo, and nobody to ask.
             guard self.connection.isInTransaction else { throw TransactionLost(cause: first) }
             do {

@@ -12,7 +12,7 @@ enum StoreDialect: Sendable {
 
     // MARK: - Events
 
-    /// The newest id ever given.
+    /// The newest id ever given. Ids have no gap: in PostgreSQL one row counts them, which a sequence would not do.
     var lastEventID: String {
         switch self {
         case .sqlite: "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
@@ -20,10 +20,7 @@ enum StoreDialect: Sendable {
         }
     }
 
-    /// The same, within a transaction that adds events. In PostgreSQL one row counts them, which a sequence would not do without gaps.
-    var lastEventIDToCountOn: String { self == .sqlite ? self.lastEventID : "\(self.lastEventID) FOR UPDATE" }
-
-    /// Writes how many events there are by now. Nil where the store counts them itself.
+    /// Stores the newest id. Nil where the database counts them itself.
     var countEvents: String? { self == .sqlite ? nil : "UPDATE heads SET event = ?" }
 
     /// A member of a column's JSON object, as text.

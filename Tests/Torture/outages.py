@@ -92,7 +92,7 @@ class Outages:
                 time.sleep(self.context.random.uniform(1, 4))
                 self._are_uncut(live, began, "with the database")
                 self.pair.again()
-            self._first_room("ms from the database's return to the first room", 60)
+                self._first_room("ms from the database's return to the first room", 60)
             self._are_uncut(live, began, "with the database, when it was back")
             self.context.count("kills of the database")
 
@@ -108,9 +108,10 @@ class Outages:
             live, began = self._live(), time.monotonic()
             # Some devices lose their network meanwhile, and try on every node until one can write.
             gone, live = live[::4], [pusher for number, pusher in enumerate(live) if number % 4]
-            with self.network.cut(ways), self._watched(live, "without the primary"):
+            with self.network.cut(ways), contextlib.ExitStack() as watching:
                 if not has_vanished:
                     self.pair.kill()
+                watching.enter_context(self._watched(live, "without the primary"))
                 for pusher in gone:
                     pusher.desert()
                 time.sleep(pause)
@@ -162,28 +163,29 @@ class Outages:
         context = self.context
         with self.operator.fault():
             theirs = self._pushers_of(node)
-            with self.network.cut(ways), self._watched(theirs, f"at {what}") as watched:
+            with self.network.cut(ways):
                 began = time.monotonic()
                 said = eventually(20 + self._slack, lambda: node.server.answers("/readyz") == 503, 0.1)
                 context.expect(said, f"{what}: /readyz of {node.name} does not say so: {node.server.tail(300)}")
                 self._figure(f"ms until {what} says that it is not ready", [time.monotonic() - began])
                 room = _Call(node, "POST", "rooms", {"roomId": f"alone{int(began * 1000)}"}, REFUSES + self._slack)
-                self._is_fenced(node, began, f"ms until {what} is fenced")
-                open_pushes = f"SELECT p.sequence FROM pushes p JOIN nodes n ON n.number = p.node WHERE n.name = '{node.name}' AND p.ended_at IS NULL"
-                ended = eventually(5 + self._slack, lambda: not self.pair.rows(open_pushes), 0.1)
-                context.expect(ended, f"{what}: {node.name} is fenced, and its pushes are not ended")
-                self._are_uncut(theirs, began, f"of {what}")
-                # Some devices do not wait.
-                gone, moved = [pusher for pusher in theirs if pusher.node is node and pusher is not watched][::2], time.monotonic()
-                for pusher in gone:
-                    pusher.desert()
-                self._are_back(gone, moved, f"ms from leaving {what} to the next push")
-                time.sleep(max(0.0, began + self._still - time.monotonic()))
-                # In the short form it may wait still.
-                if room.seconds is not None or not context.is_short:
-                    room.join()
-                    context.expect(room.status == 503, f"{what}: {node.name} answers a room with {room.status}: {node.server.tail(300)}")
-                    self._figure(f"ms of a call that {what} refuses", [room.seconds])
+                with self._watched([pusher for pusher in theirs if pusher.node is node], f"at {what}") as watched:
+                    self._is_fenced(node, began, f"ms until {what} is fenced")
+                    open_pushes = f"SELECT p.sequence FROM pushes p JOIN nodes n ON n.number = p.node WHERE n.name = '{node.name}' AND p.ended_at IS NULL"
+                    ended = eventually(5 + self._slack, lambda: not self.pair.rows(open_pushes), 0.1)
+                    context.expect(ended, f"{what}: {node.name} is fenced, and its pushes are not ended")
+                    self._are_uncut(theirs, began, f"of {what}")
+                    # Some devices do not wait.
+                    gone, moved = [pusher for pusher in theirs if pusher.node is node and pusher is not watched][::2], time.monotonic()
+                    for pusher in gone:
+                        pusher.desert()
+                    self._are_back(gone, moved, f"ms from leaving {what} to the next push")
+                    time.sleep(max(0.0, began + self._still - time.monotonic()))
+                    # In the short form it may wait still.
+                    if room.seconds is not None or not context.is_short:
+                        room.join()
+                        context.expect(room.status == 503, f"{what}: {node.name} answers a room with {room.status}: {node.server.tail(300)}")
+                        self._figure(f"ms of a call that {what} refuses", [room.seconds])
                 stayed = [pusher for pusher in theirs if pusher.node is node and not pusher.live_after(began)]
                 healed = time.monotonic()
             self._are_back(stayed, healed, f"ms from the return of {what} to its devices' next push")
@@ -241,12 +243,13 @@ class Outages:
     @contextlib.contextmanager
     def _watched(self, pushers, where):
         """Somebody comes to play one of their streams, which goes on for as long as it is pushed. Gives its pusher."""
-        live = [(pusher, node) for pusher, node in ((pusher, pusher.node) for pusher in pushers) if node]
+        began = time.monotonic()
+        # Each is asked once: it may end at any time.
+        live = [(pusher, node, name) for pusher, node, name in ((pusher, pusher.node, pusher.pushed) for pusher in pushers) if node and name]
         if not live:
             yield None
             return
-        pusher, node = self.context.random.choice(live)
-        name, began = pusher.stream, time.monotonic()
+        pusher, node, name = self.context.random.choice(live)
 
         def stands():
             return not pusher.ended_after(began) and not pusher.was_touched(began)

@@ -142,8 +142,11 @@ extension RoomRegistry {
         while true {
             let last = self.lastSignal
             let readsEvents = self.settings.readsEvents
-            let page = try await self.store.look { try $0.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents) }
-            if page.isBehind {
+            let (page, isBehind) = try await self.store.look { store in
+                let page = try store.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents)
+                return (page, try store.isBehind(last, page))
+            }
+            if isBehind {
                 // After an absence of minutes, since signals are not kept for longer; or the database has lost what it had.
                 try await self.readAnew(after: last)
                 continue
@@ -261,9 +264,9 @@ extension RoomTransaction {
     /// Takes the stream over from other nodes, by the same rules as within one. Returns the pushes that end with the claim.
     func takeOver(_ path: StreamPath, for claim: PushClaim) throws -> [PushElsewhere] {
         guard let node = self.store.node else { return [] }
-        let others = try self.store.pushesElsewhere(of: path, than: node)
+        let others = try self.store.pushesElsewhere(of: path, than: node, takeoversSince: self.now - PushClaim.takeoverWindowMs)
         let running = others.filter(\.isOfRunningNode)
-        guard !running.isEmpty else { return others }
+        guard let one = running.first else { return others }
         switch claim.takeover {
         case .nobody: throw PushRefusal.nameTaken
         case .anybody: break
@@ -271,9 +274,7 @@ extension RoomTransaction {
             let identity = TokenSecret.hash(claim.identity)
             guard running.allSatisfy({ $0.identity == identity && $0.rank <= claim.rank }) else { throw PushRefusal.nameTaken }
         }
-        guard try self.store.takeovers(of: path, since: self.now - PushClaim.takeoverWindowMs) < PushClaim.takeoverLimit else {
-            throw PushRefusal.flapping
-        }
+        guard one.takeovers < PushClaim.takeoverLimit else { throw PushRefusal.flapping }
         return others
     }
 }

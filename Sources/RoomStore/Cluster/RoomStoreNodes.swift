@@ -22,7 +22,6 @@ extension StoreAccess {
     /// Needs no transaction: an event is in the store when its signal is.
     func signals(after id: Int64, before end: Int64 = .max, limit: Int, readsEvents: () -> Bool) throws -> SignalPage {
         var page = SignalPage()
-        var isLastThere = false
         // The last one known shows that none is missing. All nodes ask this many times a second: one index, and no more.
         try self.connection.query(
             """
@@ -32,17 +31,13 @@ extension StoreAccess {
             var reader = RowReader(row: row)
             let (number, node): (Int64, Int64) = (reader.next(), reader.next())
             if number == id {
-                isLastThere = true
+                page.hasLast = true
             } else {
                 page.signals.append(SignalPage.Entry(id: number, node: node, signal: try NodeSignal(text: reader.next())))
             }
             return true
         }
-        guard let next = page.signals.first else {
-            if !isLastThere { page.isBehind = try self.isBehind(id) }
-            return page
-        }
-        page.isBehind = next.id != id + 1
+        guard !page.signals.isEmpty else { return page }
         let isRead = readsEvents()
         let ids = page.signals.flatMap { isRead ? $0.signal.events : $0.signal.unmarkedEvents }
         guard let first = ids.min(), let last = ids.max() else { return page }
@@ -50,13 +45,15 @@ extension StoreAccess {
         return page
     }
 
-    /// Whether the signal behind this one is no longer kept, or the database has lost this one.
-    private func isBehind(_ id: Int64) throws -> Bool {
+    /// Whether the signal behind this one is no longer kept, or the database has lost this one. `page`: what was read behind it.
+    func isBehind(_ id: Int64, _ page: SignalPage) throws -> Bool {
+        if let next = page.signals.first { return next.id != id + 1 }
+        if page.hasLast { return false }
+        // Before the first signal of all, or after those of an earlier version were all forgotten.
         let found = try self.first("SELECT signal, (SELECT min(id) FROM signals WHERE id > ?) FROM heads", [id]) {
             (row: inout RowReader) -> (head: Int64, next: Int64?) in (row.next(), row.optional())
         }
-        guard let found else { return true }
-        return found.head != id && found.next != id + 1
+        return found?.head ?? 0 != id && found?.next != id + 1
     }
 
     /// The newest one stays: nodes know by it that they have missed none.
@@ -81,25 +78,20 @@ extension StoreAccess {
             [TokenSecret.hash(claim.identity), claim.rank, sequence])
     }
 
-    /// Open pushes of a stream on other nodes.
-    func pushesElsewhere(of path: StreamPath, than node: Int64) throws -> [PushElsewhere] {
+    /// Open pushes of a stream on other nodes. Takeovers of the stream are counted since `ms`.
+    func pushesElsewhere(of path: StreamPath, than node: Int64, takeoversSince ms: Int64) throws -> [PushElsewhere] {
         try self.all(
             """
-            SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.state = 'running' THEN 1 ELSE 0 END
+            SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.state = 'running' THEN 1 ELSE 0 END,
+                (SELECT count(*) FROM pushes WHERE app = ?1 AND name = ?2 AND how_ended = 'takenOver' AND ended_at > ?4)
             FROM pushes p LEFT JOIN nodes n ON n.number = p.node
-            WHERE p.app = ? AND p.name = ? AND p.ended_at IS NULL AND p.node <> ? ORDER BY p.sequence
-            """, [path.app, path.name, node]
+            WHERE p.app = ?1 AND p.name = ?2 AND p.ended_at IS NULL AND p.node <> ?3 ORDER BY p.sequence
+            """, [path.app, path.name, node, ms]
         ) { row in
-            PushElsewhere(sequence: row.next(), identity: row.optional(), rank: row.optional() ?? 0, isOfRunningNode: row.next())
+            PushElsewhere(
+                sequence: row.next(), identity: row.optional(), rank: row.optional() ?? 0, isOfRunningNode: row.next(),
+                takeovers: row.next())
         }
-    }
-
-    /// How often the stream was taken over since then.
-    func takeovers(of path: StreamPath, since ms: Int64) throws -> Int64 {
-        try self.number(
-            "SELECT count(*) FROM pushes WHERE app = ? AND name = ? AND how_ended = 'takenOver' AND ended_at > ?",
-            [path.app, path.name, ms]
-        ) ?? 0
     }
 
     /// Open pushes of a node. Those of a number that no node has are everybody's.
@@ -238,8 +230,8 @@ struct SignalPage: Sendable {
     /// A node that was away for longer reads its tables anew.
     static let keptSeconds = 600
 
-    /// Whether signals are missing, so that the tables must be read anew.
-    var isBehind = false
+    /// Whether the one before them is there.
+    var hasLast = false
     var signals: [Entry] = []
     var events: [Int64: RoomEvent] = [:]
 }
@@ -252,6 +244,8 @@ struct PushElsewhere {
     let rank: Int64
     /// False if the node was fenced: its publisher's connection counts as lost. A lease that has ended does not tell; the database may have been away.
     let isOfRunningNode: Bool
+    /// How often its stream was taken over lately.
+    let takeovers: Int64
 }
 
 /// A server that shares the registry, or did.

@@ -37,7 +37,6 @@ final class PostgresConnection: @unchecked Sendable {
     private var preparing: [String: String] = [:]
     private var translations: [String: String] = [:]
     private var nameCount = 0
-    private(set) var locksRows = false
     private var isOver = false
     private var refusal: (failure: PostgresFailure, until: ContinuousClock.Instant)?
     /// Waits for an answer since the start.
@@ -69,7 +68,6 @@ final class PostgresConnection: @unchecked Sendable {
         self.readers = [:]
         self.prepared = [:]
         self.preparing = [:]
-        self.locksRows = false
     }
 
     // MARK: - Connecting
@@ -151,18 +149,15 @@ final class PostgresConnection: @unchecked Sendable {
 
     // MARK: - Transactions
 
-    /// Begins a transaction that writes. `locksRows`: rows that it reads are locked, since others may write beside it.
-    func begin(locksRows: Bool = true) throws {
+    func begin() throws {
         try self.open()
         try self.run("BEGIN")
-        self.locksRows = locksRows
     }
 
     /// Throws a failure with ``PostgresFailure/isOfCommit`` when the connection failed and nobody knows.
     func commit() throws {
         // What failed before the COMMIT was sent is no doubt about it.
         try self.flush()
-        self.locksRows = false
         do {
             try self.run("COMMIT")
             var word = ""
@@ -176,7 +171,6 @@ final class PostgresConnection: @unchecked Sendable {
     }
 
     func rollback() {
-        self.locksRows = false
         do {
             try self.run("ROLLBACK")
             try self.flush()

@@ -124,8 +124,7 @@ final class PostgresStore: RoomStore {
         self.turn.wait()
         defer { self.turn.signal() }
         do {
-            // Nodes write one after the other.
-            try self.writer.begin(locksRows: self.membership == nil)
+            try self.writer.begin()
             // A node that stands still holds up the others for a shorter time than they wait.
             if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)

@@ -5,7 +5,6 @@ struct SQLiteStoreConnection: StoreConnection {
     let database: Database
     var dialect: StoreDialect { .sqlite }
     /// SQLite has one writer at a time.
-    var locksRows: Bool { false }
 
     init(_ database: Database) { self.database = database }
 

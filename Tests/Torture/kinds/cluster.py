@@ -253,7 +253,7 @@ class _Life:
         context = self.context
         context.count("rooms", len(self.ledger.rooms) + sum(len(pusher.lives) for pusher in self.pushers))
         context.count("answers", self.ledger.answers + self.operator.answers)
-        context.count("pushes", sum(sum(pusher.lives.values()) for pusher in self.pushers))
+        context.count("pushes", self.pair.rows("SELECT count(*) AS count FROM pushes")[0]["count"])
         context.count("events", len(events))
         context.count("webhooks", len(self.target.accepted()))
         context.count("looks for a stream on two nodes", self.looks)
