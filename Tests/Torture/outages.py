@@ -116,8 +116,9 @@ class Outages:
                     pusher.desert()
                 time.sleep(pause)
                 self._are_uncut(live, began, "with the primary")
-                former = self.pair.promote()
+                # A device may be live before this side hears that it is done.
                 promoted = time.monotonic()
+                former = self.pair.promote()
                 self._first_room(f"ms from the promotion after {what} to the first room", limit + self._slack)
                 self._are_back(gone, promoted, f"ms from the promotion after {what} to the push of devices that came meanwhile")
                 former.kill()
