@@ -21,7 +21,7 @@ PICTURE, FRAMES = 5, 4
 REFUSES = 20
 # A call sent on to a node that does not answer.
 SENT_ON = 10
-# How long a primary is missed before its standby is promoted: in the short form, in the long one.
+# How long a primary is missed before its standby is promoted, and a standby before it is back: in the short form, in the long one.
 MISSED = (1, 4), (5, 20)
 
 
@@ -52,6 +52,7 @@ class Outages:
         self.figures = {}
         self._slack = SLACK if context.is_short else 0
         self._still = 0 if context.is_short else STILL
+        self._missed = MISSED[0 if context.is_short else 1]
 
     # MARK: Nodes
 
@@ -100,7 +101,7 @@ class Outages:
         """The primary is killed, or its machine is gone without a word, and the standby takes its place."""
         random = self.context.random
         has_vanished = random.random() < 0.5
-        pause = random.uniform(*MISSED[0 if self.context.is_short else 1])
+        pause = random.uniform(*self._missed)
         others = [self.pair.standby.place, *(node.place for node in self.nodes.all)]
         ways = both_ways([self.pair.primary.place], others) if has_vanished else []
         what, limit = ("a primary that vanished", VANISHED) if has_vanished else ("a primary's kill", PROMOTED)
@@ -112,15 +113,16 @@ class Outages:
                 if not has_vanished:
                     self.pair.kill()
                 watching.enter_context(self._watched(live, "without the primary"))
+                moved = time.monotonic()
                 for pusher in gone:
                     pusher.desert()
                 time.sleep(pause)
                 self._are_uncut(live, began, "with the primary")
-                # A device may be live before this side hears that it is done.
                 promoted = time.monotonic()
                 former = self.pair.promote()
                 self._first_room(f"ms from the promotion after {what} to the first room", limit + self._slack)
-                self._are_back(gone, promoted, f"ms from the promotion after {what} to the push of devices that came meanwhile")
+                # One that has tried its former node again went on there without a database.
+                self._are_back(gone, moved, f"ms from the promotion after {what} to the push of devices that came meanwhile", promoted)
                 former.kill()
             self.pair.renew(former)
             self.context.expect(self.nodes.are_ready(), "not all nodes are ready after a promotion")
@@ -130,6 +132,24 @@ class Outages:
             self._are_uncut(gone, promoted, "that had come while there was no primary")
             self._lay_ghosts(gone, "a promotion")
             self.context.count("promotions" if not has_vanished else "promotions for a primary that vanished")
+
+    def lose_standby(self):
+        """No commit is confirmed without the standby: one that waits longer than a node does is in doubt until the standby is back."""
+        context = self.context
+        with self.operator.fault():
+            live, began = self._live(), time.monotonic()
+            self.pair.standby.kill()
+            room = _Call(context.random.choice(self.nodes.all), "POST", "rooms", {"roomId": f"unsure{int(began * 1000)}"}, REFUSES + self._missed[1])
+            with self._watched(live, "without the standby"):
+                time.sleep(context.random.uniform(*self._missed))
+                context.expect(room.status in (None, 503), f"a room was answered {room.status} without the standby")
+                self._are_uncut(live, began, "without the standby")
+                self.pair.standby.again()
+                self._first_room("ms from the standby's return to the first room", PROMOTED + self._slack)
+            room.join()
+            context.expect(room.status in (201, 503), f"a room asked for without the standby was answered {room.status}")
+            self._are_uncut(live, began, "with the standby's return")
+            context.count("kills of the standby")
 
     def _first_room(self, what, seconds):
         since = time.monotonic()
@@ -285,12 +305,14 @@ class Outages:
         cut = [pusher.stream for pusher in pushers if pusher.ended_after(since) and not pusher.was_touched(since)]
         self.context.expect(not cut, f"{len(cut)} of {len(pushers)} pushes were cut {how}: {cut[:5]}: {self.nodes.tails()}")
 
-    def _are_back(self, pushers, since, what):
+    def _are_back(self, pushers, since, what, origin=None):
+        """Whether all are live again after `since`; how long that took from `origin`."""
+        origin = origin or since
         limit = BACK + self._slack
         back = eventually(limit, lambda: all(pusher.live_after(since) or pusher.is_barred for pusher in pushers), 0.05)
         late = [pusher.stream for pusher in pushers if not pusher.live_after(since) and not pusher.is_barred]
         self.context.expect(back, f"{what}: not after {limit} s: {late[:5]}: {self.nodes.tails()}")
-        self._figure(what, [pusher.live_after(since) - since for pusher in pushers if pusher.live_after(since) and not pusher.was_touched(since)])
+        self._figure(what, [max(0.0, pusher.live_after(since) - origin) for pusher in pushers if pusher.live_after(since) and not pusher.was_touched(since)])
 
     def _lay_ghosts(self, pushers, what):
         """The connections that devices have left are ended where they stand."""

@@ -147,7 +147,7 @@ class _Life:
     def _faults(self):
         """Of the short form each once; of the long one by what happens more often, and the partitions in turn."""
         outages = self.outages
-        faults = [outages.kill_node, outages.stop_node, outages.kill_database, outages.promote]
+        faults = [outages.kill_node, outages.stop_node, outages.kill_database, outages.lose_standby, outages.promote]
         partitions = [outages.lose_database, outages.lose_half, outages.lose_node]
         if self.context.is_short:
             faults += partitions
