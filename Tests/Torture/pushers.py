@@ -73,8 +73,8 @@ class Pusher(threading.Thread):
         self.log = []
         # The name of each room that the device had, and how many pushes it had there at least.
         self.lives = {}
-        # Where it pushed last: a run of a server, and the name.
-        self._last = None
+        # Where it pushed since all was well, the last one at the end: runs of a server, and the name.
+        self._places = []
         self.node = None
         # The name that it pushes there; after a close still the former one, until it is cut.
         self.pushed = None
@@ -115,10 +115,10 @@ class Pusher(threading.Thread):
         except (OSError, struct.error) as why:
             self.note(f"refused: {why}", node)
             return None
-        # At the same server it may go on with its push.
+        # Where it was before it may go on with that push: a server that is cut off does not know that another has taken it over.
         place = (server, name)
-        self.lives[name] = self.lives.get(name, 0) + (place != self._last)
-        self._last = place
+        self.lives[name] = self.lives.get(name, 0) + (place not in self._places)
+        self._places.append(place)
         self.note("live", node)
         self.node, self.pushed = node, name
         return link
@@ -146,6 +146,10 @@ class Pusher(threading.Thread):
             self.ghosts.append(link)
         else:
             link.hang_up()
+
+    def all_is_well(self):
+        """Every server knows by now what has become of its pushes."""
+        self._places = self._places[-1:]
 
     def bar(self, is_barred):
         self.is_barred = is_barred

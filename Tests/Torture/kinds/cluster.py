@@ -141,6 +141,8 @@ class _Life:
             if not self.context.expect(self.nodes.are_ready(), f"not all nodes are ready after {name}: {self.nodes.tails()}"):
                 return
             self.context.expect(self._all_live(60), f"after {name} not live again: {self._missing()}: {self.nodes.tails()}")
+            for pusher in self.pushers:
+                pusher.all_is_well()
             # Operators have some seconds without a fault, too.
             self.operator.does(1 if self.context.is_short else 2, 20)
 
