@@ -157,12 +157,7 @@ package final class OutboundClient: Service, Sendable {
         let deadline = NIODeadline.now() + .nanoseconds(Int64((min(timeout, .seconds(86_400)) + .seconds(5)) / .nanoseconds(1)))
         let response: HTTPClientResponse
         do {
-            do {
-                response = try await lease.client.execute(request, deadline: deadline)
-            } catch ChannelError.ioOnClosedChannel {
-                // A connection of an earlier request had closed, and this one was not sent whole: once more on another.
-                response = try await lease.client.execute(request, deadline: deadline)
-            }
+            response = try await Self.execute(request, lease, deadline)
         } catch {
             throw Self.failure(error, target)
         }
@@ -181,6 +176,17 @@ package final class OutboundClient: Service, Sendable {
         }
         guard !Task.isCancelled else { throw .cancelled }
         return OutboundAnswer(status: Int(response.status.code), body: answer)
+    }
+
+    /// Where a connection of an earlier request had closed, and this one was not sent whole: once more on another.
+    private static func execute(
+        _ request: HTTPClientRequest, _ lease: OutboundPool.Lease, _ deadline: NIODeadline
+    ) async throws -> HTTPClientResponse {
+        do {
+            return try await lease.client.execute(request, deadline: deadline)
+        } catch ChannelError.ioOnClosedChannel {
+            return try await lease.client.execute(request, deadline: deadline)
+        }
     }
 
     /// Translates an error. Only `connectFailed` means that nothing was sent.

@@ -17,35 +17,26 @@ extension StoreAccess {
             data: row.next(), app: row.optional(), subject: row.optional())
     }
 
-    /// Ids are in the order of commits, without a gap. `subject` is the room's id or the stream's name.
+    /// `subject` is the room's id or the stream's name.
     func insertEvent(
         _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
     ) throws -> RoomEvent {
-        let id = try self.nextEventID()
-        try self.run(
-            "INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [id, number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject])
-        self.memory?.events?.last = id
+        let arguments: StoreArguments = [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject]
+        let id: Int64
+        if let last = self.memory?.lastEvent {
+            id = last + 1
+            try self.run(self.connection.dialect.insertEvent, arguments)
+        } else {
+            let new = try self.expectFirst(self.connection.dialect.insertEvent, arguments) { (row: inout RowReader) -> Int64 in row.next() }
+            // Who adds an event asks for the webhooks next: both come with one wait.
+            _ = try self.knownWebhooks()
+            if new.value == nil { try self.connection.flush() }
+            guard let value = new.value else { throw NoNewRow() }
+            id = value
+        }
+        self.memory?.lastEvent = id
         return RoomEvent(
             id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
-    }
-
-    private func nextEventID() throws -> Int64 {
-        if let events = self.memory?.events { return events.last + 1 }
-        let found = try self.expectFirst(self.connection.dialect.lastEventID) { (row: inout RowReader) -> Int64 in row.next() }
-        // Who adds an event asks for the webhooks next: both come with one wait.
-        _ = try self.knownWebhooks()
-        if found.value == nil { try self.connection.flush() }
-        let last = found.value ?? 0
-        self.memory?.events = TransactionMemory.Events(last: last, stored: last)
-        return last + 1
-    }
-
-    /// Stores the number of the newest event, where the database does not count them itself.
-    func countEvents() throws {
-        guard let events = self.memory?.events, events.last != events.stored, let sql = self.connection.dialect.countEvents else { return }
-        try self.run(sql, [events.last])
-        self.memory?.events?.stored = events.last
     }
 
     /// Events after this id, of one room or all, oldest first.

@@ -106,18 +106,15 @@ struct StoreAccess {
         } catch {
             throw TransactionLost(cause: error)
         }
-        let events = self.memory?.events
         do {
             let result = try body()
-            // Here, and not at the end, where it would cost a wait.
-            try self.countEvents()
             // An error of the last statements belongs to this operation. The release itself has none.
             let mustWait = self.connection.hasUnanswered
             try self.run("RELEASE operation")
             if mustWait { try self.connection.flush() }
             return result
         } catch let first {
-            self.memory?.forget(since: events)
+            self.memory?.forget()
             // Without a connection nothing is left to undo, and nobody to ask.
             guard self.connection.isInTransaction else { throw TransactionLost(cause: first) }
             do {

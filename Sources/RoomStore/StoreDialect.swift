@@ -12,7 +12,7 @@ enum StoreDialect: Sendable {
 
     // MARK: - Events
 
-    /// The newest id ever given. Ids have no gap: in PostgreSQL one row counts them, which a sequence would not do.
+    /// The newest id ever given.
     var lastEventID: String {
         switch self {
         case .sqlite: "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
@@ -20,8 +20,20 @@ enum StoreDialect: Sendable {
         }
     }
 
-    /// Stores the newest id. Nil where the database counts them itself.
-    var countEvents: String? { self == .sqlite ? nil : "UPDATE heads SET event = ?" }
+    /// Inserts an event and returns its id. Ids are in the order of commits, without a gap: in PostgreSQL one row counts them, which a
+    /// sequence would not do.
+    var insertEvent: String {
+        switch self {
+        case .sqlite:
+            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+        case .postgres:
+            """
+            WITH head AS (UPDATE heads SET event = event + 1 RETURNING event)
+            INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject)
+            VALUES ((SELECT event FROM head), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """
+        }
+    }
 
     /// A member of a column's JSON object, as text.
     func member(_ name: String, of column: String) -> String {

@@ -57,6 +57,25 @@ import Upstream
         }
     }
 
+    /// The other side ends each connection behind its answer, and does not say so. What was not sent is sent on another; nothing comes twice.
+    @Test func connectionsThatEndUnannounced() async throws {
+        try await ScriptedServer.run { _ in
+            .raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        } _: { server in
+            let client = Self.client()
+            var failures: Set<String> = []
+            for number in 0..<1_000 {
+                let answer = await self.post(client, "http://127.0.0.1:\(server.port)/", "\(number)")
+                if case .failure(let error) = answer { failures.insert("\(error)") }
+            }
+            // It may have closed while a request was on its way, which nobody can know.
+            #expect(!failures.contains { $0.contains("closed channel") }, "\(failures)")
+            let bodies = server.requests.map(\.text)
+            #expect(Set(bodies).count == bodies.count)
+            await client.shutdown()
+        }
+    }
+
     @Test func aRedirectIsAnAnswer() async throws {
         try await ScriptedServer.run { _ in
             .status(302, "", headers: ["Location": "http://127.0.0.1:1/"])

@@ -128,9 +128,7 @@ final class PostgresStore: RoomStore {
             // A node that stands still holds up the others for a shorter time than they wait.
             if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
             let batch = try self.membership?.fence(self.writer)
-            let store = StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory())
-            let result = try body(store)
-            try store.countEvents()
+            let result = try body(StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory()))
             do {
                 try self.writer.commit()
             } catch let failure as PostgresFailure where failure.isOfCommit {
