@@ -60,6 +60,22 @@ import Testing
         }
     }
 
+    /// A database that was away for less than a lease: the others' may have ended all the same, which says nothing of them.
+    @Test func nobodyIsLostWithTheDatabase() async throws {
+        try await TestCluster.with([]) { cluster in
+            try await cluster.join("a", proxied: true)
+            let (registry, proxy) = (cluster["a"].registry, try #require(cluster["a"].proxy))
+            let lease = try #require(registry.store.seat?.lease)
+            try await eventually("that it has seen the others for long enough", within: 60) { lease.mayClearUp }
+            proxy.mode = .away
+            try await Task.sleep(for: .seconds(6))
+            #expect(!lease.mayClearUp && lease.leftMs > 0)
+            proxy.mode = .passing
+            try await eventually("its renewal", within: 60) { lease.leftMs > 8_000 }
+            #expect(!lease.mayClearUp)
+        }
+    }
+
     /// Deadlines are applied once, by the keeper; after its end another is.
     @Test func deadlinesOutliveTheirKeeper() async throws {
         try await TestCluster.with { cluster in

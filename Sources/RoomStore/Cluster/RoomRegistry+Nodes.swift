@@ -233,11 +233,12 @@ extension RoomRegistry {
 
     /// Fences a node whose lease has ended, and ends its pushes. Returns whether there may be more to do.
     private func clearUpLostNode() async -> Bool {
-        guard let own = self.store.seat?.number else { return false }
+        guard let seat = self.store.seat else { return false }
+        let own = seat.number
         guard let found = try? await self.store.read({ try $0.staleNode(besides: own) }) else { return false }
         let more = try? await self.result { work -> Bool in
-            // It may have registered anew, be about to, or be cleared up by another.
-            guard try work.store.lockRegistrations() else { return false }
+            // It may have registered anew, be about to, or be cleared up by another; and the database may have failed while this waited.
+            guard seat.lease.mayClearUp, try work.store.lockRegistrations() else { return false }
             guard let stale = try work.store.staleNode(besides: own), stale.number == found.number else { return true }
             if !stale.isFenced { try work.store.fence(stale.number) }
             if try work.endPushes(ofLost: stale.number, limit: Self.batch) { return true }

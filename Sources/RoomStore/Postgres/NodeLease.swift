@@ -62,11 +62,11 @@ final class NodeLease: Sendable {
     var isKeptElsewhere: Bool { self.state.withLock { $0.isFenced || $0.isKeptElsewhere } }
 
     /// Whether it may end what other nodes have left. After a failure of the database all leases look ended: it waits until the others have had
-    /// time to renew theirs.
+    /// time to renew theirs. From its own last renewal it knows that the database has not failed since, as far as a lease would feel it.
     var mayClearUp: Bool {
         self.state.withLock { state in
             let now = Self.now
-            return !state.isFenced && now - state.renewedAt < Self.leaseMs && now - state.unbrokenSince > Self.leaseMs
+            return !state.isFenced && now - state.renewedAt < Self.gapMs && now - state.unbrokenSince > Self.leaseMs
         }
     }
 
