@@ -88,6 +88,8 @@ extension RegistryError {
             switch error {
             case let error as RegistryError: error
             case let error as FieldError: .invalid(error)
+            case let error as PostgresFailure:
+                .storeFailed([error.text, PostgresStore.knownAdvice(error)].compactMap(\.self).joined(separator: "; "))
             case let error as any DatabaseFailure: .storeFailed(error.text)
             case let error as CommitLost: .init(of: error.cause)
             case is StoreGone: .storeGone

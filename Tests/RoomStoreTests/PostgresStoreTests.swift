@@ -50,7 +50,10 @@ import Testing
         ("25006", "cannot execute INSERT in a read-only transaction", "target_session_attrs=read-write"),
     ])
     func everyFailureHasItsAdvice(_ state: String?, _ message: String, _ advice: String) {
-        #expect(PostgresStore.advice(PostgresFailure(state: state, message)).contains(advice))
+        let failure = PostgresFailure(state: state, message)
+        #expect(PostgresStore.advice(failure).contains(advice))
+        // Also in the log of a server that runs.
+        #expect(RegistryError(of: failure).storeProblem.contains(advice))
     }
 }
 

@@ -85,8 +85,10 @@ final class PostgresStore: RoomStore {
         }
     }
 
-    /// What to do about an error, by its class. Failures to connect have no state, only libpq's words.
-    static func advice(_ failure: PostgresFailure) -> String {
+    static func advice(_ failure: PostgresFailure) -> String { self.knownAdvice(failure) ?? "check database.url and PostgreSQL's log" }
+
+    /// What to do about an error, by its class; nil for those that say nothing of the cause. Failures to connect have no state, only libpq's words.
+    static func knownAdvice(_ failure: PostgresFailure) -> String? {
         let text = failure.message
         func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
         switch failure.state?.prefix(2) {
@@ -112,7 +114,7 @@ final class PostgresStore: RoomStore {
         case nil where says("does not exist"): return "create it: CREATE DATABASE … OWNER …"
         case nil where says("could not translate host name", "refused", "timeout", "No route", "unreachable", "No such file"):
             return "check host and port in database.url, and that PostgreSQL runs there"
-        default: return "check database.url and PostgreSQL's log"
+        default: return nil
         }
     }
 
