@@ -3,7 +3,7 @@
 
 ARGS ?=
 
-.PHONY: help run test check players torture fuzz mutants planted soak demo cluster bench budget sanitize release package deb archive install uninstall package-test format lint docs-check clean
+.PHONY: help run check test verify steps rounds players torture fuzz mutants planted soak demo cluster bench budget sanitize release package deb archive install uninstall package-test format lint docs-check clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -13,28 +13,37 @@ help: ## show this list
 run: ## build and start the server; it prints its addresses
 	@exec scripts/run.sh $(ARGS)
 
-test: ## lint, build and run all tests
-	@exec scripts/test.sh $(ARGS)
+check: ## lint, build and the tests of the parts, for while you work: the first part of `make test`
+	@exec scripts/test.sh check
 
-check: ## lint, build and the tests of the parts, for while you work
-	@exec scripts/check.sh
+test: ## lint, build and the tests (ARGS='--filter NAME': only these tests)
+	@exec scripts/test.sh test $(ARGS)
 
-players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams of every kind (an hour; twelve cases are part of `make test`)
+verify: ## what takes longer: sanitizers, torture, budgets, packages, all players and pages (ARGS='STEP…', ARGS=missing: what this tree has not seen)
+	@exec scripts/test.sh verify $(ARGS)
+
+steps: ## every step of check, test and verify, with its time and last result (ARGS=tests: every test, too)
+	@exec scripts/test.sh list $(ARGS)
+
+rounds: ## `make test` several times in a row (ARGS='5', ARGS='1 2': once, with two busy loops beside it)
+	@exec scripts/rounds.sh $(ARGS)
+
+players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump and Chromium with streams of every kind (an hour; twelve cases are part of `make test` and `make verify`)
 	@exec scripts/players.sh $(ARGS)
 
-torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhook targets (hours; a minute of it is part of `make test`)
+torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhook targets (hours; two minutes of it are a step of `make verify`)
 	@exec scripts/torture.sh $(ARGS)
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn, an hour without an alert
 	@scripts/packages.sh test && EARSHOT_HEALTHY_SECONDS=3600 python3 Tests/Metrics --earshot "$$(scripts/build.sh release earshot)/earshot" silence
 	@EARSHOT_KILLS=200 EARSHOT_OUTAGE_SECONDS=180 EARSHOT_CYCLES=10000 EARSHOT_NAMES=10000 EARSHOT_CHURN_SECONDS=600 EARSHOT_HLS_SECONDS=600 EARSHOT_LARGE=1 \
-		scripts/test.sh --filter 'KillRestartTests|KillRepetitionTests|FragmentFileTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
+		scripts/test.sh test --filter 'KillRestartTests|KillRepetitionTests|FragmentFileTests|aTargetThatIsDownForMinutes|LoadedServer|RecordingKillTests|playlistsAreAsTheSpecificationSays|largeFiles'
 	@EARSHOT_KILLS=200 exec python3 Tests/Apps --earshot "$$(scripts/build.sh debug earshot)/earshot" class_kill machine_kills
 
-sanitize: ## the address and thread sanitizers over the tests of the parts (part of `make test`)
+sanitize: ## the address and thread sanitizers over the tests of the parts (steps of `make verify`)
 	@scripts/packages.sh sanitize && scripts/sanitize.sh address && exec scripts/sanitize.sh thread
 
-fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make test`
+fuzz: ## new inputs for every decoder that peers feed, half an hour each (FUZZ_SECONDS=1800, ARGS='TARGET…'); ten seconds in `make verify`
 	@scripts/packages.sh sanitize && exec scripts/fuzz.sh $${FUZZ_SECONDS:-1800} $(ARGS)
 
 mutants: ## change limits, comparisons and branches of the layers of rules and values, one at a time, and see that a test notices each (hours; ARGS='COUNT SEED FILES')
@@ -52,7 +61,7 @@ cluster: ## three servers that share the rooms in a PostgreSQL, all on this mach
 bench: ## measure beside nginx-rtmp and a bare C program (half an hour; QUICK=1 for a look)
 	@scripts/packages.sh bench && exec Benchmarks/run.sh $(ARGS)
 
-budget: ## count instructions and allocations per frame and viewer (part of `make test`)
+budget: ## count instructions and allocations per frame and viewer (a step of `make verify`)
 	@scripts/packages.sh budget && exec Benchmarks/budget.sh
 
 release: ## optimised build without symbols, which are beside it; prints where the binary is

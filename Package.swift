@@ -25,6 +25,18 @@ let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hum
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
+// What the fuzz targets drive.
+let fuzzed = [
+    "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
+    "Access",
+    "LibC",
+]
+let fuzzPackages: [Target.Dependency] = [
+    nioCore, nioEmbedded, nioHTTP1, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+    .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
+    .product(name: "JWTKit", package: "jwt-kit"),
+]
+
 let package = Package(
     name: "earshot",
     platforms: [.macOS(.v15)],
@@ -381,10 +393,14 @@ let package = Package(
         // The command line, without its process.
         .testTarget(
             name: "EarshotCommandTests", dependencies: ["LibC", "RTMP", "Support", "TestSupport", "earshot"], swiftSettings: settings),
-        // Whole servers with real clients.
+        // The inputs that fuzzing has kept. EARSHOT_FUZZ makes a program of the same files, for libFuzzer.
+        .testTarget(
+            name: "FuzzTests", dependencies: fuzzed.map { .byName(name: $0) } + fuzzPackages, path: "Tests/Fuzz",
+            exclude: ["Corpus", "Crashers", "README.md", "FuzzProgram.swift", "main.swift"], swiftSettings: settings),
         .testTarget(
             name: "ConsoleTests", dependencies: ["Access", "Console", "ControlAPI", "HTTPServer", "Rooms", "Support", httpTypes, nioCore],
             swiftSettings: settings),
+        // Whole servers with real clients.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
@@ -421,13 +437,11 @@ if let fast = Context.environment["EARSHOT_FAST"], !fast.isEmpty {
 
 // EARSHOT_FUZZ=1 adds the program of the fuzz targets (scripts/fuzz.sh). libFuzzer sees which edges of the targets below an input reaches.
 if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
+    package.targets.removeAll { $0.name == "FuzzTests" }
     // As fast as a release, with the checks of a debug build.
     let seen: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug", "-sanitize=address,fuzzer"])]
-    // The last four without their tests, which EARSHOT_CORE would bring and which need more.
-    let reached = [
-        "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
-    ]
-    for target in whole where reached.contains(target.name) {
+    // Without their tests, which EARSHOT_CORE would bring and which need more; Access follows.
+    for target in whole where fuzzed.contains(target.name) && !["Access", "LibC"].contains(target.name) {
         target.swiftSettings = seen
         if !package.targets.contains(where: { $0.name == target.name }) { package.targets.append(target) }
     }
@@ -446,11 +460,7 @@ if let fuzz = Context.environment["EARSHOT_FUZZ"], !fuzz.isEmpty {
     package.targets.append(
         .executableTarget(
             name: "earshot-fuzz",
-            dependencies: (reached + ["Access", "LibC"]).map { .byName(name: $0) } + [
-                nioCore, nioEmbedded, nioHTTP1, httpTypes, logging, .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"), .product(name: "NIOHPACK", package: "swift-nio-http2"),
-                .product(name: "JWTKit", package: "jwt-kit"),
-            ],
-            path: "Tests/Fuzz", exclude: ["Corpus", "Crashers", "README.md"], swiftSettings: seen,
+            dependencies: fuzzed.map { .byName(name: $0) } + fuzzPackages,
+            path: "Tests/Fuzz", exclude: ["Corpus", "Crashers", "README.md", "KeptInputTests.swift"], swiftSettings: seen,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]))
 }

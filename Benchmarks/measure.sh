@@ -4,6 +4,6 @@
 set -euo pipefail
 . "$(dirname "$0")/../scripts/build-env.sh"
 enter_scratch debug
-swift build --build-tests --scratch-path "$SCRATCH" >&2 9>&-
-EARSHOT_MEASURE=1 swift test --skip-build --disable-xctest --scratch-path "$SCRATCH" --filter "EndToEndTests.$1" 9>&- 2>&1 |
+build_tests >&2
+EARSHOT_MEASURE=1 "$SCRATCH/debug/earshotPackageTests.xctest" --testing-library swift-testing --filter "EndToEndTests.$1" 9>&- 2>&1 |
     tee /dev/stderr | grep '^delay '

@@ -5,11 +5,7 @@ set -euo pipefail
 
 configuration=${1:?usage: build.sh debug|release PRODUCT…}
 shift
-flags=(-c "$configuration")
-# One file that runs without a toolchain, and whose calls into the runtime are direct.
-[[ $configuration != release ]] || flags+=(--static-swift-stdlib)
 enter_scratch "$configuration"
-for product in "$@"; do
-    swift build "${flags[@]}" --scratch-path "$SCRATCH" --product "$product" >&2 9>&-
-done
-swift build "${flags[@]}" --scratch-path "$SCRATCH" --show-bin-path 9>&-
+for product in "$@"; do "${configuration}_build" --product "$product"; done
+# SwiftPM's own link to the folder of this system's kind.
+printf '%s\n' "$SCRATCH/$configuration"

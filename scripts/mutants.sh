@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# mutants.sh [COUNT [SEED [FILES]]]: whether the tests of the pure floors notice small changes of their source: limits one higher or lower,
+# mutants.sh [COUNT [SEED [FILES]]]: whether the tests notice small changes of their source: limits one higher or lower,
 # comparisons and branches the wrong way round, checks and early exits left out. COUNT (200) changes are drawn by SEED (1) from the
 # files whose path the regular expression FILES finds (all). They are compiled into a copy of the tree all at once, each behind a switch; then
-# the floor's tests run once for each. Fails when more than a tenth survives that Tests/Mutants/explained.txt does not explain.
+# the floor's tests run once for each. FILES that name a service (such as Sources/RTMPServer) are compiled with all services. Fails when more than a tenth survives that Tests/Mutants/explained.txt does not explain.
 # mutants.sh again: runs those that survived the last time, with the tests as they are now.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh build
+floors='^Sources/(Media|RTMP|HLS|Talk|Trace|Rooms|RoomStore|Apps|Relay|Upstream)/'
+files=${3:-$floors}
 export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,RoomStore,Apps,Health,Relay,Upstream,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
+if [[ $files =~ HTTPServer|RTMPServer|Talkback|AppServer|ControlAPI ]]; then
+    # All but the tests of whole servers, which take five minutes to compile.
+    EARSHOT_CORE=$(sed -n 's/.*name: "\([A-Za-z-]*\)".*/\1/p' Package.swift | grep -vx 'EndToEndTests\|earshot-fuzz' | sort -u | paste -sd,)
+fi
 # Two hundred times the same tests: what computes in them is optimised.
 export EARSHOT_FAST=Media,Apps,Rooms,RTMP,HLS,Talk,Relay,TalkTests,RelayTests,AppsTests,SignalCheck
 . scripts/build-env.sh
@@ -23,7 +29,7 @@ if [[ ${1:-} == again ]]; then
     step=again
     "$tool" refresh "$clone" "$SCRATCH"
 else
-    "$tool" draw "$clone" "$SCRATCH" "${1:-200}" "${2:-1}" "${3:-.}"
+    "$tool" draw "$clone" "$SCRATCH" "${1:-200}" "${2:-1}" "$files"
 fi
 
 # A change that does not compile is taken out; then the rest is built. What one such hides shows in the next round.

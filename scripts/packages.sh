@@ -8,7 +8,8 @@ say() { printf 'earshot: %s\n' "$*" >&2; }
 # Each entry is package:command (or :/file), the second for systems without dpkg.
 # g++ stands for the C library and C++ headers that Swift links against; zlib is swift-nio-extras' and the API's, SQLite is GRDB's, libpq is for
 # rooms on PostgreSQL.
-build=(git:git make:make g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/zlib.h libsqlite3-dev:/usr/include/sqlite3.h
+# Python shows a build's progress, and runs the steps of tests.
+build=(git:git make:make python3:python3 g++:g++ pkg-config:pkg-config zlib1g-dev:/usr/include/zlib.h libsqlite3-dev:/usr/include/sqlite3.h
     libpq-dev:/usr/include/postgresql/libpq-fe.h
     libqrencode-dev:/usr/include/qrencode.h librtmp-dev:/usr/include/librtmp/rtmp.h libssl-dev:/usr/include/openssl/ssl.h
     libavformat-dev: libavcodec-dev: libavutil-dev: libswresample-dev: libswscale-dev: ca-certificates:/etc/ssl/certs)

@@ -98,11 +98,11 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("rec.mp4"))).count == 41_000)
     }
 
-    /// Kills `EARSHOT_KILLS` writers (default 50) at random moments.
+    /// Kills `EARSHOT_KILLS` writers (default 10; `make verify` 50) at random moments.
     @Test(.seeded) func aKilledWriterLosesAtMostTheLastFragment() async throws {
         let clip = try await Clip.avc.value
         let scratch = try Scratch()
-        let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap { Int($0) } ?? 50
+        let kills = ProcessInfo.processInfo.environment["EARSHOT_KILLS"].flatMap { Int($0) } ?? 10
         var random = TestRandom()
         var (cut, killed) = (0, 0)
         for kill in 0..<kills {

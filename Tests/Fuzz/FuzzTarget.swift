@@ -27,9 +27,16 @@ struct FuzzTarget: Sendable {
     ]
 }
 
-/// Ends the process unless `isTrue`. libFuzzer treats that as a crash and keeps the input.
+/// A property that must hold. One that does not ends the process, which libFuzzer takes for a crash, and keeps the input; a test notes it instead.
 func expect(_ isTrue: Bool, _ words: @autoclosure () -> String) {
-    if !isTrue { fatalError(words()) }
+    guard !isTrue else { return }
+    guard let note = BrokenProperty.note else { fatalError(words()) }
+    note(words())
+}
+
+/// What is to be done when a property does not hold.
+enum BrokenProperty {
+    @TaskLocal static var note: (@Sendable (String) -> Void)?
 }
 
 /// Whether the values are equal, or print the same and hold a peer's NaN, which equals nothing.

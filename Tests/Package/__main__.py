@@ -1,6 +1,6 @@
 """Checks of what packages bring, and of how the server works with what it is installed beside.
 
-python3 Tests/Package --earshot BINARY [CHECK…]   the quick ones, each by its name; part of `make test`
+python3 Tests/Package --earshot BINARY [CHECK…]   the quick ones, each by its name; a step of `make verify`
 python3 Tests/Package life [DEB] [--build-stage]  a package's life in a clean Debian, and the Dockerfile's first stage; as root; `make package-test`
 """
 import os

@@ -1,4 +1,4 @@
-"""Faults planted one at a time, each of which a run of `make test` or `make torture` must notice: python3 Tests/Planted [NAME…].
+"""Faults planted one at a time, each of which a run of the tests must notice: python3 Tests/Planted [NAME…].
 See README.md in this folder."""
 
 import argparse

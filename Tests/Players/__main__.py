@@ -16,8 +16,10 @@ from tools import Tools
 def arguments():
     parser = argparse.ArgumentParser(prog="players", description="Real players against a real server.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
-    parser.add_argument("--ci", action="store_true", help="the twelve cases of `make test`")
+    parser.add_argument("--ci", action="store_true", help="the twelve cases of `make test` and `make verify`")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only cases whose names hold all of these, e.g. vlc return")
+    parser.add_argument("--cases", metavar="NAME,…", default="", help="only these cases, by their whole names")
+    parser.add_argument("--without", metavar="NAME,…", default="", help="all but these cases")
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     parser.add_argument("--keep", action="store_true", help="keep the logs and pictures of what passed, too")
     parser.add_argument("--folder", help="where logs and pictures go (default: a new folder for temporary files)")
@@ -53,12 +55,18 @@ def main():
     cases = plan.ci_plan() if options.ci else plan.full_plan()
     if options.only:
         cases = [case for case in cases if all(word in case.name for word in options.only)]
+    named, without = (set(filter(None, text.split(","))) for text in (options.cases, options.without))
+    unknown = (named | without) - {case.name for case in cases}
+    if unknown:
+        say(f"players: no case is called {', '.join(sorted(unknown))}; --list names all")
+        return 2
+    cases = [case for case in cases if case.name not in without and (not named or case.name in named)]
     if options.list:
         for case in cases:
             say(case.name)
         return 0
     if not cases:
-        say(f"players: no case has {' and '.join(options.only)} in its name; --list names all")
+        say("players: no case is left; --list names all")
         return 2
     if not options.earshot or not os.access(options.earshot, os.X_OK):
         say(f"players: --earshot must name the built binary, not {options.earshot!r}")

@@ -18,7 +18,8 @@ package struct Floor: Sendable {
         self.only = only
     }
 
-    /// The pure floors: rules and values. Other tests cover code that uses disks, sockets and other libraries.
+    /// The pure floors: rules and values; then services, by their own tests, which need no port. Other tests cover code that uses disks, sockets and
+    /// other libraries.
     package static let all: [Floor] = [
         Floor("Media"), Floor("RTMP"), Floor("HLS"), Floor("Talk"), Floor("Trace"),
         Floor("Rooms", tests: "^(Rooms|RoomStore)Tests\\."),
@@ -31,6 +32,7 @@ package struct Floor: Sendable {
         Floor("Apps"),
         Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
+        Floor("HTTPServer"), Floor("RTMPServer"), Floor("Talkback"), Floor("AppServer"), Floor("ControlAPI"),
     ]
 
     /// The floor of a file, or nil if the file is not mutated.
