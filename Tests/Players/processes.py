@@ -48,6 +48,15 @@ class Process:
     def is_running(self):
         return self.popen.poll() is None
 
+    def waited(self):
+        """Seconds that it was ready to run and waited for a processor, of the thread that waited longest: the machine's doing (proc(5), schedstat)."""
+        longest = 0
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{self.popen.pid}/task"):
+                with contextlib.suppress(OSError), open(f"/proc/{self.popen.pid}/task/{task}/schedstat", encoding="ascii") as file:
+                    longest = max(longest, int(file.read().split()[1]))
+        return longest / 1e9
+
     def text(self):
         """The log that it has written so far."""
         with open(self.log, "rb") as file:

@@ -78,22 +78,23 @@ CHECK = [
     BUILD,
     Step("names", "what the documents name exists", ("python3", "scripts/docs_check.py", EARSHOT), 3),
     Step("where tests run", "each test runs in one step, and what moved has its successor", ("python3", "scripts/steps", "list", "check"), 5),
-    swift_tests("parts", "tests of each target without a server, and the kept fuzz inputs", 80, without=WHOLE + LINKS, load=2),
+    swift_tests("parts", "tests of each target without a server, and the kept fuzz inputs", 80, without=WHOLE + LINKS, load=1.2),
 ]
 
 # One of each thing that a user does; the other cases are a part of `make verify`.
-CONSOLE = ("login", "wall", "actions")
-APPS = ("cloud_sdk", "mesh_page")
-PLAYERS = ("page/ws/plain/join",)
+CONSOLE = ("login", "wall", "preview", "actions", "talk", "roles", "tokensAndTargets")
+APPS = ("cloud_sdk", "mesh_page", "class_page", "machine_page", "whiteboard", "broadcast", "guide_python", "keys")
+PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/return", "mpv/rtmp/plain/before")
 
 TEST = [
     swift_tests("servers", "whole servers with real clients", 400, only=WHOLE, without=LOADED),
     swift_tests("links", "pulls and pushes against nginx, librtmp, ffmpeg", 16, only=LINKS, load=0.5),
     swift_tests("rooms on PostgreSQL", "the tests of RoomStore once more", 80, only=("^RoomStoreTests\\.",), before=POSTGRES, is_again=True),
     swift_tests("servers on PostgreSQL", "some suites of whole servers once more", 31, only=ON_POSTGRES, before=POSTGRES, is_again=True),
-    Step("console", "in Chromium: logging in, pictures, actions", python("Console", "--earshot", EARSHOT, *CONSOLE), 50, load=0.8),
-    Step("apps", "the cloud's SDK, a mesh of browsers", python("Apps", "--earshot", EARSHOT, *APPS), 50, load=0.8),
-    Step("players", "a player of each kind", python("Players", "--earshot", EARSHOT, "--ci", "--cases", ",".join(PLAYERS)), 50, load=0.8),
+    Step("console", "in Chromium: logging in, live pictures, actions, talk, roles, tokens", python("Console", "--earshot", EARSHOT, *CONSOLE), 40, load=0.6),
+    Step("apps", "the cloud's SDK; mesh, class, machine, whiteboard and broadcast in browsers", python("Apps", "--earshot", EARSHOT, *APPS), 60, load=0.6),
+    Step("players", "OBS, ffmpeg, mpv, Chromium: pushing, playing, waiting for a device, its return",
+         python("Players", "--earshot", EARSHOT, "--ci", "--cases", ",".join(PLAYERS)), 65, load=0.6),
     Step("histories", "2,000 calls with 3 kills, planted faults", python("Histories", "--ci", "--earshot", EARSHOT), 17),
     Step("demo", "its pictures and addresses", ("scripts/try-demo.sh",), 11, load=0.5),
     Step("cluster", "three servers say where they are, and leave nothing behind", ("scripts/try-cluster.sh",), 10, load=0.5),
