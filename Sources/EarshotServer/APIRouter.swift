@@ -79,15 +79,6 @@ struct APIRouter {
     }
 }
 
-extension RequestFigures {
-    fileprivate func timed(_ route: String, _ request: Request, _ body: () async -> Response) async -> Response {
-        let began = ContinuousClock.now
-        let answer = await body()
-        self.answered(route, request.method, answer.status, after: ContinuousClock.now - began)
-        return answer
-    }
-}
-
 extension String {
     fileprivate var plain: Response { Response(status: .ok, body: .init(byteBuffer: .init(string: self))) }
 }

@@ -4,8 +4,8 @@ import Console
 import ControlAPI
 import Delivery
 import Forwarding
-import HTTPServer
-import Hummingbird
+package import HTTPServer
+package import Hummingbird
 import LibC
 import Listening
 package import Logging
@@ -39,6 +39,8 @@ package final class Server: Sendable {
     private let consoleLogin: ConsoleLogin?
     private let auditor: Auditor
     package let operations: Operations
+    /// Answers the requests of all HTTP ports.
+    package let responder: RouterResponder<APIContext>
     /// Nil when no service manager started this process.
     private let manager = ServiceManager.ofThisProcess()
     private let signals = Mutex<Signals?>(nil)
@@ -114,6 +116,7 @@ package final class Server: Sendable {
             service: APIService(services: parts.api, auditor: auditor, sessions: login?.sessions),
             console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), requests: figures.requests
         ).router().buildResponder()
+        self.responder = responder
         var http = [
             HTTPService(
                 responder: responder, address: config.http.listen, shared: shared, placement: parts.streams.placement,
@@ -152,14 +155,7 @@ package final class Server: Sendable {
     package func bind() async throws -> BoundAddresses {
         // A recording that reaches the file size limit gets an error; the signal would end the process.
         signal(SIGXFSZ, SIG_IGN)
-        self.parts.handleRooms { [webhooks = self.webhooks] in webhooks.wake() }
-        try await self.parts.rooms.start()
-        try await self.parts.recordings.start()
-        try await self.parts.apps.start()
-        await self.parts.statistics?.start()
-        let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
-        self.firstToken.withLock { $0 = tokenFile }
-        self.parts.streams.start()
+        try await self.start()
         var http: [HostPort] = []
         for service in self.http { http.append(try await service.bind()) }
         var bound: [HostPort] = []
@@ -172,10 +168,26 @@ package final class Server: Sendable {
         return addresses
     }
 
+    /// Opens the store and starts all that needs no port. `bind` calls it.
+    package func start() async throws {
+        self.parts.handleRooms { [webhooks = self.webhooks] in webhooks.wake() }
+        try await self.parts.rooms.start()
+        try await self.parts.recordings.start()
+        try await self.parts.apps.start()
+        await self.parts.statistics?.start()
+        let tokenFile = try await FirstToken.ensure(self.parts.rooms, directory: self.config.data.directory, log: self.log)
+        self.firstToken.withLock { $0 = tokenFile }
+        self.parts.streams.start()
+    }
+
     /// All services, for a service group.
     package var services: [any Service] {
+        self.servicesBehindPorts + self.listeners + self.http + [DrainService(parts: self.parts)]
+    }
+
+    /// The services that need no port. The first in the list ends last.
+    package var servicesBehindPorts: [any Service] {
         let parts = self.parts
-        // The first in the list ends last.
         let first: [any Service] = [
             CloseLogService(closes: parts.connections.closes, auditor: self.auditor), parts.outbound,
             RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
@@ -185,11 +197,9 @@ package final class Server: Sendable {
             RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
             MemoryService(parts.memory, parts.connections.admission, log: self.log),
         ]
-        let statistics: [any Service] =
-            parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? []
-        // Before the links and connections, so that it stops after all of them have reported.
-        return statistics + first + self.listeners + self.http
-            + [DrainService(parts: parts)]
+        // Statistics before the links and connections, so that they stop after all of these have reported.
+        return (parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? [])
+            + first
     }
 
     /// Runs until SIGTERM, SIGINT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns within five

@@ -1,5 +1,6 @@
 import Health
 package import HTTPTypes
+package import Hummingbird
 import Synchronization
 
 /// HTTP requests by route, and how long their answers took. Any thread; a lock for a moment, once per request.
@@ -37,5 +38,13 @@ package final class RequestFigures: Sendable {
             values.counts[key, default: 0] &+= 1
             values.times[route, default: Histogram(boundsMicros: Self.boundsMicros)].observe(micros: micros)
         }
+    }
+
+    /// Counts the answer that `body` makes to the request, and its time.
+    package func timed(_ route: String, _ request: Request, _ body: () async -> Response) async -> Response {
+        let began = ContinuousClock.now
+        let answer = await body()
+        self.answered(route, request.method, answer.status, after: ContinuousClock.now - began)
+        return answer
     }
 }
