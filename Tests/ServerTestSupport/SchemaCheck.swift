@@ -13,7 +13,8 @@ package struct SchemaCheck {
     }
 
     private func problem(_ value: JSONValue, _ keyword: String, _ rule: JSONValue, _ schema: JSONValue, _ place: String) -> [String] {
-        let wrong = ["\(place): \(value.text.prefix(200)) breaks \(keyword) \(rule.text.prefix(200))"]
+        // Made when it is needed: most values are as they should be, and a check looks at each of them a few times.
+        var wrong: [String] { ["\(place): \(value.text.prefix(200)) breaks \(keyword) \(rule.text.prefix(200))"] }
         switch (keyword, value) {
         // A discriminator is read by `oneOf`.
         case ("description", _), ("deprecated", _), ("examples", _), ("discriminator", _): return []
