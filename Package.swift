@@ -282,9 +282,19 @@ let package = Package(
         .target(
             name: "ServerTestSupport",
             dependencies: [
-                "Access", "FFmpeg", "Relay", "Support", "TestSupport", crypto, logging, nioCore, nioPosix, nioSSL,
+                "Access", "FFmpeg", "LibC", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb, logging, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
             ],
             path: "Tests/ServerTestSupport", swiftSettings: settings),
+        // Whole servers without ports, and calls of their API with every answer and event compared with the document.
+        .target(
+            name: "APITestSupport",
+            dependencies: [
+                "Access", "CZlib", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport",
+                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", hummingbird, httpTypes,
+                lifecycle, logging, nioCore, nioEmbedded,
+            ],
+            path: "Tests/APITestSupport", swiftSettings: settings),
         .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
@@ -342,13 +352,15 @@ let package = Package(
         .testTarget(
             name: "NotificationsTests",
             dependencies: [
-                "Notifications", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging,
-                nioCore,
+                "APITestSupport", "Access", "Delivery", "EarshotServer", "Notifications", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "DeliveryTests",
-            dependencies: ["Delivery", "RTMP", "Relay", "ServerConfiguration", "Support", "TestSupport", "Trace", nioCore],
+            dependencies: [
+                "Access", "Delivery", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "TestSupport", "Trace", nioCore,
+            ],
             swiftSettings: settings),
         .testTarget(name: "RTMPServerTests", dependencies: ["Delivery", "RTMPServer", "Support"], swiftSettings: settings),
         .testTarget(
@@ -379,8 +391,9 @@ let package = Package(
         .testTarget(
             name: "ControlAPITests",
             dependencies: [
-                "ControlAPI", "HTTPServer", "Listening", "Notifications", "RoomStore", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioEmbedded,
+                "APITestSupport", "Access", "Apps", "ControlAPI", "Delivery", "EarshotServer", "Forwarding", "HTTPServer", "Listening",
+                "Media", "Notifications", "PostgresTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport",
+                "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -398,16 +411,20 @@ let package = Package(
             name: "FuzzTests", dependencies: fuzzed.map { .byName(name: $0) } + fuzzPackages, path: "Tests/Fuzz",
             exclude: ["Corpus", "Crashers", "README.md", "FuzzProgram.swift", "main.swift"], swiftSettings: settings),
         .testTarget(
-            name: "ConsoleTests", dependencies: ["Access", "Console", "ControlAPI", "HTTPServer", "Rooms", "Support", httpTypes, nioCore],
+            name: "ConsoleTests",
+            dependencies: [
+                "APITestSupport", "Access", "Console", "ControlAPI", "EarshotServer", "HTTPServer", "RoomStore", "Rooms",
+                "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore,
+            ],
             swiftSettings: settings),
         // Whole servers with real clients.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck", "HTTPServer",
-                "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "PostgresTestSupport", "RTMP",
-                "RTMPServer",
-                "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk",
+                "APITestSupport", "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding",
+                "HLSCheck", "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback",
+                "PostgresTestSupport", "RTMP", "RTMPServer", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport",
+                "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],

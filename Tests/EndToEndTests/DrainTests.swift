@@ -1,3 +1,4 @@
+import APITestSupport
 import ControlAPI
 import Delivery
 import Foundation

@@ -2,6 +2,7 @@ import Foundation
 import PostgresTestSupport
 import RoomStore
 import Rooms
+import ServerTestSupport
 import TestSupport
 import Testing
 

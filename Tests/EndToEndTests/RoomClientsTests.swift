@@ -379,25 +379,6 @@ import Testing
 extension TestServer {
     var rooms: RoomRegistry { self.server.parts.rooms }
 
-    /// Waits until the room is in this state.
-    @discardableResult
-    func waitFor(_ id: String, _ state: RoomState, within seconds: Double = 60) async throws -> Room {
-        var last: Room?
-        do {
-            try await eventually("\(id) to be \(state)", within: seconds) {
-                do throws(RegistryError) {
-                    last = try await self.rooms.room(id)
-                } catch .noSuchRoom {
-                    return false
-                }
-                return last?.state == state
-            }
-        } catch {
-            throw TimedOut(description: "\(error); it is \(last.map { "\($0.state) (\($0.reason))" } ?? "not there")")
-        }
-        return try last.orThrow()
-    }
-
     /// Waits until a stream without a publisher waits at least that many milliseconds for one.
     func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
         try await eventually("a grace of \(ms) ms") {

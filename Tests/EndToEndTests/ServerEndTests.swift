@@ -3,6 +3,7 @@ import Media
 import RTMP
 import Relay
 import Rooms
+import ServerTestSupport
 import Support
 import TestSupport
 import Testing

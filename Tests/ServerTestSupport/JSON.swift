@@ -18,4 +18,10 @@ package struct JSON: @unchecked Sendable {
     package var isNull: Bool { self.value is NSNull }
     package var names: Set<String> { Set((self.value as? [String: Any] ?? [:]).keys) }
     package var list: [JSON] { (self.value as? [Any])?.map(JSON.init) ?? [] }
+    /// Milliseconds since 1970 of a time such as "2026-01-31T12:00:00.000Z"; -1 for anything else.
+    package var ms: Int64 {
+        let format = ISO8601DateFormatter()
+        format.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return self.string.flatMap(format.date(from:)).map { Int64(($0.timeIntervalSince1970 * 1_000).rounded()) } ?? -1
+    }
 }

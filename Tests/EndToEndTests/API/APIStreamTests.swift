@@ -1,3 +1,4 @@
+import APITestSupport
 import Access
 import Foundation
 import NIOCore
@@ -170,19 +171,6 @@ import Testing
         }
     }
 
-    /// Forbidding again changes time and reason, with or without a room.
-    @Test(arguments: [true, false]) func forbiddingAgain(_ hasRoom: Bool) async throws {
-        try await TestServer.run { server in
-            let api = try await CheckedAPI(server)
-            if hasRoom { try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201) }
-            let first = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":60,"reason":"a"}"#)
-            let second = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":3600,"reason":"b"}"#)
-            #expect(second["reason"].string == "b" && second["createdAt"].string == first["createdAt"].string)
-            #expect(APIRoomTests.ms(second["forbiddenUntil"]) - APIRoomTests.ms(first["forbiddenUntil"]) >= 3_540_000)
-            #expect(try await api.ok("GET", "streams/forbidden")["list"][0]["reason"].string == "b")
-        }
-    }
-
     /// A peak that the API has shown does not fall.
     @Test func thePeakDoesNotFall() async throws {
         try await TestServer.run { server in
@@ -250,22 +238,6 @@ import Testing
         }
     }
 
-    /// The self-check finds a wrong counter.
-    @Test func theSelfCheckFindsAWrongCounter() async throws {
-        try await TestServer.run { server in
-            let api = try await CheckedAPI(server)
-            #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
-            server.server.parts.connections.counters.update { $0.connectionsAccepted += 1 }
-            _ = server.server.parts.connections.admission.enterPublisher(limit: 10)
-            let check = try await api.ok("GET", "selfcheck")
-            #expect(check["ok"].bool == false)
-            let wrong = check["list"].list.filter { $0["ok"].bool == false }
-            #expect(wrong.map(\.["name"].string) == ["connections", "publishers"])
-            #expect(wrong[0]["expected"].int == 0 && wrong[0]["actual"].int == 1)
-            server.server.parts.connections.admission.leavePublisher()
-        }
-    }
-
     /// A kicked member loses its connection.
     @Test func kickedMembersStopPlaying() async throws {
         try await TestServer.run { server in
@@ -284,22 +256,6 @@ import Testing
             try await eventually("the kick") { clients[0].current.isClosed }
             #expect(!clients[1].current.isClosed)
             await clients[1].close()
-        }
-    }
-
-    @Test func ticketsAreForTheFeed() async throws {
-        try await TestServer.run { server in
-            let api = try await CheckedAPI(server)
-            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
-            let ticket = try await api.ok("POST", "events/ticket", #"{"roomId":"r1"}"#)["ticket"].string.orThrow()
-            let holder = server.server.parts.api.tickets.redeem(ticket)
-            #expect(holder?.room == "r1" && holder?.role == .admin)
-            #expect(server.server.parts.api.tickets.redeem(ticket) == nil)
-            let events = try await api.ok("GET", "events?limit=1")
-            #expect(events["list"][0]["kind"].string == "room.created")
-            #expect(events["last"].int == events["list"][0]["id"].int)
-            #expect(try await api.ok("GET", "events?room=r1")["isComplete"].bool == true)
-            #expect(try await api.ok("GET", "events?after=\(events["last"].int.orThrow())")["list"].count == 0)
         }
     }
 }

@@ -1,3 +1,4 @@
+import APITestSupport
 import Delivery
 import EarshotServer
 import Foundation
@@ -10,7 +11,7 @@ import Support
 import TestSupport
 import Testing
 
-/// The metrics that Prometheus scrapes.
+/// The metrics that Prometheus scrapes, of real clients.
 @Suite struct MetricsTests {
     @Test(.timeLimit(.minutes(3))) func everyLineIsOfItsFormat() async throws {
         try await TalkRoom.run { room in
@@ -81,77 +82,10 @@ import Testing
         }
     }
 
-    /// Ten thousand names, pushed and asked for, add no line but those of the allow-list, which has a cap.
-    @Test(.timeLimit(.minutes(5))) func namesAddNoSeries() async throws {
-        let shown = try StreamPattern("live/shown-*")
-        try await TestServer.run {
-            $0.metrics.streams = [shown]
-        } _: { server in
-            let url = "\(server.http)/metrics"
-            for path in ["streams/live/one", "rooms/one"] { _ = try await server.call("GET", path) }
-            try await eventually("first figures") {
-                let requests = try await Self.scrape(url, server.token).keys.filter { $0.hasPrefix("earshot_http_requests_total") }
-                return requests.count == 3
-            }
-            let before = Set(try await Self.scrape(url, server.token).keys)
-            for index in 0..<100 { _ = try await server.call("GET", "streams/live/name\(index)") }
-            try await Self.publish("live/name", 10_000, server)
-            try await Self.publish("live/shown-", 300, server)
-            try await eventually("the shown ones") {
-                try await Self.scrape(url, server.token)["earshot_streams_live"] == 10_300
-            }
-            let after = try await Self.scrape(url, server.token)
-            let new = Set(after.keys).subtracting(before)
-            #expect(new.allSatisfy { $0.hasPrefix("earshot_stream_") && $0.contains("\"live/shown-") }, "\(new.prefix(5))")
-            #expect(new.count { $0.hasPrefix("earshot_stream_live{") } == 200)
-            #expect(after["earshot_stream_series_left_out"] == 100)
-        }
-    }
-
-    private final class Nobody: PublisherDelegate {
-        func publishEnded(_ token: StreamState.Token, reason: PublishEndReason) {}
-    }
-
-    /// Publishes streams of these names without connections.
-    private static func publish(_ prefix: String, _ count: Int, _ server: TestServer) async throws {
-        let streams = server.server.parts.streams
-        let loops = streams.allLoops
-        for (number, loop) in loops.enumerated() {
-            try await loop.relay.eventLoop.submit {
-                for index in stride(from: number, to: count, by: loops.count) {
-                    let stream = streams.registry.acquire("\(prefix)\(index)", on: loop.relay)
-                    _ = try loop.relay.claim(stream, identity: PublisherIdentity("test"), delegate: Nobody())
-                }
-            }.get()
-        }
-    }
-
-    /// Scrapes without a pause share pages, and those are soon made.
-    @Test(.timeLimit(.minutes(3))) func scrapesAreShared() async throws {
-        try await TestServer.run { server in
-            let began = ContinuousClock.now
-            var pages: Set<String> = []
-            for _ in 0..<100 {
-                pages.insert(try await HTTPAnswer.get("\(server.http)/metrics", token: server.token).text)
-            }
-            let quarters = Int((ContinuousClock.now - began) / .milliseconds(250)) + 2
-            #expect(pages.count <= quarters, "\(pages.count) pages in \(quarters) quarters of a second")
-        }
-    }
-
     /// Returns the values by series. Throws if a line is malformed.
     static func scrape(_ url: String, _ token: String) async throws -> [String: Double] {
         let answer = try await ClientProcess.run(["curl", "-s", "-i", "-H", "Authorization: Bearer \(token)", url])
         #expect(answer.text.contains("text/plain; version=0.0.4"))
-        let body = answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
-        let line = try Regex(
-            #"^(?:# HELP [a-z_]+ .+|# TYPE [a-z_]+ (?:counter|gauge|histogram)|([a-z_]+(?:\{[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*\})?) ([-0-9.e+]+))$"#
-        )
-        var values: [String: Double] = [:]
-        for text in body.split(separator: "\n") {
-            let match = try #require(try line.wholeMatch(in: text), "\(text)")
-            if let name = match.output[1].substring, let value = match.output[2].substring { values[String(name)] = Double(value) }
-        }
-        return values
+        return try MetricsPage.values(of: answer.text.split(separator: "\r\n\r\n", maxSplits: 1).last ?? "")
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import HLSCheck
 import Media
 import Rooms
+import ServerTestSupport
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import ServerTestSupport
 import TestSupport
 
 /// An HLS player that follows a low-latency playlist. A plain value.

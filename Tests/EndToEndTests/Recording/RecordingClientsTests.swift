@@ -1,3 +1,4 @@
+import APITestSupport
 import EarshotServer
 import Foundation
 import Media

@@ -15,7 +15,7 @@ import Testing
                         "POST", "rooms/cam1/record", #"{"action":"\#(action)"}"#, headers: ["Idempotency-Key": key])
                 }
                 func isRecording() async throws -> Bool { try await server.api("rooms/cam1")["liveStatus"].int == 3 }
-                try await server.changeStore(TestServer.noAnswers)
+                try await server.changeStore(StoreTrigger.noAnswers)
                 #expect(try await record("start", "a").status == 503)
                 #expect(try await !isRecording())
                 try await server.changeStore("DROP TRIGGER no_answers")
@@ -27,7 +27,7 @@ import Testing
                 // A request with another key is judged by itself.
                 #expect(try await record("start", "b").status == 409)
                 _ = try await server.recordings(1, "recording")
-                try await server.changeStore(TestServer.noAnswers)
+                try await server.changeStore(StoreTrigger.noAnswers)
                 #expect(try await record("stop", "c").status == 503)
                 #expect(try await isRecording())
                 try await server.changeStore("DROP TRIGGER no_answers")

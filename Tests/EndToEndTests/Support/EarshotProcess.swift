@@ -1,6 +1,7 @@
 import Foundation
 import PostgresTestSupport
 import RoomStore
+import ServerTestSupport
 import TestSupport
 
 /// The built `earshot` binary as a separate process.

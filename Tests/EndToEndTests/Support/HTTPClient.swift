@@ -6,16 +6,7 @@ import TestSupport
 import FoundationNetworking
 #endif
 
-/// One HTTP request and its answer.
-struct HTTPAnswer: Sendable {
-    let status: Int
-    /// Names in lower case.
-    let headers: [String: String]
-    let body: Data
-    var contentType: String? { self.headers["content-type"] }
-    var text: String { String(decoding: self.body, as: UTF8.self) }
-    func json() throws -> JSON { JSON(try JSONSerialization.jsonObject(with: self.body)) }
-
+extension HTTPAnswer {
     static func get(_ url: String, token: String? = nil) async throws -> HTTPAnswer { try await Self.call("GET", url, token: token) }
 
     /// Keeps no cookies: those of one server would go to all on this address.
@@ -25,7 +16,7 @@ struct HTTPAnswer: Sendable {
         return URLSession(configuration: configuration)
     }()
 
-    /// `body` is sent as JSON unless the headers say otherwise.
+    /// One request and its answer. `body` is sent as JSON unless the headers say otherwise.
     static func call(
         _ method: String, _ url: String, body: Data? = nil, token: String? = nil, headers: [String: String] = [:]
     ) async throws -> HTTPAnswer {
@@ -44,12 +35,5 @@ struct HTTPAnswer: Sendable {
         var names: [String: String] = [:]
         for (name, value) in http.allHeaderFields { names["\(name)".lowercased()] = "\(value)" }
         return HTTPAnswer(status: http.statusCode, headers: names, body: data)
-    }
-}
-
-/// The token that a server's first start made.
-enum TokenFile {
-    static func read(_ directory: String) throws -> String {
-        try String(contentsOfFile: "\(directory)/admin-token", encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }

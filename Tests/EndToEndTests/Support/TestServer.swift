@@ -1,3 +1,4 @@
+import APITestSupport
 import EarshotServer
 import Foundation
 import Logging
@@ -10,7 +11,7 @@ import Support
 import TestSupport
 
 /// A real server on system-chosen ports, for one test.
-struct TestServer: Sendable {
+struct TestServer: RunningServer {
     let addresses: BoundAddresses
     let server: Server
     let lines: LogLines
@@ -52,18 +53,7 @@ struct TestServer: Sendable {
     private static func serve<Result: Sendable>(
         data directory: String, _ configure: (inout ServerConfig) -> Void, _ body: @Sendable (TestServer) async throws -> Result
     ) async throws -> Result {
-        var config = ServerConfig()
-        config.data.directory = directory
-        config.rtmp.listen = HostPort(host: "127.0.0.1", port: 0)
-        config.http.listen = HostPort(host: "127.0.0.1", port: 0)
-        config.https.listen = HostPort(host: "127.0.0.1", port: 0)
-        if TestPostgres.isOn {
-            // Beside the folder's name is the database's.
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            config.database.url = try TestPostgres.place(of: directory)?.url
-            config.database.readers = 2
-        }
+        var config = try TestConfiguration.make(in: directory)
         configure(&config)
         let lines = LogLines()
         var log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
@@ -90,34 +80,7 @@ struct TestServer: Sendable {
         }
     }
 
-    /// `data` of an API answer.
-    func api(_ path: String) async throws -> JSON {
-        try await self.call("GET", path).json()["data"]
-    }
-
-    /// An API call with the admin token, or another one ("" sends none). `body` is an object in JSON.
-    func call(
-        _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:]
-    ) async throws -> HTTPAnswer {
-        let token = token ?? self.token
-        return try await HTTPAnswer.call(
-            method, "\(self.http)/api/v1/\(path)", body: body.map { Data($0.utf8) }, token: token.isEmpty ? nil : token, headers: headers)
-    }
-
-    /// Waits until the API's answer satisfies the condition; throws after the limit, with the last answer and the log's last lines.
-    func wait(
-        _ path: String, within seconds: Double = 60, until condition: @Sendable (JSON) -> Bool
-    ) async throws {
-        var last = JSON(nil)
-        do {
-            try await eventually("\(path) to change", within: seconds) {
-                last = try await self.api(path)
-                return condition(last)
-            }
-        } catch let error as TimedOut {
-            let log = self.lines.all.suffix(12).joined(separator: "\n")
-            throw TimedOut(
-                description: "\(error); the last answer: \("\(last.value ?? "none")".prefix(1_500)); the log: \(log.prefix(3_000))")
-        }
+    func exchange(_ method: String, _ path: String, _ body: Data?, _ headers: [String: String]) async throws -> HTTPAnswer {
+        try await HTTPAnswer.call(method, self.http + path, body: body, headers: headers)
     }
 }

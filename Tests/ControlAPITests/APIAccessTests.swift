@@ -1,9 +1,11 @@
+import APITestSupport
 import Access
 import Foundation
 import HTTPTypes
 import RoomStore
 import Rooms
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 
@@ -31,7 +33,7 @@ import Testing
 
     /// Every call with every role: the server enforces the document's x-role, and 403 names the role that is needed.
     @Test func rolesAreAskedFor() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let tokens = [TokenRole.app: try await self.token(.app, api), .ops: try await self.token(.ops, api), .admin: server.token]
             for route in APIRoute.all {
@@ -83,7 +85,7 @@ import Testing
     }
 
     @Test func badTokensAreRefused() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for header in [
                 "", "Bearer", "Bearer ", "Basic \(server.token)", "\(server.token)", "Bearer \(server.token)x",
@@ -103,7 +105,7 @@ import Testing
     }
 
     @Test func aRevokedTokenIsRefusedAtOnce() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let made = try await api("POST", "tokens", #"{"name":"x","role":"app"}"#)
             let data = try made.json()["data"]
@@ -123,7 +125,7 @@ import Testing
 
     /// Twenty failures throttle the address, but not a token that worked before.
     @Test func searchingForATokenIsHeldBack() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("GET", "rooms")
             let other = try await self.token(.app, api)
@@ -143,7 +145,7 @@ import Testing
     }
 
     @Test func aTokenHasSoManyCallsASecond() async throws {
-        try await TestServer.run({ $0.api.rateLimit = 1 }) { server in
+        try await UnboundServer.run({ $0.api.rateLimit = 1 }) { server in
             let api = try await CheckedAPI(server)
             var answers: [HTTPAnswer] = []
             for _ in 0..<12 { answers.append(try await api("GET", "counters")) }
@@ -161,13 +163,14 @@ import Testing
     }
 
     @Test func theDocumentIsForEverybodyInside() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let answer = try await server.call("GET", "openapi.json", token: "")
             #expect(answer.status == 200)
             #expect(answer.contentType == "application/json")
             #expect(answer.body == Data(OpenAPIDocument.bytes))
         }
-        try await TestServer.run({ $0.access.apiFrom = HTTPAPIClientsTests.elsewhere }) { server in
+        let elsewhere = [try CIDR(parsing: "10.0.0.0/8")]
+        try await UnboundServer.run({ $0.access.apiFrom = elsewhere }) { server in
             let answer = try await server.call("GET", "openapi.json", token: "")
             #expect(answer.status == 403)
         }
@@ -179,7 +182,7 @@ import Testing
     @Test func theFirstStartMakesOneAndLaterOnesDoNot() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let first = try await TestServer.run(data: data) { server in
+            let first = try await UnboundServer.run(data: data) { server in
                 let mode = try FileManager.default.attributesOfItem(atPath: "\(data)/admin-token")[.posixPermissions] as? Int
                 #expect(mode == 0o600)
                 let tokens = try await server.api("tokens")["list"]
@@ -187,7 +190,7 @@ import Testing
                 #expect(tokens[0]["name"].string == "first" && tokens[0]["role"].string == "admin")
                 return server.token
             }
-            let second = try await TestServer.run(data: data) { server in
+            let second = try await UnboundServer.run(data: data) { server in
                 let tokens = try await server.api("tokens")
                 #expect(tokens["total"].int == 1)
                 return server.token
@@ -207,7 +210,7 @@ import Testing
             let data = directory.appendingPathComponent("data").path
             try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
             try "earshot_nobody\n".write(toFile: "\(data)/admin-token", atomically: true, encoding: .utf8)
-            try await TestServer.run(data: data) { server in
+            try await UnboundServer.run(data: data) { server in
                 #expect(server.token != "earshot_nobody")
                 #expect(server.server.tokenFile == "\(data)/admin-token")
                 let tokens = try await server.api("tokens")["list"]
@@ -220,12 +223,12 @@ import Testing
     @Test func whenNoneIsValidAnotherIsMade() async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let first = try await TestServer.run(data: data) { server in
+            let first = try await UnboundServer.run(data: data) { server in
                 let gone = try await server.call("DELETE", "tokens/1")
                 #expect(gone.status == 200)
                 return server.token
             }
-            try await TestServer.run(data: data) { server in
+            try await UnboundServer.run(data: data) { server in
                 #expect(server.token != first)
                 let statuses = (try await server.call("GET", "tokens").status, try await server.call("GET", "tokens", token: first).status)
                 #expect(statuses == (200, 401))
@@ -237,9 +240,9 @@ import Testing
     @Test(arguments: ["", "\n", " \r\n\t"]) func anEmptyFileGetsAnotherToken(_ content: String) async throws {
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
-            let first = try await TestServer.run(data: data) { $0.token }
+            let first = try await UnboundServer.run(data: data) { $0.token }
             try content.write(toFile: "\(data)/admin-token", atomically: false, encoding: .utf8)
-            let second = try await TestServer.run(data: data) { server in
+            let second = try await UnboundServer.run(data: data) { server in
                 #expect(await server.lines.comes("warning", "admin-token"))
                 // The old token stays valid where it was copied to.
                 let statuses = (try await server.call("GET", "tokens").status, try await server.call("GET", "tokens", token: first).status)
@@ -247,7 +250,7 @@ import Testing
                 return server.token
             }
             #expect(first != second && !second.isEmpty)
-            try await TestServer.run(data: data) { #expect($0.token == second) }
+            try await UnboundServer.run(data: data) { #expect($0.token == second) }
         }
     }
 

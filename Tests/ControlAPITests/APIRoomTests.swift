@@ -1,4 +1,4 @@
-import EarshotServer
+import APITestSupport
 import Foundation
 import Rooms
 import ServerTestSupport
@@ -8,7 +8,7 @@ import Testing
 /// Rooms through the API of a running server. Every answer is checked against the served document.
 @Suite struct APIRoomTests {
     @Test func aRoomIsCreatedLookedUpChangedAndDeleted() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let body = #"""
                 {"roomId":"r1","slots":2,"owner":"u1","title":"Café ☃","custom":{"b":[1,2.5,null],"a":"x"},"isPublic":false,
@@ -39,7 +39,7 @@ import Testing
             #expect(room["playUrls"]["rtmps"].isNull)
             #expect(room["snapshotUrl"].isNull && room["liveSince"].isNull && room["endedAt"].isNull && room["forbiddenUntil"].isNull)
             #expect(room["online"].int == 0 && room["likes"].int == 0 && room["members"].int == 0)
-            let (created, expires) = (Self.ms(room["createdAt"]), Self.ms(room["expiresAt"]))
+            let (created, expires) = (room["createdAt"].ms, room["expiresAt"].ms)
             #expect(expires - created == 300_000)
             #expect(room["since"].string == room["createdAt"].string)
 
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func anEmptyBodyMakesARoom() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let first = try await api.ok("POST", "rooms", status: 201)
             let second = try await api.ok("POST", "rooms", "{}", status: 201)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func roomsAreListedByFiltersAndPages() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for index in 0..<25 {
                 let title = index % 5 == 0 ? "harbour view \(index)" : "room number \(index)"
@@ -120,7 +120,7 @@ import Testing
 
     /// A search text is plain text, never query syntax.
     @Test func searchTextIsNoSyntax() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1","title":"plain"}"#, status: 201)
             for text in [
@@ -138,7 +138,7 @@ import Testing
 
     /// Texts come back unchanged, whatever they contain.
     @Test func textsAreKeptAsTheyAre() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for (index, text) in [
                 "'; DROP TABLE rooms; --", "\\\"quoted\\\"", "../../../etc/passwd", "<script>alert(1)</script>", "%00%2e%2e/",
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func aDeviceOpensItsRoomAgainAndAgain() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let first = try await api.ok("POST", "rooms", #"{"deviceUid":"dev-1","title":"one"}"#, status: 201)
             let id = try first["roomId"].string.orThrow()
@@ -175,7 +175,7 @@ import Testing
     }
 
     @Test func takenIDsAreRefused() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             let open = try await api.refused(409, "POST", "rooms", #"{"roomId":"r1"}"#)
@@ -193,7 +193,7 @@ import Testing
     }
 
     @Test func membersComeAndGo() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             let member = try await api.ok("POST", "rooms/r1/join", #"{"userId":"u1","nick":"Ann"}"#)
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test func likesAreCounted() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             #expect(try await api.ok("POST", "rooms/r1/like")["likes"].int == 1)
@@ -239,11 +239,11 @@ import Testing
     }
 
     @Test func timeIsGivenAndTaken() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let made = try await api.ok("POST", "rooms", #"{"roomId":"r1","policy":{"neverStarted":100}}"#, status: 201)
             let renewed = try await api.ok("POST", "rooms/r1/renew", #"{"seconds":1000}"#)
-            #expect(Self.ms(renewed["expiresAt"]) > Self.ms(made["expiresAt"]))
+            #expect(renewed["expiresAt"].ms > made["expiresAt"].ms)
             try await api.ok("POST", "rooms/r1/renew")
             let beat = try await api.ok("POST", "rooms/r1/heartbeat", #"{"userId":"u1"}"#)
             #expect(beat["state"].string == "created")
@@ -261,14 +261,14 @@ import Testing
     }
 
     @Test func aForbiddenRoomIsResumed() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             let banned = try await api.ok("POST", "rooms/r1/forbid", #"{"reason":"no \"fun\" here"}"#)
             #expect(banned["state"].string == "forbidden")
             #expect(banned["liveStatus"].int == 2)
             #expect(banned["forbidReason"].string == "no \"fun\" here")
-            let days = Double(Self.ms(banned["forbiddenUntil"]) - Self.ms(banned["createdAt"])) / 86_400_000
+            let days = Double(banned["forbiddenUntil"].ms - banned["createdAt"].ms) / 86_400_000
             #expect((6.99...7.01).contains(days), "\(days)")
             let state = try await api.ok("GET", "streams/live/r1")
             #expect(state["state"].string == "forbid")
@@ -286,7 +286,7 @@ import Testing
 
     /// An ended room refuses each action. The error names the state, and the states that allow the action.
     @Test func endedRoomsRefuse() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             try await api.ok("POST", "rooms/r1/close")
@@ -299,11 +299,5 @@ import Testing
             try await api.refused(409, "GET", "rooms/r1/push-url.svg")
             #expect(try await api.ok("GET", "rooms/r1")["state"].string == "closed")
         }
-    }
-
-    static func ms(_ instant: JSON) -> Int64 {
-        let format = ISO8601DateFormatter()
-        format.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
-        return instant.string.flatMap(format.date(from:)).map { Int64(($0.timeIntervalSince1970 * 1_000).rounded()) } ?? -1
     }
 }

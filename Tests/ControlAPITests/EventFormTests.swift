@@ -1,3 +1,4 @@
+import APITestSupport
 import Apps
 import Foundation
 import ServerTestSupport

@@ -6,24 +6,24 @@ import Support
 import Testing
 
 @testable import ControlAPI
-@testable import RoomStore
-@testable import Rooms
+@testable package import RoomStore
+@testable package import Rooms
 
 /// Compares events with the forms in the API's document.
-enum EventCheck {
+package enum EventCheck {
     /// How many of a store's newest events are compared.
     private static let newest: Int64 = 200
 
     private static let schemas = Result { SchemaCheck(document: try JSONParser.parse(OpenAPIDocument.bytes)) }
 
     /// Each violation, with the event's kind, the field, what was expected and what was found.
-    static func problems(_ event: RoomEvent) throws -> [String] {
+    package static func problems(_ event: RoomEvent) throws -> [String] {
         let json = try JSONParser.parse("{\(EventMessage.fields(of: event))}".utf8, deepest: JSONParser.deepestAnswer)
         return try self.schemas.get().problems(json, ["$ref": "#/components/schemas/Event"], at: event.kind.rawValue)
     }
 
     /// Records an issue for each of the newest events that is not as the document says. The store's server has ended.
-    static func checkNewest(in directory: String) throws {
+    package static func checkNewest(in directory: String) throws {
         let database = try TestPostgres.place(of: directory)
         guard database != nil || FileManager.default.fileExists(atPath: SQLiteStore.path(in: directory)) else { return }
         let store: any RoomStore
@@ -40,7 +40,7 @@ enum EventCheck {
     }
 
     /// The same for a server that still runs, on a folder that stays as it leaves it.
-    static func checkNewest(of rooms: RoomRegistry) async throws {
+    package static func checkNewest(of rooms: RoomRegistry) async throws {
         let last: Int64
         do {
             last = try await rooms.lastEventID()

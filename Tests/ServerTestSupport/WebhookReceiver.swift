@@ -1,39 +1,42 @@
 import Foundation
 import LibC
-import HLSCheck
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import ServerTestSupport
 import Synchronization
 import TestSupport
 
 /// A back end for webhooks: a real HTTP server whose answers a test decides, and which can be down. Any thread.
-final class WebhookReceiver: Sendable {
-    struct Delivery: Sendable {
-        let method: String
-        let path: String
-        let headers: [String: String]
-        let body: [UInt8]
-        let at: ContinuousClock.Instant
+package final class WebhookReceiver: Sendable {
+    package struct Delivery: Sendable {
+        package let method: String
+        package let path: String
+        package let headers: [String: String]
+        package let body: [UInt8]
+        package let at: ContinuousClock.Instant
         /// The status of its answer; nil for none.
-        let status: Int?
+        package let status: Int?
 
-        var json: JSON { JSON(try? JSONSerialization.jsonObject(with: Data(self.body))) }
-        var key: String { self.headers["x-earshot-delivery"] ?? "" }
+        package var json: JSON { JSON(try? JSONSerialization.jsonObject(with: Data(self.body))) }
+        package var key: String { self.headers["x-earshot-delivery"] ?? "" }
     }
 
     /// The answer to a delivery.
-    struct Answer: Sendable {
+    package struct Answer: Sendable {
         /// Nil closes the connection without an answer.
-        var status: Int?
-        var delayMs: Int64 = 0
-        static let ok = Answer(status: 200)
+        package var status: Int?
+        package var delayMs: Int64 = 0
+        package static let ok = Answer(status: 200)
         /// Never within a test: after an hour.
-        static let never = Answer(status: 200, delayMs: 3_600_000)
+        package static let never = Answer(status: 200, delayMs: 3_600_000)
+
+        package init(status: Int?, delayMs: Int64 = 0) {
+            self.status = status
+            self.delayMs = delayMs
+        }
     }
 
-    typealias Rule = @Sendable (_ body: JSON, _ count: Int) -> Answer
+    package typealias Rule = @Sendable (_ body: JSON, _ count: Int) -> Answer
 
     private struct State {
         var deliveries: [Delivery] = []
@@ -44,10 +47,12 @@ final class WebhookReceiver: Sendable {
         var mostInFlight = 0
     }
 
+    /// Separate from the server's loops: a receiver's cost must not look like the server's delay.
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     private let state = Mutex(State())
     /// Bound, but listening only after `start`: reserves the port, and connections to it are refused.
     private let socket: CInt
-    let port: Int
+    package let port: Int
 
     private init(socket: CInt, port: Int) {
         self.socket = socket
@@ -55,7 +60,7 @@ final class WebhookReceiver: Sendable {
     }
 
     /// Reserves a port without listening.
-    static func make() throws -> WebhookReceiver {
+    package static func make() throws -> WebhookReceiver {
         let socket = LibC.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         // ip(7), byte by byte: family, port 0, 127.0.0.1. The module that owns the C struct's members depends on what else is compiled.
         var address = [UInt8](repeating: 0, count: 16)
@@ -70,24 +75,24 @@ final class WebhookReceiver: Sendable {
         return WebhookReceiver(socket: socket, port: Int(address[2]) << 8 | Int(address[3]))
     }
 
-    static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
+    package static func start(_ rule: @escaping Rule = { _, _ in .ok }) async throws -> WebhookReceiver {
         let receiver = try self.make()
         receiver.answer(rule)
         try await receiver.start()
         return receiver
     }
 
-    var url: String { "http://127.0.0.1:\(self.port)/hook" }
+    package var url: String { "http://127.0.0.1:\(self.port)/hook" }
     /// All deliveries, including those without a good answer.
-    var deliveries: [Delivery] { self.state.withLock { $0.deliveries } }
+    package var deliveries: [Delivery] { self.state.withLock { $0.deliveries } }
     /// Deliveries answered with 2xx.
-    var accepted: [Delivery] { self.deliveries.filter { (200...299).contains($0.status ?? 0) } }
-    var mostInFlight: Int { self.state.withLock { $0.mostInFlight } }
+    package var accepted: [Delivery] { self.deliveries.filter { (200...299).contains($0.status ?? 0) } }
+    package var mostInFlight: Int { self.state.withLock { $0.mostInFlight } }
 
-    func answer(_ rule: @escaping Rule) { self.state.withLock { $0.rule = rule } }
+    package func answer(_ rule: @escaping Rule) { self.state.withLock { $0.rule = rule } }
 
-    func start() async throws {
-        let channel = try await ServerBootstrap(group: RawClient.group)
+    package func start() async throws {
+        let channel = try await ServerBootstrap(group: Self.group)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
@@ -100,7 +105,7 @@ final class WebhookReceiver: Sendable {
     }
 
     /// Stops for good. Only for a started receiver.
-    func stop() async {
+    package func stop() async {
         let (channel, children) = self.state.withLock { state in
             defer {
                 state.channel = nil

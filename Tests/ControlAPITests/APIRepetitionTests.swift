@@ -1,3 +1,4 @@
+import APITestSupport
 import Foundation
 import HTTPTypes
 import ServerTestSupport
@@ -6,13 +7,12 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
-@testable import EarshotServer
 @testable import ServerConfiguration
 
 /// The same request repeated, in sequence or concurrently.
 @Suite struct APIRepetitionTests {
     @Test func aKeyMakesARequestHappenOnce() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "order-1"]
             let first = try await api("POST", "rooms", #"{"title":"one"}"#, headers: key)
@@ -40,7 +40,7 @@ import Testing
 
     /// A refused request changed nothing, so its repetition is judged anew.
     @Test func refusalsAreNotKept() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
             try await api.refused(404, "POST", "rooms/r1/close", headers: key)
@@ -63,7 +63,7 @@ import Testing
         ("relay-tasks", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
     ]) func withoutItsAnswerNothingIsDone(_ path: String, _ body: String) async throws {
         let loopback = [try CIDR(parsing: "127.0.0.0/8")]
-        try await TestServer.run({
+        try await UnboundServer.run({
             $0.talk.always = true
             $0.outbound.allowPrivate = loopback
         }) { server in
@@ -82,7 +82,7 @@ import Testing
             }
             let before = try await state()
             let key = ["Idempotency-Key": "k"]
-            try await server.changeStore(TestServer.noAnswers)
+            try await server.changeStore(StoreTrigger.noAnswers)
             let refused = try await api("POST", path, body, headers: key)
             #expect(refused.status == 503, "\(refused.text)")
             #expect(try await state() == before)
@@ -97,10 +97,10 @@ import Testing
 
     /// An effect on live connections cannot be rolled back: the caller gets its answer even if it could not be stored.
     @Test func aLiveEffectIsToldAnyway() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
-            try await server.changeStore(TestServer.noAnswers)
+            try await server.changeStore(StoreTrigger.noAnswers)
             let first = try await api("POST", "streams/live/cam1/drop", "{}", headers: key)
             #expect(try first.json()["data"]["wasDropped"].bool == false, "\(first.text)")
             try await server.changeStore("DROP TRIGGER no_answers")
@@ -112,7 +112,7 @@ import Testing
 
     /// A key that an earlier version left without an answer.
     @Test func aLostAnswerIsToldAsLost() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201, headers: key)
@@ -138,8 +138,8 @@ import Testing
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
             let key = ["Idempotency-Key": "k"]
-            let first = try await TestServer.run(data: data) { try await $0.call("POST", "rooms", "{}", headers: key) }
-            let again = try await TestServer.run(data: data) { try await $0.call("POST", "rooms", "{}", headers: key) }
+            let first = try await UnboundServer.run(data: data) { try await $0.call("POST", "rooms", "{}", headers: key) }
+            let again = try await UnboundServer.run(data: data) { try await $0.call("POST", "rooms", "{}", headers: key) }
             #expect(again.headers["idempotency-replayed"] == "true")
             #expect(again.body == first.body)
         }
@@ -147,7 +147,7 @@ import Testing
 
     /// Only the first answer holds the secret.
     @Test func aTokensSecretIsNotRepeated() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
             let first = try await api.ok("POST", "tokens", #"{"name":"x","role":"app"}"#, status: 201, headers: key)
@@ -165,7 +165,7 @@ import Testing
 
     /// Many concurrent requests with one key have one effect. Each gets that answer, or 409 "in_progress".
     @Test func onceAlsoWhenAllComeAtOnce() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let answers = try await Self.atOnce(40) { _ in try await api("POST", "rooms", "{}", headers: ["Idempotency-Key": "same"]) }
             let statuses = answers.map(\.status)
@@ -181,7 +181,7 @@ import Testing
 
     /// One of many concurrent requests wins the transition. The others get 409 with the state, and there is one event.
     @Test(arguments: ["close", "expire", "forbid"]) func oneWinsATransition(_ action: String) async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             let answers = try await Self.atOnce(30) { _ in try await api("POST", "rooms/r1/\(action)") }
@@ -198,7 +198,7 @@ import Testing
 
     /// Two different transitions at once: one may follow the other, and the events agree with the answers.
     @Test func rivalsLeaveOneStory() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for round in 0..<10 {
                 try await api.ok("POST", "rooms", #"{"roomId":"r\#(round)"}"#, status: 201)
@@ -225,17 +225,5 @@ import Testing
             for try await value in tasks { values.append(value) }
             return values
         }
-    }
-}
-
-extension TestServer {
-    /// Prevents the server from storing any answer to a call with an Idempotency-Key.
-    static let noAnswers = "CREATE TRIGGER no_answers BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'no'); END"
-
-    /// Runs a statement on the server's store from another process.
-    func changeStore(_ sql: String) async throws {
-        let script = "import sqlite3,sys; db=sqlite3.connect(sys.argv[1],timeout=20); db.execute(sys.argv[2]); db.commit()"
-        let done = try await ClientProcess.run(["python3", "-c", script, "\(self.dataDirectory)/earshot.db", sql])
-        guard done.status == 0 else { throw TimedOut(description: "cannot change the store: \(done.errors)") }
     }
 }

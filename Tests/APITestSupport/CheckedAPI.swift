@@ -1,24 +1,28 @@
+import Foundation
 import HTTPTypes
-import ServerTestSupport
+package import ServerTestSupport
 import Support
-import Testing
+import TestSupport
+package import Testing
 
 @testable import ControlAPI
-@testable import EarshotServer
 
 /// Calls a server's API and validates each answer by the served document: status, media type, schema, common headers.
-struct CheckedAPI: Sendable {
-    let server: TestServer
+package struct CheckedAPI: Sendable {
+    package let server: any RunningServer
     private let document: JSONValue
     private static let table = APITable(APIRoute.all)
+    /// Parsed once for all tests: that takes longer than most of them.
+    private static let built = Result { try JSONParser.parse(OpenAPIDocument.bytes) }
 
-    init(_ server: TestServer) async throws {
+    package init(_ server: any RunningServer) async throws {
         self.server = server
-        self.document = try JSONParser.parse(try await HTTPAnswer.get("\(server.http)/api/v1/openapi.json").body)
+        let served = try await server.call("GET", "openapi.json", token: "").body
+        self.document = served == Data(OpenAPIDocument.bytes) ? try Self.built.get() : try JSONParser.parse(served)
     }
 
     @discardableResult
-    func callAsFunction(
+    package func callAsFunction(
         _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPAnswer {
@@ -31,7 +35,7 @@ struct CheckedAPI: Sendable {
 
     /// The answer's data; expects this status.
     @discardableResult
-    func ok(
+    package func ok(
         _ method: String, _ path: String, _ body: String? = nil, status: Int = 200, token: String? = nil, headers: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
@@ -42,13 +46,20 @@ struct CheckedAPI: Sendable {
 
     /// The answer's error; expects this status.
     @discardableResult
-    func refused(
+    package func refused(
         _ status: Int, _ method: String, _ path: String, _ body: String? = nil, token: String? = nil, headers: [String: String] = [:],
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
         let answer = try await self(method, path, body, token: token, headers: headers, sourceLocation: sourceLocation)
         #expect(answer.status == status, "\(method) \(path): \(answer.text)", sourceLocation: sourceLocation)
         return try answer.json()["error"]
+    }
+
+    /// The secret of a new token that reaches only what the limits name, as members of the call's body.
+    package func limitedToken(_ limits: String = #""rooms":["acme-"]"#, role: String = "admin") async throws -> String {
+        let name = "limited-\(UUID().uuidString.prefix(8))"
+        return try await self.ok("POST", "tokens", #"{"name":"\#(name)","role":"\#(role)",\#(limits)}"#, status: 201)["secret"].string
+            .orThrow()
     }
 
     private func problems(_ method: String, _ path: String, _ answer: HTTPAnswer) -> [String] {

@@ -1,0 +1,64 @@
+import APITestSupport
+import Access
+import Foundation
+import NIOCore
+import Rooms
+import ServerTestSupport
+import TestSupport
+import Testing
+
+@testable import ControlAPI
+@testable import Delivery
+@testable import EarshotServer
+@testable import Listening
+@testable import Notifications
+@testable import RoomStore
+@testable import Support
+
+/// Streams through the API that nobody pushes.
+@Suite struct APIStreamTests {
+    /// Forbidding again changes time and reason, with or without a room.
+    @Test(arguments: [true, false]) func forbiddingAgain(_ hasRoom: Bool) async throws {
+        try await UnboundServer.run { server in
+            let api = try await CheckedAPI(server)
+            if hasRoom { try await api.ok("POST", "rooms", #"{"roomId":"cam1"}"#, status: 201) }
+            let first = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":60,"reason":"a"}"#)
+            let second = try await api.ok("POST", "streams/live/cam1/forbid", #"{"seconds":3600,"reason":"b"}"#)
+            #expect(second["reason"].string == "b" && second["createdAt"].string == first["createdAt"].string)
+            #expect(second["forbiddenUntil"].ms - first["forbiddenUntil"].ms >= 3_540_000)
+            #expect(try await api.ok("GET", "streams/forbidden")["list"][0]["reason"].string == "b")
+        }
+    }
+
+    /// The self-check finds a wrong counter.
+    @Test func theSelfCheckFindsAWrongCounter() async throws {
+        try await UnboundServer.run { server in
+            let api = try await CheckedAPI(server)
+            #expect(try await api.ok("GET", "selfcheck")["ok"].bool == true)
+            server.server.parts.connections.counters.update { $0.connectionsAccepted += 1 }
+            _ = server.server.parts.connections.admission.enterPublisher(limit: 10)
+            let check = try await api.ok("GET", "selfcheck")
+            #expect(check["ok"].bool == false)
+            let wrong = check["list"].list.filter { $0["ok"].bool == false }
+            #expect(wrong.map(\.["name"].string) == ["connections", "publishers"])
+            #expect(wrong[0]["expected"].int == 0 && wrong[0]["actual"].int == 1)
+            server.server.parts.connections.admission.leavePublisher()
+        }
+    }
+
+    @Test func ticketsAreForTheFeed() async throws {
+        try await UnboundServer.run { server in
+            let api = try await CheckedAPI(server)
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            let ticket = try await api.ok("POST", "events/ticket", #"{"roomId":"r1"}"#)["ticket"].string.orThrow()
+            let holder = server.server.parts.api.tickets.redeem(ticket)
+            #expect(holder?.room == "r1" && holder?.role == .admin)
+            #expect(server.server.parts.api.tickets.redeem(ticket) == nil)
+            let events = try await api.ok("GET", "events?limit=1")
+            #expect(events["list"][0]["kind"].string == "room.created")
+            #expect(events["last"].int == events["list"][0]["id"].int)
+            #expect(try await api.ok("GET", "events?room=r1")["isComplete"].bool == true)
+            #expect(try await api.ok("GET", "events?after=\(events["last"].int.orThrow())")["list"].count == 0)
+        }
+    }
+}
