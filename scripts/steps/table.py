@@ -62,6 +62,9 @@ LINKS = ("^UpstreamTests\\.",)
 LOADED = ("^EndToEndTests\\.LoadedServerTests",)
 # Restarts, kills, calls, pushes, webhooks, feeds, tokens; two servers on one database.
 ON_POSTGRES = (
+    "\\.(APIRoomTests|APIAuditTests|KillRestartTests|PushRateTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|PostgresServerTests"
+    "|Cluster(Node|Call)Tests)/",)
+POSTGRES = (
     "^EndToEndTests\\.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests"
     "|PostgresServerTests|Cluster(Node|Call)Tests)",)
 POSTGRES = ("env", "EARSHOT_STORE=postgres", "EARSHOT_POSTGRES_FAST=1", "scripts/postgres.sh", "run")
