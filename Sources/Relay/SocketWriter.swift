@@ -179,8 +179,8 @@ package final class SocketWriter {
         // The channel has closed its socket but informs its handlers later; the descriptor may soon be another connection's.
         if case .failure = result { self.isBroken = true }
         self.inFlight -= 1
-        // Over TLS, the channel's writability signals room.
-        if self.isDirect, case .success = result { self.proceed() }
+        // Media that waited behind the answers goes on; without this, over TLS only the next frame would bring it.
+        if case .success = result { self.proceed() }
     }
 
     // MARK: Resuming
