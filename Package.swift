@@ -282,8 +282,8 @@ let package = Package(
         .target(
             name: "ServerTestSupport",
             dependencies: [
-                "Access", "FFmpeg", "LibC", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb, logging, nioCore,
-                nioHTTP1, nioPosix, nioSSL,
+                "Access", "FFmpeg", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb, logging,
+                nioCore, nioHTTP1, nioPosix, nioSSL,
             ],
             path: "Tests/ServerTestSupport", swiftSettings: settings),
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
@@ -295,6 +295,15 @@ let package = Package(
                 lifecycle, logging, nioCore, nioEmbedded,
             ],
             path: "Tests/APITestSupport", swiftSettings: settings),
+        // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
+        .target(
+            name: "RTMPTestSupport",
+            dependencies: [
+                "APITestSupport", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Listening", "Media", "RTMP", "RTMPServer", "Relay",
+                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "TestSupport", nioCore,
+                nioPosix,
+            ],
+            path: "Tests/RTMPTestSupport", swiftSettings: settings),
         .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
@@ -362,7 +371,14 @@ let package = Package(
                 "Access", "Delivery", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "TestSupport", "Trace", nioCore,
             ],
             swiftSettings: settings),
-        .testTarget(name: "RTMPServerTests", dependencies: ["Delivery", "RTMPServer", "Support"], swiftSettings: settings),
+        .testTarget(
+            name: "RTMPServerTests",
+            dependencies: [
+                "APITestSupport", "Access", "Delivery", "EarshotServer", "Listening", "Media", "RTMP", "RTMPServer",
+                "RTMPTestSupport", "Relay", "RoomStore",
+                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", nioCore,
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "PackagingTests",
             dependencies: [
@@ -373,8 +389,10 @@ let package = Package(
         .testTarget(
             name: "TalkbackTests",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "Media", "RTMP", "Relay", "ServerTestSupport", "SignalCheck", "Talk",
-                "Talkback", "TestSupport", nioCore, nioPosix,
+                "APITestSupport", "Access", "Delivery", "EarshotServer", "FFmpeg", "Media", "RTMP", "RTMPTestSupport", "Relay", "RoomStore",
+                "Rooms",
+                "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk", "Talkback", "TestSupport", nioCore,
+                nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(name: "ForwardingTests", dependencies: ["Delivery", "Forwarding", "Media", nioCore], swiftSettings: settings),
@@ -423,7 +441,8 @@ let package = Package(
             dependencies: [
                 "APITestSupport", "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding",
                 "HLSCheck", "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback",
-                "PostgresTestSupport", "RTMP", "RTMPServer", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport",
+                "PostgresTestSupport", "RTMP", "RTMPServer", "RTMPTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport",
                 "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),

@@ -63,17 +63,18 @@ package final class RTMPListener: Service, Sendable {
             .childChannelOption(.maxMessagesPerRead, value: 4)
             .childChannelOption(.recvAllocator, value: Self.smallReads)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    guard let loop = services.streams.context(of: channel.eventLoop) else {
-                        throw ChannelError.inappropriateOperationForState
-                    }
-                    try services.connections.proxies.guardConnection(channel)
-                    if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
-                    let id = services.connections.nextSessionID()
-                    try channel.pipeline.syncOperations.addHandler(
-                        RTMPConnection(id: id, services: services, loop: loop, isTLS: certificate != nil))
-                }
+                channel.eventLoop.makeCompletedFuture { try Self.prepare(channel, services, certificate) }
             }
+    }
+
+    /// Adds the handlers of a new connection. On its loop, before it is active.
+    package static func prepare(_ channel: any Channel, _ services: RTMPServices, _ certificate: CertificateStore? = nil) throws {
+        guard let loop = services.streams.context(of: channel.eventLoop) else { throw ChannelError.inappropriateOperationForState }
+        try services.connections.proxies.guardConnection(channel)
+        if let certificate { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: certificate.current)) }
+        let id = services.connections.nextSessionID()
+        try channel.pipeline.syncOperations.addHandler(
+            RTMPConnection(id: id, services: services, loop: loop, isTLS: certificate != nil))
     }
 
     /// Read sizes until a publish. NIO keeps a buffer as large as the connection's largest reads for as long as the connection lives. So these are as

@@ -101,6 +101,10 @@ package struct UnboundServer: RunningServer {
     /// Ends what clients are connected to, as a server does before its services stop.
     private func end() async {
         await self.server.parts.streams.drain()
+        // They close a turn later, and report the ends of their pushes.
+        try? await eventually("the connections to end") {
+            try await self.server.parts.streams.collect { $0.sessionSnapshots() }.isEmpty
+        }
         self.server.parts.stop()
         await self.server.parts.rules.finishNotices(within: .seconds(1))
         try? await self.client.close()

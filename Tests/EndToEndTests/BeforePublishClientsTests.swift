@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Relay
 import ServerTestSupport
 import Support
@@ -126,38 +127,6 @@ import Testing
                 try await server.wait("sessions") { $0["total"].int == 0 }
                 try await eventually("its memory") { server.server.parts.memory.ledger.used < 64 << 10 }
             }
-        }
-    }
-
-    /// The largest frames, in one piece each: a picture of 15 MiB, audio of 1 MiB and of 262,147 bytes.
-    @Test func theLargestFramesPass() async throws {
-        try await TestServer.run({
-            $0.relay.maxBehindMs = 60_000
-            $0.relay.skipBehindMs = 50_000
-        }) { server in
-            let viewer = try await server.player(of: "cam")
-            let publisher = try await RawClient.publishing(server.port, "cam")
-            let sound = [262_147, (1 << 20) + 2].map { count in
-                Message(type: .audio, streamID: 1, payload: ByteBuffer(bytes: [0xAF, 1] + [UInt8](repeating: 5, count: count - 2)))
-            }
-            let picture = Message(
-                type: .video, streamID: 1, payload: ByteBuffer(bytes: [0x17, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 15 << 20)))
-            await publisher.send(bytes: Self.encoded(sound + [picture]))
-            try await eventually("all three") { viewer.media().count == 3 || publisher.isClosed }
-            #expect(viewer.media().map { $0.message.payload } == (sound + [picture]).map(\.payload))
-            for client in [publisher, viewer] { await client.close() }
-        }
-    }
-
-    /// Players never get the limits for media.
-    @Test func playersMaySendLittle() async throws {
-        try await TestServer.run { server in
-            let viewer = try await server.player(of: "cam")
-            var bytes = RawBytes()
-            bytes.header(chunkStream: 40, length: (64 << 10) + 1, type: .video, streamID: 1)
-            await viewer.send(bytes: bytes.buffer)
-            try await server.expectClosed(viewer, .protocolError)
-            #expect(await server.lines.comes("remote=\(viewer.address) ", "(limits.messageBeforePublish)"))
         }
     }
 }

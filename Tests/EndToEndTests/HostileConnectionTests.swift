@@ -2,6 +2,7 @@ import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Relay
 import Rooms
 import ServerTestSupport
@@ -33,30 +34,6 @@ extension Hostile {
                 try await publisher.closeOutput()
                 // Half a message, and no command that ends the publish.
                 try await server.expectClosed(publisher, .connectionLost)
-            }
-        }
-
-        /// A publisher that stops sends a command. A connection that only ends was lost: even a killed process's ends in an orderly way.
-        @Test func endsWithAndWithoutWords() async throws {
-            try await TestServer.withCanary { server in
-                let ends: [(words: Command?, reason: CloseReason)] = [
-                    (nil, .connectionLost), (Command("FCUnpublish", arguments: [.string("words1")]), .clientClosed),
-                    (Command("deleteStream", arguments: [.number(1)]), .clientClosed),
-                ]
-                for (index, (words, reason)) in ends.enumerated() {
-                    let name = "words\(index)"
-                    let publisher = try await RawClient.publishing(server.port, name)
-                    publisher.send(.audio, SyntheticTag.audio(1, bytes: 40))
-                    try await server.wait("streams") { $0["list"].list.contains { $0["name"].string == name && $0["bytesIn"].int == 40 } }
-                    if let words { publisher.send(words) }
-                    try await publisher.closeOutput()
-                    try await server.expectClosed(publisher, reason)
-                    try await eventually("\(name) to end as it should") {
-                        let pushes = try await server.server.parts.rooms.published(
-                            path: StreamPath("live/\(name)"), fromMs: nil, toMs: nil, before: nil, limit: 1)
-                        return pushes.first?.end == (words == nil ? .connectionLost : .clientStopped)
-                    }
-                }
             }
         }
 

@@ -1,5 +1,7 @@
 import NIOCore
 import RTMP
+import RTMPTestSupport
+import ServerTestSupport
 import TestSupport
 import Testing
 

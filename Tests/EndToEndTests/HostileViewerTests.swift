@@ -1,6 +1,7 @@
 import EarshotServer
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import ServerTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import EarshotServer
 import Media
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import ServerTestSupport
 import Support
 import TestSupport

@@ -1,7 +1,9 @@
 import Listening
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Relay
+import ServerTestSupport
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -56,22 +56,4 @@ import Testing
             }
         }
     }
-
-    @Test func aFightOverANameIsRefusedAfterThreeTakeovers() async throws {
-        try await TestServer.run { server in
-            var holder = try await TagClient.publish(to: server, "live/cam1?key=a")
-            for _ in 1...3 {
-                let next = try await TagClient.publish(to: server, "live/cam1?key=a")
-                let before = holder
-                try await eventually("the ghost to be let go") { before.current.isClosed }
-                holder = next
-            }
-            let fourth = try await TagClient.connect(to: server, .publish, "live/cam1?key=a")
-            try await eventually("the refusal") { fourth.current.isClosed }
-            #expect(fourth.current.refusal?.code == "NetStream.Publish.BadName")
-            #expect(!holder.current.isClosed)
-            #expect(await server.lines.comes("reason=flapping"))
-            await holder.close()
-        }
-    }
 }

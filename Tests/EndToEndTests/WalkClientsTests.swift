@@ -1,5 +1,6 @@
 import EarshotServer
 import Foundation
+import RTMPTestSupport
 import Rooms
 import ServerTestSupport
 import TestSupport

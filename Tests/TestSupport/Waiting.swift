@@ -14,9 +14,12 @@ package enum Patience {
 /// Polls until the condition holds. The default 60 s is no requirement: busy machines stand still for seconds.
 package func eventually(_ what: String, within seconds: Double = 60, _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
+    // Soon at first: in memory most states come within a millisecond.
+    var pauseMs = 1
     while ContinuousClock.now < end {
         if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(20))
+        try await Task.sleep(for: .milliseconds(pauseMs))
+        pauseMs = min(20, pauseMs * 2)
     }
     throw TimedOut(description: "waited \(seconds * Patience.factor) s for \(what)")
 }

@@ -1,6 +1,7 @@
 import APITestSupport
 import Foundation
 import PostgresTestSupport
+import RTMPTestSupport
 import RoomStore
 import Rooms
 import ServerConfiguration

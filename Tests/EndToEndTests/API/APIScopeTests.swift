@@ -1,6 +1,7 @@
 import APITestSupport
 import Foundation
 import HTTPTypes
+import RTMPTestSupport
 import RoomStore
 import Rooms
 import ServerTestSupport

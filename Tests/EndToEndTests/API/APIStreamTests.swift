@@ -3,6 +3,7 @@ import Access
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Relay
 import Rooms
 import ServerTestSupport

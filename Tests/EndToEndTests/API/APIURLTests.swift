@@ -1,5 +1,6 @@
 import APITestSupport
 import Foundation
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

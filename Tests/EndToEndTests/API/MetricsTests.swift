@@ -4,6 +4,7 @@ import EarshotServer
 import Foundation
 import Media
 import NIOCore
+import RTMPTestSupport
 import Relay
 import ServerConfiguration
 import ServerTestSupport

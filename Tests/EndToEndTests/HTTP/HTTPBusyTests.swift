@@ -1,4 +1,5 @@
 import Foundation
+import RTMPTestSupport
 import Relay
 import Rooms
 import ServerConfiguration

@@ -1,6 +1,7 @@
 import Foundation
 import Media
 import RTMP
+import ServerTestSupport
 import TestSupport
 
 /// A push with an ill, or one that is only unusual: tags, and when each is sent.

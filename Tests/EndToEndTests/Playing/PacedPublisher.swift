@@ -1,5 +1,6 @@
 import Media
 import Relay
+import ServerTestSupport
 import Synchronization
 import TestSupport
 

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

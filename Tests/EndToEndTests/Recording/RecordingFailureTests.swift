@@ -1,8 +1,9 @@
 import Foundation
 import NIOCore
+import RTMPTestSupport
 import ServerTestSupport
-import Synchronization
 import Support
+import Synchronization
 import TestSupport
 import Testing
 

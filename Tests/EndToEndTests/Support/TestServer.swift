@@ -3,6 +3,7 @@ import EarshotServer
 import Foundation
 import Logging
 import PostgresTestSupport
+import RTMPTestSupport
 import RoomStore
 import ServerConfiguration
 import ServerTestSupport
@@ -11,7 +12,7 @@ import Support
 import TestSupport
 
 /// A real server on system-chosen ports, for one test.
-struct TestServer: RunningServer {
+struct TestServer: LiveServer {
     let addresses: BoundAddresses
     let server: Server
     let lines: LogLines
@@ -20,6 +21,9 @@ struct TestServer: RunningServer {
     /// Removed with the server, unless the test provided it.
     let dataDirectory: String
 
+    var parts: ServerParts { self.server.parts }
+    var rooms: RoomRegistry { self.server.parts.rooms }
+    var port: Int { self.addresses.rtmp.port }
     /// "rtmp://127.0.0.1:PORT"
     var rtmp: String { "rtmp://127.0.0.1:\(self.addresses.rtmp.port)" }
     var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
@@ -82,5 +86,20 @@ struct TestServer: RunningServer {
 
     func exchange(_ method: String, _ path: String, _ body: Data?, _ headers: [String: String]) async throws -> HTTPAnswer {
         try await HTTPAnswer.call(method, self.http + path, body: body, headers: headers)
+    }
+}
+
+extension TalkRoom where Server == TestServer {
+    /// Starts a server with a camera in the room while the body runs. `camera` returns the name to push to, with its credential.
+    static func run(
+        _ configure: (inout ServerConfig) -> Void = { _ in },
+        camera: @Sendable (TestServer) async throws -> String = { _ in "r1" }, _ body: @Sendable (TalkRoom) async throws -> Void
+    ) async throws {
+        try await TestServer.run({
+            Self.patient(&$0)
+            configure(&$0)
+        }) { server in
+            try await Self.live(on: server, camera: camera, body)
+        }
     }
 }

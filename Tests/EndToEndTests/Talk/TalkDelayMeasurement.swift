@@ -1,5 +1,7 @@
 import Foundation
 import RTMP
+import RTMPTestSupport
+import ServerTestSupport
 import SignalCheck
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@ import EarshotServer
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
@@ -64,37 +65,6 @@ import Testing
         }
     }
 
-    /// Request, queue, hand-over and revocation by call. Impossible requests get a message.
-    @Test(.timeLimit(.minutes(5))) func theFloorByCall() async throws {
-        try await TalkRoom.run(Self.unhurried) { room in
-            func floor(_ body: String) async throws -> HTTPAnswer { try await room.post("floor", body) }
-            #expect(try await floor(#"{"action":"request","userId":"ann"}"#).json()["data"]["state"].string == "holding")
-            let waiting = try await floor(#"{"action":"request","userId":"ben"}"#).json()["data"]
-            #expect(waiting["state"].string == "waiting" && waiting["position"].int == 1)
-            // A host goes before a guest who came first.
-            #expect(try await floor(#"{"action":"request","userId":"cat","role":"host"}"#).json()["data"]["position"].int == 1)
-            let given = try await floor(#"{"action":"handOver","userId":"ann","to":"ben"}"#).json()["data"]
-            #expect(given["userId"].string == "ben" && given["state"].string == "holding")
-            #expect(try await floor(#"{"action":"handOver","userId":"ann","to":"cat"}"#).status == 409)
-            #expect(try await floor(#"{"action":"revoke","userId":"ben"}"#).status == 200)
-            try await eventually("cat's turn") { try await room.talk()["holders"].list.map(\.string) == ["cat"] }
-            #expect(try await floor(#"{"action":"release","userId":"cat"}"#).json()["data"]["state"].string == "none")
-            // Events are stored after the call is answered.
-            try await eventually("the last event") { try await room.floorEvents().last?.hasPrefix("released cat") == true }
-            let events = try await room.floorEvents()
-            #expect(
-                events == [
-                    "granted ann free", "released ann handedOver", "granted ben handedOver", "denied cat notHolding",
-                    "revoked ben moderator", "granted cat turn",
-                    "released cat asked",
-                ], "\(events)")
-            // Invalid requests.
-            #expect(try await floor(#"{"action":"handOver","userId":"ann"}"#).status == 400)
-            #expect(try await floor(#"{"action":"request","userId":"mix"}"#).status == 400)
-            #expect(try await room.server.call("POST", "rooms/none/talk/floor", #"{"action":"request","userId":"a"}"#).status == 404)
-        }
-    }
-
     /// A holder that sends nothing loses the floor after two seconds.
     @Test(.timeLimit(.minutes(5))) func silenceGivesTheFloorBack() async throws {
         try await TalkRoom.run({ $0.talk.settings.mode = .ptt }) { room in
@@ -118,23 +88,6 @@ import Testing
                 #expect(try await room.floorEvents() == ["granted ann free", "released ann idle", "granted ann free"])
             }
             for client in [ann, ear] { await client.close() }
-        }
-    }
-
-    /// A kick does not lift a mute.
-    @Test(.timeLimit(.minutes(5))) func aKickKeepsTheMute() async throws {
-        try await TalkRoom.run { room in
-            let ann = try await room.talker("ann")
-            #expect(try await room.post("members/ann/mute", #"{"muted":true}"#).status == 200)
-            #expect(try await room.post("members/ann/kick", #"{"seconds":0}"#).status == 200)
-            try await ann.waitUntilClosed()
-            let again = try await room.talker("ann")
-            try await eventually("ann, muted") { try await room.member("ann")["muted"].bool == true }
-            #expect(try await room.talk()["holders"].list.isEmpty)
-            #expect(try await room.post("floor", #"{"action":"request","userId":"ann"}"#).status == 409)
-            #expect(try await room.post("members/ann/mute", #"{"muted":false}"#).status == 200)
-            try await eventually("the floor") { try await room.talk()["holders"].list.map(\.string) == ["ann"] }
-            await again.close()
         }
     }
 
@@ -164,22 +117,6 @@ import Testing
         }
     }
 
-    /// Rules are stored with the room, and can change while people talk.
-    @Test(.timeLimit(.minutes(5))) func rulesChange() async throws {
-        try await TalkRoom.run { room in
-            let clients = try await [room.talker("ann"), room.talker("ben")]
-            try await eventually("two open microphones") { try await room.talk()["holders"].count == 2 }
-            let changed = try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"ptt","maxHold":5,"talkers":3}"#)
-            #expect(changed.status == 200, "\(changed.text)")
-            let talk = try await room.talk()
-            #expect(talk["mode"].string == "ptt" && talk["maxHold"].int == 5 && talk["talkers"].int == 3 && talk["holders"].count <= 1)
-            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"talkers":0}"#).status == 400)
-            #expect(try await room.server.call("PATCH", "rooms/r1/talk", #"{"mode":"shout"}"#).status == 400)
-            #expect(try await room.server.server.parts.rooms.talkSettings(try .init(checking: "r1"))?.mode == .ptt)
-            for client in clients { await client.close() }
-        }
-    }
-
     /// A muted talker is not heard. A kicked one is gone and stays out. The rest of their connection goes on.
     @Test(.timeLimit(.minutes(5))) func muteAndKick() async throws {
         try await TalkRoom.run { room in
@@ -203,18 +140,5 @@ import Testing
             #expect(try await room.post("members/nobody/kick", "{}").status == 404)
             await ear.close()
         }
-    }
-}
-
-extension RawClient {
-    /// Does not wait for acceptance.
-    func createStreamAndTryToPublish(_ name: String) async throws {
-        let streamID = try await self.createStream()
-        try await self.perform { $0.publish(name, on: streamID) }
-    }
-
-    func createStreamAndTryToPlay(_ name: String) async throws {
-        let streamID = try await self.createStream()
-        try await self.perform { $0.play(name, on: streamID) }
     }
 }

@@ -2,6 +2,7 @@ import FFmpeg
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerTestSupport
 import SignalCheck

@@ -3,6 +3,7 @@ import Foundation
 import Media
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Relay
 import ServerTestSupport
 import SignalCheck
@@ -105,7 +106,7 @@ import Testing
         return runs
     }
 
-    private static func passBy(_ room: TalkRoom, _ name: String) async throws {
+    private static func passBy(_ room: TalkRoom<TestServer>, _ name: String) async throws {
         let client = try await room.talker(name)
         try await Microphone(client).speak(seconds: 0.5, Tone.sine(1_500, 0.1))
         await client.close()

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
@@ -204,7 +205,7 @@ import Testing
     // MARK: Helpers
 
     /// Ann speaks at 440 Hz and Ben at 1,000 Hz while the body runs.
-    private static func speaking(in room: TalkRoom, _ body: () async throws -> Void) async throws {
+    private static func speaking(in room: TalkRoom<TestServer>, _ body: () async throws -> Void) async throws {
         let (ann, ben) = (try await room.talker("ann"), try await room.talker("ben"))
         try await Microphone(ann).speaking(Tone.sine(440)) {
             try await Microphone(ben).speaking(Tone.sine(1_000)) {

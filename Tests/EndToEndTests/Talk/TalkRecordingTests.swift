@@ -1,4 +1,5 @@
 import Foundation
+import RTMPTestSupport
 import ServerTestSupport
 import SignalCheck
 import TestSupport

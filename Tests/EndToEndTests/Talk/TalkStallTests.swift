@@ -1,5 +1,6 @@
 import Foundation
 import RTMP
+import RTMPTestSupport
 import ServerTestSupport
 import SignalCheck
 import TestSupport

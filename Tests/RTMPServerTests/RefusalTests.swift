@@ -1,5 +1,7 @@
+import APITestSupport
 import Foundation
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
@@ -13,7 +15,7 @@ import Testing
 @testable import RoomStore
 
 /// A refused client gets the specific reason, as do the log and the counter.
-@Suite struct RefusalClientsTests {
+@Suite struct RefusalTests {
     private static let key = "e12c46f2612d5106e2034781ab261ca3"
 
     /// A stream key as devices have it: name and credential.
@@ -23,9 +25,9 @@ import Testing
     }
 
     private static func run(
-        _ configure: @escaping @Sendable (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (TestServer) async throws -> Void
+        _ configure: @escaping @Sendable (inout ServerConfig) -> Void = { _ in }, _ body: @Sendable (UnboundServer) async throws -> Void
     ) async throws {
-        try await TestServer.run(
+        try await UnboundServer.run(
             { config in
                 config.access.publishFrom = []
                 config.access.playFrom = []
@@ -151,7 +153,7 @@ import Testing
             }
             func key(_ stream: String, room: String) throws -> String {
                 let token = AccessToken(expires: WallClock.seconds + 60, room: room, act: ["play", "publish"])
-                return "\(stream)?token=\(try token.signed(with: server.server.parts.keys))"
+                return "\(stream)?token=\(try token.signed(with: server.parts.keys))"
             }
             for isPublish in [true, false] {
                 let client = try await RawClient.connected(server.port)
@@ -183,8 +185,8 @@ import Testing
     ) async throws {
         try await Self.run({ $0.rooms.duplicatePublishByApp = ["live": row.policy] }) { server in
             func key(_ user: String) throws -> String {
-                let address = PublicAddress(config: server.server.parts.config, addresses: server.addresses, requestHost: nil)
-                let urls = StreamURLs(address: address, keys: server.server.parts.keys, hash: .md5)
+                let address = PublicAddress(config: server.parts.config, addresses: UnboundServer.addresses, requestHost: nil)
+                let urls = StreamURLs(address: address, keys: server.parts.keys, hash: .md5)
                 return try urls.push(
                     StreamPath(app: "live", name: "cam1"), .init(scheme: .jwt, lifetimeSeconds: 60, user: user), nowMs: WallClock.ms
                 ).streamKey

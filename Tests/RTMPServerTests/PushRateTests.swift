@@ -1,6 +1,6 @@
-import Foundation
-import NIOCore
+import APITestSupport
 import RTMP
+import RTMPTestSupport
 import ServerConfiguration
 import ServerTestSupport
 import TestSupport
@@ -11,14 +11,14 @@ import Testing
 @testable import Support
 
 /// Rates of new pushes, and of the rooms that they make, on a live server.
-@Suite struct PushRateClientsTests {
+@Suite struct PushRateTests {
     /// A client that makes room after room is refused with the reason, and stays within its limit.
     @Test func roomsAreNotMadeWithoutEnd() async throws {
-        try await TestServer.run({ $0.limits.roomsPerAddress = 1 }) { server in
+        try await UnboundServer.run({ $0.limits.roomsPerAddress = 1 }) { server in
             var made = 0
             var refused: RawClient?
             for index in 0..<200 where refused == nil {
-                let client = try await RawClient.connected(server.addresses.rtmp.port)
+                let client = try await RawClient.connected(server.port)
                 let stream = try await client.createStream()
                 do {
                     try await client.publish("x\(index)", on: stream)
@@ -39,12 +39,12 @@ import Testing
     }
 
     @Test func attemptsAreCounted() async throws {
-        try await TestServer.run({ $0.limits.publishesPerAddress = 1 }) { server in
-            let owner = try await RawClient.publishing(server.addresses.rtmp.port, "cam1?a=1")
+        try await UnboundServer.run({ $0.limits.publishesPerAddress = 1 }) { server in
+            let owner = try await RawClient.publishing(server.port, "cam1?a=1")
             var reasons: [String] = []
             // Ten are the burst, and one more comes with each second.
             for _ in 0..<300 where !reasons.contains(where: { $0.contains("[rate_limited]") }) {
-                let client = try await RawClient.connected(server.addresses.rtmp.port)
+                let client = try await RawClient.connected(server.port)
                 let stream = try await client.createStream()
                 _ = try? await client.publish("cam1?b=\(String(repeating: "x", count: 3_000))", on: stream)
                 try await client.waitUntilClosed()
@@ -59,8 +59,8 @@ import Testing
     }
 
     @Test func aShortDiskIsNamed() async throws {
-        try await TestServer.run({ $0.data.minFreeBytes = 1 << 50 }) { server in
-            let client = try await RawClient.connected(server.addresses.rtmp.port)
+        try await UnboundServer.run({ $0.data.minFreeBytes = 1 << 50 }) { server in
+            let client = try await RawClient.connected(server.port)
             let stream = try await client.createStream()
             await #expect(throws: (any Error).self) { try await client.publish("cam1", on: stream) }
             try await client.waitUntilClosed()

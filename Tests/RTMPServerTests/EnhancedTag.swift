@@ -1,5 +1,3 @@
-import NIOCore
-
 /// Enhanced RTMP (v2) tag bodies, put together byte by byte: "ExVideoTagHeader" and "ExAudioTagHeader".
 enum EnhancedTag {
     enum Frame: UInt8 { case key = 1, inter = 2 }

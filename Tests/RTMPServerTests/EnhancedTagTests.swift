@@ -1,14 +1,17 @@
+import APITestSupport
 import EarshotServer
 import Media
 import RTMP
+import RTMPTestSupport
 import Rooms
+import ServerTestSupport
 import TestSupport
 import Testing
 
 @testable import ServerConfiguration
 
 /// Enhanced RTMP tag by tag between our own clients. Nothing changes, and late joiners get every track's headers.
-@Suite struct EnhancedTagClientsTests {
+@Suite struct EnhancedTagTests {
     /// A composition time of 0, which CodedFrames of these codecs carry.
     private static let now: [UInt8] = [0, 0, 0]
 
@@ -93,7 +96,7 @@ import Testing
         + ["Opus", "fLaC", "ac-3", "ec-3", ".mp3", "mp4a"].map(Self.audioScript) + [Self.multitrackScript()]
 
     @Test(arguments: scripts) func tagsAreTheSameEarlyAndLate(_ script: Script) async throws {
-        try await TestServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
+        try await UnboundServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
             let early = try await TagClient.play(from: server, "live/cam1")
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             let sent = script.headers + script.first + script.tail
@@ -118,7 +121,7 @@ import Testing
 
     /// `connect` is answered with capabilities in the client's terms (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     @Test func connectAnswersCapabilities() async throws {
-        try await TestServer.run { server in
+        try await UnboundServer.run { server in
             let client = try await TagClient.publish(
                 to: server, "live/cam1",
                 extra: [

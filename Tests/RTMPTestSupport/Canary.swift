@@ -1,13 +1,14 @@
 import NIOCore
 import NIOPosix
 import RTMP
+package import ServerTestSupport
 import Synchronization
-import TestSupport
-import Testing
+package import TestSupport
+package import Testing
 
 /// A published and watched stream beside a test's bad deeds. Every message must arrive in order and on time.
-final class Canary: Sendable {
-    static let name = "canary"
+package final class Canary: Sendable {
+    package static let name = "canary"
     /// Longest delay from publish to delivery, less the time for which the machine kept the message's threads waiting for a processor. Ten
     /// times what an idle machine needs, and five times that under a sanitizer.
     private static let delayLimit = Duration.milliseconds(500) * Patience.factor
@@ -29,8 +30,9 @@ final class Canary: Sendable {
     }
 
     /// Runs the body beside a canary, then checks every delivery. `loops`: the server's.
-    static func during<Result: Sendable>(
-        _ port: Int, loops: [ThreadWait], sourceLocation: SourceLocation = #_sourceLocation, _ body: @Sendable () async throws -> Result
+    package static func during<Result: Sendable>(
+        _ port: some RTMPDoor, loops: [ThreadWait], sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         _ = StallMeter.machine.start()
         let canary = try await Canary.start(port, loops)
@@ -44,7 +46,7 @@ final class Canary: Sendable {
         return try outcome.get()
     }
 
-    private static func start(_ port: Int, _ loops: [ThreadWait]) async throws -> Canary {
+    private static func start(_ port: some RTMPDoor, _ loops: [ThreadWait]) async throws -> Canary {
         var options = RawClient.Options()
         options.group = self.group
         let viewer = try await RawClient.playing(port, self.name, options)
@@ -106,38 +108,5 @@ final class Canary: Sendable {
 
     private var arrivals: [(number: Int, at: ContinuousClock.Instant)] {
         self.viewer.media().compactMap { received in SyntheticTag.number(received.message).map { ($0, received.at) } }
-    }
-}
-
-/// AVC and AAC tags that carry a number in place of pictures and sound.
-enum SyntheticTag {
-    static let videoHeader: [UInt8] =
-        [0x17, 0, 0, 0, 0, 1, 0x42, 0xC0, 0x1E, 0xFF, 0xE1, 0, 4, 0x67, 0x42, 0xC0, 0x1E, 1, 0, 2, 0x68, 0xCE]
-    static let audioHeader: [UInt8] = [0xAF, 0, 0x12, 0x10]
-
-    static func video(_ number: Int, isKeyframe: Bool, bytes: Int) -> [UInt8] {
-        self.fill([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], number, bytes)
-    }
-
-    static func audio(_ number: Int, bytes: Int) -> [UInt8] {
-        self.fill([0xAF, 1], number, bytes)
-    }
-
-    /// The number in a message made by `video` or `audio`; nil unless all its bytes are intact.
-    static func number(_ message: Message) -> Int? {
-        var payload = message.payload
-        let header = message.type == .video ? 5 : 2
-        guard payload.readableBytes >= header + 8, payload.getInteger(at: payload.readerIndex + 1, as: UInt8.self) == 1 else { return nil }
-        payload.moveReaderIndex(forwardBy: header)
-        guard let number = payload.readInteger(as: UInt64.self) else { return nil }
-        let filler = UInt8(truncatingIfNeeded: number)
-        return payload.readableBytesView.allSatisfy { $0 == filler } ? Int(number) : nil
-    }
-
-    private static func fill(_ header: [UInt8], _ number: Int, _ bytes: Int) -> [UInt8] {
-        var out = ByteBuffer(bytes: header)
-        out.writeInteger(UInt64(number))
-        out.writeRepeatingByte(UInt8(truncatingIfNeeded: number), count: max(0, bytes - out.readableBytes))
-        return Array(out.readableBytesView)
     }
 }

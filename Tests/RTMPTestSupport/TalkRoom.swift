@@ -3,55 +3,54 @@ import FFmpeg
 import Foundation
 import Media
 import NIOCore
-import RTMP
-import ServerConfiguration
-import ServerTestSupport
+package import RTMP
+package import ServerConfiguration
+package import ServerTestSupport
 import SignalCheck
-import Testing
+package import Testing
 
 @testable import Support
 
 /// A server with a live room, for tests of its talk channel.
-struct TalkRoom: Sendable {
-    let server: TestServer
-    let camera: RawClient
-    let name = "r1"
+package struct TalkRoom<Server: LiveServer>: Sendable {
+    package let server: Server
+    package let camera: RawClient
+    package let name = "r1"
 
-    var port: Int { self.server.addresses.rtmp.port }
+    package var port: Server.Door { self.server.port }
 
-    /// Starts a server with a camera in the room while the body runs. `camera` returns the name to push to, with its credential.
-    static func run(
-        _ configure: (inout ServerConfig) -> Void = { _ in },
-        camera: @Sendable (TestServer) async throws -> String = { _ in "r1" }, _ body: @Sendable (TalkRoom) async throws -> Void
+    package init(server: Server, camera: RawClient) {
+        self.server = server
+        self.camera = camera
+    }
+
+    /// Brings a camera into the room while the body runs. `camera` returns the name to push to, with its credential.
+    package static func live(
+        on server: Server, camera: @Sendable (Server) async throws -> String, _ body: @Sendable (TalkRoom) async throws -> Void
     ) async throws {
-        try await TestServer.run({
-            Self.patient(&$0)
-            configure(&$0)
-        }) { server in
-            let camera = try await RawClient.publishing(server.addresses.rtmp.port, try await camera(server))
-            camera.send(.video, SyntheticTag.videoHeader)
-            camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
-            let room = TalkRoom(server: server, camera: camera)
-            try await server.wait("rooms/r1") { $0["state"].string == "live" }
-            try await body(room)
-            await camera.close()
-        }
+        let camera = try await RawClient.publishing(server.port, try await camera(server))
+        camera.send(.video, SyntheticTag.videoHeader)
+        camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
+        let room = TalkRoom(server: server, camera: camera)
+        try await server.wait("rooms/r1") { $0["state"].string == "live" }
+        try await body(room)
+        await camera.close()
     }
 
     /// A busy machine may delay viewers for seconds, in reading or writing. They are not cut and miss nothing.
-    static func patient(_ config: inout ServerConfig) {
+    package static func patient(_ config: inout ServerConfig) {
         config.relay.maxBehindMs = 600_000
         config.talk.maxQueueMs = 10_000
     }
 
-    func talk() async throws -> JSON { try await self.server.api("rooms/r1/talk") }
+    package func talk() async throws -> JSON { try await self.server.api("rooms/r1/talk") }
 
-    func member(_ id: String) async throws -> JSON {
+    package func member(_ id: String) async throws -> JSON {
         try await self.talk()["members"].list.first { $0["userId"].string == id } ?? JSON(nil)
     }
 
     /// Kind, participant and reason of each floor event, in order.
-    func floorEvents() async throws -> [String] {
+    package func floorEvents() async throws -> [String] {
         let events = try await self.server.api("rooms/r1/events?limit=1000")["list"].list
         return events.filter { $0["kind"].string?.hasPrefix("talk.floor.") == true }.map {
             "\($0["kind"].string?.dropFirst("talk.floor.".count) ?? "") \($0["data"]["userId"].string ?? "?") \($0["data"]["reason"].string ?? "?")"
@@ -59,35 +58,35 @@ struct TalkRoom: Sendable {
     }
 
     /// The number of server stalls of over a second. Listeners miss that time.
-    var stalls: Int { self.server.lines.all.count { $0.contains("The server stood still") } }
+    package var stalls: Int { self.server.lines.all.count { $0.contains("The server stood still") } }
 
     /// Checks that a mix's timestamps are evenly spaced, except where the server stalled.
-    func expectEven(
+    package func expectEven(
         _ client: RawClient, on streamID: UInt32 = 1, _ steps: ClosedRange<Int> = 21...22, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let gaps = try Heard(client, on: streamID).steps.filter { !steps.contains($0) }
         #expect(gaps.count <= self.stalls, "\(gaps) ms; the server stood still \(self.stalls) times", sourceLocation: sourceLocation)
     }
 
-    func post(_ path: String, _ body: String) async throws -> HTTPAnswer {
+    package func post(_ path: String, _ body: String) async throws -> HTTPAnswer {
         try await self.server.call("POST", "rooms/r1/talk/\(path)", body)
     }
 
     /// Connects to the app `talk`.
-    func client(extra: [AMF0Property] = [], _ options: RawClient.Options = .init()) async throws -> RawClient {
+    package func client(extra: [AMF0Property] = [], _ options: RawClient.Options = .init()) async throws -> RawClient {
         let client = try await RawClient.shaken(self.port, options)
         try await client.connect(app: "talk", extra: extra)
         return client
     }
 
-    func listener(_ name: String, extra: [AMF0Property] = [], _ options: RawClient.Options = .init()) async throws -> RawClient {
+    package func listener(_ name: String, extra: [AMF0Property] = [], _ options: RawClient.Options = .init()) async throws -> RawClient {
         let client = try await self.client(extra: extra, options)
         try await client.play("r1/\(name)", on: client.createStream())
         return client
     }
 
     /// Publishes without sending anything yet.
-    func talker(_ name: String) async throws -> RawClient {
+    package func talker(_ name: String) async throws -> RawClient {
         let client = try await self.client()
         try await client.publish("r1/\(name)", on: client.createStream())
         return client
@@ -95,15 +94,15 @@ struct TalkRoom: Sendable {
 }
 
 /// The sound that a listener received, decoded.
-struct Heard: Sendable {
+package struct Heard: Sendable {
     /// 48 kHz, mono.
-    var samples: [Float] = []
+    package var samples: [Float] = []
     /// For each message: its timestamp in ms, its arrival, and the number of samples before it.
-    var messages: [(timestamp: UInt32, at: ContinuousClock.Instant, start: Int)] = []
-    var codec: String?
+    package var messages: [(timestamp: UInt32, at: ContinuousClock.Instant, start: Int)] = []
+    package var codec: String?
 
     /// `newest` limits decoding to the first message and that many of the last. The first of those are the decoder's run-up.
-    init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
+    package init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
         var decoder: AudioDecoder?
         let resampler = Resampler(channels: 1)
         let all = client.media(on: streamID).filter { $0.message.type == .audio }
@@ -122,14 +121,14 @@ struct Heard: Sendable {
     }
 
     /// Whether a tone is heard in each tenth of a second, oldest first: at the level of ``Tone/sine(_:_:)`` less 8 dB.
-    func voiced(_ frequency: Double) -> [Bool] { Tone.windows(self.samples, frequency).map { $0 > -20 } }
+    package func voiced(_ frequency: Double) -> [Bool] { Tone.windows(self.samples, frequency).map { $0 > -20 } }
 
     /// Milliseconds from message to message.
-    var steps: [Int] { zip(self.messages.dropFirst(), self.messages).map { Int($0.timestamp) - Int($1.timestamp) } }
+    package var steps: [Int] { zip(self.messages.dropFirst(), self.messages).map { Int($0.timestamp) - Int($1.timestamp) } }
 
     /// The last `seconds`.
-    func last(_ seconds: Double) -> [Float] { Array(self.samples.suffix(Int(seconds * 48_000))) }
+    package func last(_ seconds: Double) -> [Float] { Array(self.samples.suffix(Int(seconds * 48_000))) }
 
     /// As ``Tone/levels(_:_:)``.
-    func levels(of frequency: Double) -> [Double] { Tone.levels(self.samples, frequency) }
+    package func levels(of frequency: Double) -> [Double] { Tone.levels(self.samples, frequency) }
 }

@@ -1,6 +1,7 @@
+import APITestSupport
 import EarshotServer
-import NIOCore
 import RTMP
+import RTMPTestSupport
 import ServerTestSupport
 import Testing
 
@@ -15,7 +16,7 @@ extension Hostile {
         ]
 
         @Test func publishNames() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 for name in Self.bad {
                     let client = try await RawClient.connected(server.port)
                     try await client.perform { $0.createStream() }
@@ -29,7 +30,7 @@ extension Hostile {
         }
 
         @Test func playNames() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 for name in Self.bad {
                     let client = try await RawClient.connected(server.port)
                     try await client.perform { $0.createStream() }
@@ -42,7 +43,7 @@ extension Hostile {
         }
 
         @Test func appNames() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let unnamed = try await RawClient.shaken(server.port)
                 try await unnamed.perform { $0.connect(app: "", tcUrl: "rtmp://127.0.0.1/") }
                 try await server.expectClosed(unnamed, .badName)
@@ -61,7 +62,7 @@ extension Hostile {
         }
 
         @Test func namesThatAreNoStrings() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 for value: AMF0Value in [.null, .number(7), .boolean(true), .object([])] {
                     let client = try await RawClient.connected(server.port)
                     client.send(Command("publish", transaction: 5, arguments: [value, .string("live")]), on: 1)
@@ -71,7 +72,7 @@ extension Hostile {
         }
 
         @Test func mediaBeforePublish() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 for type in [MessageType.audio, .video, .dataAMF0] {
                     let early = try await RawClient.shaken(server.port)
                     early.send(type, SyntheticTag.audio(1, bytes: 20))
@@ -91,7 +92,7 @@ extension Hostile {
         }
 
         @Test func commandsBeforeConnect() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 for name in ["createStream", "publish", "play", "deleteStream", "x\u{0}\u{1B}[31m"] {
                     let client = try await RawClient.shaken(server.port)
                     client.send(Command(name, transaction: 1, arguments: [.string("cam")]))
@@ -102,7 +103,7 @@ extension Hostile {
         }
 
         @Test func publishTwiceOnOneMessageStream() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let client = try await RawClient.publishing(server.port, "one")
                 client.send(Command("publish", transaction: 8, arguments: [.string("two"), .string("live")]), on: 1)
                 client.send(Command("play", transaction: 9, arguments: [.string("one")]), on: 1)
@@ -119,7 +120,7 @@ extension Hostile {
         }
 
         @Test func publishTwiceOnTwoConnections() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let first = try await RawClient.publishing(server.port, "one")
                 // Another address is refused.
                 let thief = try await RawClient.connected(server.port, .from("127.0.0.2"))

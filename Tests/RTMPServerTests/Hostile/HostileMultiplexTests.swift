@@ -1,7 +1,8 @@
+import APITestSupport
 import Delivery
 import EarshotServer
-import NIOCore
 import RTMP
+import RTMPTestSupport
 import ServerTestSupport
 import TestSupport
 import Testing
@@ -10,7 +11,7 @@ extension Hostile {
     /// Several publishes and plays on one connection, and players that pause and switch.
     @Suite struct OneConnection {
         @Test func twoPlaysAndAPublish() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let north = try await RawClient.publishing(server.port, "north")
                 let south = try await RawClient.publishing(server.port, "south")
                 let busy = try await RawClient.connected(server.port)
@@ -48,7 +49,7 @@ extension Hostile {
         }
 
         @Test func pauseAndTracks() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 let viewer = try await server.player(of: "cam")
                 let stage = Stage(server, publisher: publisher, viewer: viewer)
@@ -88,7 +89,7 @@ extension Hostile {
         }
 
         @Test func closeStreamAndPlayAgain() async throws {
-            try await TestServer.withCanary { server in
+            try await UnboundServer.withCanary { server in
                 let publisher = try await RawClient.publishing(server.port, "cam")
                 let viewer = try await server.player(of: "cam")
                 let stage = Stage(server, publisher: publisher, viewer: viewer)
@@ -119,18 +120,9 @@ extension Hostile {
     }
 }
 
-extension TestServer {
-    /// Waits until the server has handled all from this client, and the client has all sent to it.
-    func pass(_ client: RawClient) async throws {
-        let value = UInt32.random(in: 1...(.max))
-        try await client.perform { $0.ping(value) }
-        try await eventually("the pong") { client.outputs.contains(.pong(value)) }
-    }
-}
-
 /// A publisher and its viewer: shows which messages arrive.
 private final class Stage: Sendable {
-    private let server: TestServer
+    private let server: UnboundServer
     private let publisher: RawClient
     private let viewer: RawClient
     private let witness = Witness()
@@ -141,7 +133,7 @@ private final class Stage: Sendable {
         var seen = 0
     }
 
-    init(_ server: TestServer, publisher: RawClient, viewer: RawClient) {
+    init(_ server: UnboundServer, publisher: RawClient, viewer: RawClient) {
         self.server = server
         self.publisher = publisher
         self.viewer = viewer
@@ -168,7 +160,7 @@ private final class Stage: Sendable {
         // The publisher's pong: its loop has sent the messages on, to the stream's home and from there to every loop. What runs on these loops
         // now comes after them. The viewer's pong: its share of them has been written.
         try await self.server.pass(self.publisher)
-        let streams = self.server.server.parts.streams
+        let streams = self.server.parts.streams
         _ = await streams.onHome(of: "live/cam") { _, _ in true }
         _ = try await streams.collect { _ in [true] }
         try await self.server.pass(self.viewer)

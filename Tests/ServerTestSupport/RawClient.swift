@@ -1,41 +1,41 @@
 import LibC
-import NIOCore
-import NIOPosix
-import RTMP
+package import NIOCore
+package import NIOPosix
+package import RTMP
 import TestSupport
 
 /// An RTMP client that sends whatever a test asks, and keeps all it receives. Any thread; state is loop-bound.
-final class RawClient: Sendable {
+package final class RawClient: Sendable {
     /// Settings of the socket.
-    struct Options: Sendable {
+    package struct Options: Sendable {
         /// The address to connect from; loopback has many.
-        var from: String?
+        package var from: String?
         /// Kernel receive buffer in bytes (SO_RCVBUF); `nil`: the system's default.
-        var receiveBuffer: Int?
+        package var receiveBuffer: Int?
         /// Whether Nagle's algorithm holds back small writes, as in many stock clients.
-        var waitsForAcknowledgement = false
+        package var waitsForAcknowledgement = false
         /// Most bytes per read.
-        var readBytes = 64 << 10
+        package var readBytes = 64 << 10
         /// The client's event loops; the canary has its own.
-        var group: MultiThreadedEventLoopGroup = RawClient.group
-        init() {}
+        package var group: MultiThreadedEventLoopGroup = RawClient.group
+        package init() {}
 
-        static func from(_ address: String) -> Options {
+        package static func from(_ address: String) -> Options {
             var options = Options()
             options.from = address
             return options
         }
     }
 
-    struct Received: Sendable {
-        let message: Message
-        let at: ContinuousClock.Instant
+    package struct Received: Sendable {
+        package let message: Message
+        package let at: ContinuousClock.Instant
     }
 
     /// Separate from the server's loops: a client's cost must not look like the server's delay.
-    static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    package static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    let channel: any Channel
+    package let channel: any Channel
     private let handler: RawClientHandler
     private let inbox: Inbox
 
@@ -47,19 +47,10 @@ final class RawClient: Sendable {
 
     // MARK: Opening
 
-    /// Opens a TCP connection and sends nothing.
-    static func open(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
+    /// Opens a connection and sends nothing.
+    package static func open(_ port: some RTMPDoor, _ options: Options = Options()) async throws -> RawClient {
         let handler = RawClientHandler()
-        var bootstrap = ClientBootstrap(group: options.group)
-            .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: options.waitsForAcknowledgement ? 0 : 1)
-            .channelOption(ChannelOptions.maxMessagesPerRead, value: 1)
-            .channelOption(ChannelOptions.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: options.readBytes))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
-            }
-        if let bytes = options.receiveBuffer { bootstrap = bootstrap.channelOption(ChannelOptions.socketOption(.so_rcvbuf), value: bytes) }
-        if let from = options.from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
-        let channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
+        let channel = try await port.open(options) { try $0.pipeline.syncOperations.addHandler(handler) }
         let client = RawClient(channel: channel, handler: handler)
         // The connect may complete before `channelActive` has stored the address.
         try await client.wait("the socket's address") { $0.address.isEmpty ? nil : true }
@@ -67,28 +58,28 @@ final class RawClient: Sendable {
     }
 
     /// Completes the handshake.
-    static func shaken(_ port: Int, _ options: Options = Options()) async throws -> RawClient {
+    package static func shaken(_ port: some RTMPDoor, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.open(port, options)
         try await client.handshake()
         return client
     }
 
     /// Connects to an app.
-    static func connected(_ port: Int, app: String = "live", _ options: Options = Options()) async throws -> RawClient {
+    package static func connected(_ port: some RTMPDoor, app: String = "live", _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.shaken(port, options)
         try await client.connect(app: app)
         return client
     }
 
     /// Publishes `name` on message stream 1.
-    static func publishing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
+    package static func publishing(_ port: some RTMPDoor, _ name: String, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.connected(port, options)
         try await client.publish(name, on: client.createStream())
         return client
     }
 
     /// Plays `name` on message stream 1.
-    static func playing(_ port: Int, _ name: String, _ options: Options = Options()) async throws -> RawClient {
+    package static func playing(_ port: some RTMPDoor, _ name: String, _ options: Options = Options()) async throws -> RawClient {
         let client = try await self.connected(port, options)
         try await client.play(name, on: client.createStream())
         return client
@@ -96,12 +87,12 @@ final class RawClient: Sendable {
 
     // MARK: Protocol steps
 
-    func handshake(_ kind: ClientHandshake.Kind = .simple) async throws {
+    package func handshake(_ kind: ClientHandshake.Kind = .simple) async throws {
         try await self.onLoop { $0.startHandshake(kind) }
         try await self.wait("the handshake") { $0.isShaken ? true : nil }
     }
 
-    func connect(app: String, extra: [AMF0Property] = []) async throws {
+    package func connect(app: String, extra: [AMF0Property] = []) async throws {
         try await self.call("connect") {
             $0.connect(app: app, tcUrl: "rtmp://127.0.0.1/\(app)", extra: extra)
         } until: {
@@ -109,7 +100,7 @@ final class RawClient: Sendable {
         }
     }
 
-    func createStream() async throws -> UInt32 {
+    package func createStream() async throws -> UInt32 {
         try await self.call("createStream") {
             $0.createStream()
         } until: {
@@ -117,7 +108,7 @@ final class RawClient: Sendable {
         }
     }
 
-    func publish(_ name: String, on streamID: UInt32 = 1) async throws {
+    package func publish(_ name: String, on streamID: UInt32 = 1) async throws {
         try await self.call("publish \(name.prefix(40))") {
             $0.publish(name, on: streamID)
         } until: {
@@ -125,7 +116,7 @@ final class RawClient: Sendable {
         }
     }
 
-    func play(_ name: String, on streamID: UInt32 = 1) async throws {
+    package func play(_ name: String, on streamID: UInt32 = 1) async throws {
         try await self.call("play \(name.prefix(40))") {
             $0.play(name, on: streamID)
         } until: {
@@ -133,9 +124,20 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Does not wait for acceptance.
+    package func createStreamAndTryToPublish(_ name: String) async throws {
+        let streamID = try await self.createStream()
+        try await self.perform { $0.publish(name, on: streamID) }
+    }
+
+    package func createStreamAndTryToPlay(_ name: String) async throws {
+        let streamID = try await self.createStream()
+        try await self.perform { $0.play(name, on: streamID) }
+    }
+
     /// Runs a session call and waits for an answer among the outputs after it.
     @discardableResult
-    func call<Value: Sendable>(
+    package func call<Value: Sendable>(
         _ what: String, _ body: @escaping @Sendable (inout ClientSession) -> Void,
         until answer: @escaping @Sendable (ClientSessionOutput) -> Value?
     ) async throws -> Value {
@@ -150,37 +152,37 @@ final class RawClient: Sendable {
     }
 
     /// Runs a session call and sends its messages.
-    func perform(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
+    package func perform(_ body: @escaping @Sendable (inout ClientSession) -> Void) async throws {
         try await self.onLoop { $0.perform(body) }
     }
 
     // MARK: Sending
 
     /// Sends messages in valid chunks, without waiting.
-    func send(_ messages: Message...) {
+    package func send(_ messages: Message...) {
         self.channel.eventLoop.execute { self.handler.send(messages) }
     }
 
-    func send(_ messages: [Message]) {
+    package func send(_ messages: [Message]) {
         self.channel.eventLoop.execute { self.handler.send(messages) }
     }
 
-    func send(_ type: MessageType, _ payload: [UInt8], timestamp: UInt32 = 0, on streamID: UInt32 = 1) {
+    package func send(_ type: MessageType, _ payload: [UInt8], timestamp: UInt32 = 0, on streamID: UInt32 = 1) {
         self.send(Message(type: type, streamID: streamID, timestamp: timestamp, payload: ByteBuffer(bytes: payload)))
     }
 
-    func send(_ command: Command, on streamID: UInt32 = 0) {
+    package func send(_ command: Command, on streamID: UInt32 = 0) {
         self.send(command.message(streamID: streamID))
     }
 
     /// Sends any bytes. Returns once the kernel has accepted them; `false` when the connection is gone.
     @discardableResult
-    func send(bytes: [UInt8]) async -> Bool {
+    package func send(bytes: [UInt8]) async -> Bool {
         await self.send(bytes: ByteBuffer(bytes: bytes))
     }
 
     @discardableResult
-    func send(bytes: ByteBuffer) async -> Bool {
+    package func send(bytes: ByteBuffer) async -> Bool {
         do {
             try await self.channel.writeAndFlush(bytes)
             return true
@@ -191,17 +193,17 @@ final class RawClient: Sendable {
 
     // MARK: Reading and closing
 
-    func stopReading() async throws {
+    package func stopReading() async throws {
         try await self.channel.setOption(ChannelOptions.autoRead, value: false).get()
     }
 
-    func startReading() async throws {
+    package func startReading() async throws {
         try await self.channel.setOption(ChannelOptions.autoRead, value: true).get()
         self.channel.read()
     }
 
     /// One read of `Options.readBytes` per interval, from now on.
-    func readSlowly(every interval: TimeAmount) async throws {
+    package func readSlowly(every interval: TimeAmount) async throws {
         try await self.stopReading()
         let channel = self.channel
         channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { task in
@@ -209,13 +211,14 @@ final class RawClient: Sendable {
         }
     }
 
-    func close() async {
+    package func close() async {
         // The server may have closed it already.
         _ = try? await self.channel.close().get()
     }
 
     /// Closes with a TCP reset (SO_LINGER 0) instead of an orderly end.
-    func reset() async throws {
+    package func reset() async throws {
+        if let channel = self.channel as? MemoryChannel { return try await channel.reset().get() }
         guard let socket = self.channel as? any SocketOptionProvider else { return }
         do {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
@@ -227,23 +230,23 @@ final class RawClient: Sendable {
     }
 
     /// Closes the sending side only.
-    func closeOutput() async throws {
+    package func closeOutput() async throws {
         try await self.channel.close(mode: .output).get()
     }
 
     // MARK: What came
 
-    var outputs: [ClientSessionOutput] { self.inbox.read { $0.outputs } }
-    var received: [Received] { self.inbox.read { $0.received } }
-    var bytesReceived: Int { self.inbox.read { $0.bytes } }
-    var isClosed: Bool { self.inbox.read { $0.isClosed } }
+    package var outputs: [ClientSessionOutput] { self.inbox.read { $0.outputs } }
+    package var received: [Received] { self.inbox.read { $0.received } }
+    package var bytesReceived: Int { self.inbox.read { $0.bytes } }
+    package var isClosed: Bool { self.inbox.read { $0.isClosed } }
     /// "127.0.0.1:PORT", as the server logs it.
-    var address: String { self.inbox.read { $0.address } }
+    package var address: String { self.inbox.read { $0.address } }
     /// The error when the server's bytes were not RTMP: a test must fail on it.
-    var decodingError: RTMPError? { self.inbox.read { $0.error } }
+    package var decodingError: RTMPError? { self.inbox.read { $0.error } }
 
     /// Audio, video and data of one message stream in order, without filler (``FLVTag/isFiller``).
-    func media(on streamID: UInt32 = 1) -> [Received] {
+    package func media(on streamID: UInt32 = 1) -> [Received] {
         self.received.filter {
             $0.message.streamID == streamID && [.audio, .video, .dataAMF0].contains($0.message.type)
                 && ($0.message.type != .video || $0.message.payload.readableBytesView.first != 0x57)
@@ -251,10 +254,10 @@ final class RawClient: Sendable {
     }
 
     /// Codes of all `onStatus` and refusals so far.
-    var statusCodes: [String] { self.statuses.map(\.code) }
+    package var statusCodes: [String] { self.statuses.map(\.code) }
 
     /// All `onStatus` and refusals so far.
-    var statuses: [Status] {
+    package var statuses: [Status] {
         self.received.compactMap { received in
             guard received.message.type == .commandAMF0, let command = try? Command(received.message, limits: AMFLimits()) else {
                 return nil
@@ -263,13 +266,13 @@ final class RawClient: Sendable {
         }
     }
 
-    var controls: [ControlMessage] {
+    package var controls: [ControlMessage] {
         // The session already reports malformed control messages as errors.
         self.received.compactMap { try? ControlMessage($0.message) }
     }
 
     @discardableResult
-    func wait<Value: Sendable>(
+    package func wait<Value: Sendable>(
         _ what: String, within seconds: Double = 60, for condition: @Sendable (Inbox.Content) -> Value?
     ) async throws -> Value {
         let end = ContinuousClock.now + .seconds(seconds * Patience.factor)
@@ -278,15 +281,15 @@ final class RawClient: Sendable {
             if let value { return value }
             if isClosed { throw TimedOut(description: "closed while waiting for \(what): \(self.statusCodes)") }
             if ContinuousClock.now > end { throw TimedOut(description: "waited \(seconds) s for \(what)") }
-            try await Task.sleep(for: .milliseconds(5))
+            try await Task.sleep(for: .milliseconds(1))
         }
     }
 
-    func waitForStatus(_ code: String, within seconds: Double = 60) async throws {
+    package func waitForStatus(_ code: String, within seconds: Double = 60) async throws {
         try await eventually("status \(code)", within: seconds) { self.statusCodes.contains(code) }
     }
 
-    func waitUntilClosed(within seconds: Double = 60) async throws {
+    package func waitUntilClosed(within seconds: Double = 60) async throws {
         try await eventually("the server to close \(self.address)", within: seconds) { self.isClosed }
     }
 

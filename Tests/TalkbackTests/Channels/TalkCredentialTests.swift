@@ -1,5 +1,6 @@
-import Foundation
+import APITestSupport
 import RTMP
+import RTMPTestSupport
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
@@ -22,17 +23,17 @@ import Testing
         $0.credentials.key = "a key for tests"
     }
 
-    private static func room(_ body: @escaping @Sendable (TalkRoom, _ query: String) async throws -> Void) async throws {
-        try await TestServer.run(Self.closed) { server in
+    private static func room(_ body: @escaping @Sendable (MemoryRoom, _ query: String) async throws -> Void) async throws {
+        try await UnboundServer.run(Self.closed) { server in
             #expect(try await server.call("POST", "rooms", #"{"roomId":"r1"}"#).status == 201)
             let key = try await server.call("POST", "rooms/r1/push-url", "{}").json()["data"]["streamKey"].string.orThrow()
             let query = String(key.dropFirst("r1?".count))
             // The credential is in the app, as stock clients with two fields send it: one for the server, one for the key.
-            let camera = try await RawClient.connected(server.addresses.rtmp.port, app: "live?\(query)")
+            let camera = try await RawClient.connected(server.port, app: "live?\(query)")
             try await camera.publish("r1", on: camera.createStream())
             camera.send(.video, SyntheticTag.videoHeader)
             camera.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))
-            let room = TalkRoom(server: server, camera: camera)
+            let room = MemoryRoom(server: server, camera: camera)
             try await server.wait("rooms/r1") { $0["state"].string == "live" }
             try await body(room, query)
             await camera.close()

@@ -1,23 +1,23 @@
 import NIOCore
-import RTMP
+package import RTMP
 import Synchronization
 
 /// Everything a ``RawClient`` has received. Any thread.
-final class Inbox: Sendable {
-    struct Content: Sendable {
-        var outputs: [ClientSessionOutput] = []
-        var received: [RawClient.Received] = []
-        var bytes = 0
-        var isShaken = false
-        var isClosed = false
-        var address = ""
-        var error: RTMPError?
+package final class Inbox: Sendable {
+    package struct Content: Sendable {
+        package var outputs: [ClientSessionOutput] = []
+        package var received: [RawClient.Received] = []
+        package var bytes = 0
+        package var isShaken = false
+        package var isClosed = false
+        package var address = ""
+        package var error: RTMPError?
     }
 
     private let content = Mutex(Content())
 
-    func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { self.content.withLock { body($0) } }
-    func update(_ body: (inout Content) -> Void) { self.content.withLock { body(&$0) } }
+    package func read<Value: Sendable>(_ body: (Content) -> Value) -> Value { self.content.withLock { body($0) } }
+    package func update(_ body: (inout Content) -> Void) { self.content.withLock { body(&$0) } }
 }
 
 /// `@unchecked Sendable`: every stored `var` is touched on the channel's event loop only.

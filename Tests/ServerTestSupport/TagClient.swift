@@ -1,36 +1,33 @@
-import EarshotServer
 import Media
 import NIOCore
 import NIOPosix
-import RTMP
+package import RTMP
 import Synchronization
-import TestSupport
-
-@testable import Support
+package import TestSupport
 
 /// Our own client over a socket: publishes or plays one stream, tag by tag, byte by byte. Any thread.
-final class TagClient: Sendable {
-    enum Role: Sendable { case publish, play }
+package final class TagClient: Sendable {
+    package enum Role: Sendable { case publish, play }
 
-    struct State: Sendable {
+    package struct State: Sendable {
         /// Tags played, in order.
-        var tags: [FLVTag] = []
+        package var tags: [FLVTag] = []
         /// Every `onStatus` after the start.
-        var statuses: [Status] = []
-        var refusal: Status?
-        var hasStarted = false
-        var sawEOF = false
-        var isClosed = false
+        package var statuses: [Status] = []
+        package var refusal: Status?
+        package var hasStarted = false
+        package var sawEOF = false
+        package var isClosed = false
         /// The answer to `connect`.
-        var connected: AMF0Value?
+        package var connected: AMF0Value?
     }
 
     private let channel: any Channel
     private let handler: NIOLoopBound<TagClientHandler>
     private let state: TagClientState
 
-    var current: State { self.state.value.withLock { $0 } }
-    var tags: [FLVTag] { self.current.tags }
+    package var current: State { self.state.value.withLock { $0 } }
+    package var tags: [FLVTag] { self.current.tags }
 
     private init(_ channel: any Channel, _ handler: NIOLoopBound<TagClientHandler>, _ state: TagClientState) {
         self.channel = channel
@@ -39,56 +36,58 @@ final class TagClient: Sendable {
     }
 
     /// Opens the connection and sends the request; does not wait for the answer. `path` is "app/name?query".
-    static func connect(to server: TestServer, _ role: Role, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
+    package static func connect(to server: some TestedServer, _ role: Role, _ path: String, extra: [AMF0Property] = []) async throws
+        -> TagClient
+    {
         let state = TagClientState()
         let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
         let url = "\(server.rtmp)/\(parts[0])"
-        let client = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connect(host: "127.0.0.1", port: server.addresses.rtmp.port) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let handler = TagClientHandler(role: role, app: parts[0], name: parts[1], url: url, extra: extra, state: state)
-                    try channel.pipeline.syncOperations.addHandler(handler)
-                    return (channel, NIOLoopBound(handler, eventLoop: channel.eventLoop))
-                }
-            }
-        return TagClient(client.0, client.1, state)
+        var options = RawClient.Options()
+        options.group = .singleton
+        let made = Mutex<NIOLoopBound<TagClientHandler>?>(nil)
+        let channel = try await server.port.open(options) { channel in
+            let handler = TagClientHandler(role: role, app: parts[0], name: parts[1], url: url, extra: extra, state: state)
+            try channel.pipeline.syncOperations.addHandler(handler)
+            made.withLock { $0 = NIOLoopBound(handler, eventLoop: channel.eventLoop) }
+        }
+        return TagClient(channel, try made.withLock { $0 }.orThrow(), state)
     }
 
-    static func publish(to server: TestServer, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
+    package static func publish(to server: some TestedServer, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
         let client = try await Self.connect(to: server, .publish, path, extra: extra)
         try await eventually("publish to start") { client.current.hasStarted }
         return client
     }
 
-    static func play(from server: TestServer, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
+    package static func play(from server: some TestedServer, _ path: String, extra: [AMF0Property] = []) async throws -> TagClient {
         let client = try await Self.connect(to: server, .play, path, extra: extra)
         try await eventually("play to start") { client.current.hasStarted }
         return client
     }
 
     /// Sends media and data unchanged. The server keeps script data that starts with `@setDataFrame` for late joiners.
-    func send(_ tags: [FLVTag]) async throws {
+    package func send(_ tags: [FLVTag]) async throws {
         let handler = self.handler
         try await self.channel.eventLoop.submit { handler.value.send(tags) }.get()
     }
 
     /// Like ``send(_:)`` without waiting, in the order of the calls.
-    func enqueue(_ tags: [FLVTag]) {
+    package func enqueue(_ tags: [FLVTag]) {
         let handler = self.handler
         self.channel.eventLoop.execute { handler.value.send(tags) }
     }
 
-    func setMetadata(_ value: AMF0Value, timestamp: UInt32 = 0) async throws {
+    package func setMetadata(_ value: AMF0Value, timestamp: UInt32 = 0) async throws {
         try await self.session { $0.setDataFrame(value, on: $1, timestamp: timestamp) }
     }
 
     /// Runs any other session call; the number is the message stream's.
-    func session(_ body: @escaping @Sendable (inout ClientSession, UInt32) -> Void) async throws {
+    package func session(_ body: @escaping @Sendable (inout ClientSession, UInt32) -> Void) async throws {
         let handler = self.handler
         try await self.channel.eventLoop.submit { handler.value.call(body) }.get()
     }
 
-    func waitForTags(_ count: Int) async throws {
+    package func waitForTags(_ count: Int) async throws {
         do {
             try await eventually("\(count) tags") { self.tags.count >= count }
         } catch {
@@ -96,7 +95,7 @@ final class TagClient: Sendable {
         }
     }
 
-    func close() async {
+    package func close() async {
         // It may be closed already.
         try? await self.channel.close().get()
     }

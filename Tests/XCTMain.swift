@@ -1,0 +1,2 @@
+import Testing
+await Testing.__swiftPMEntryPoint() as Never
