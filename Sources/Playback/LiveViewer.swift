@@ -148,9 +148,11 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             played = self.services.remuxers.pieces.acquire(path, on: loop.relay)
             _ = played.enterViewer(limit: .max)
         }
-        self.send(self.play.preface)
         let viewer = Viewer(stream: played, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
         self.viewer = viewer
+        self.send(self.play.preface)
+        // A write may find the connection gone, which ends all at once: nothing is left to attach.
+        guard self.viewer != nil else { return }
         self.record(.here, .state, "admitted", "plays \(path)")
         loop.relay.attach(viewer)
     }
