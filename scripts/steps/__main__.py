@@ -1,10 +1,10 @@
-"""steps check                     what to run while working: no server
-steps test [--filter NAME …]    all that the README promises; with flags of `swift test` the tests that they choose
-steps verify [STEP…]            what takes longer, or these steps of it; goes on after a failure
-steps verify missing            the steps whose folders have changed since they last passed
-steps verify within SECONDS     as many steps as fit: first those that the newest day's commits touched, then the others in turn
-steps list [tests]                 every step, with `tests` every test in it, too
-steps list check                   whether each test of the debug build runs in one step, and has its successor where it was moved
+"""make check                              what to run while working: no server
+make test [ARGS='--filter NAME …']      all that the README promises; with flags of `swift test` the tests that they choose
+make verify [ARGS='STEP…']              what takes longer, or these steps of it; goes on after a failure
+make verify ARGS=missing                the steps whose folders have changed since they last passed
+make verify ARGS='within SECONDS'       as many steps as fit: first those that the newest day's commits touched, then the others in turn
+make steps [ARGS=tests]                 every step, with `tests` every test in it, too
+make steps ARGS=check                   whether each test of the debug build runs in one step, and has its successor where it was moved
 
 Called by test.sh, which holds the lock of the debug build's folder, $SCRATCH."""
 
