@@ -3,7 +3,7 @@ package import EarshotServer
 import Listening
 import RTMP
 import Relay
-package import RoomStore
+import RoomStore
 package import Rooms
 package import ServerTestSupport
 package import Support

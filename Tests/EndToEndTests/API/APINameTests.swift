@@ -1,5 +1,6 @@
 import APITestSupport
 import Foundation
+import RTMPTestSupport
 import ServerTestSupport
 import TestSupport
 import Testing
