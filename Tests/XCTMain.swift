@@ -1,2 +1,0 @@
-import Testing
-await Testing.__swiftPMEntryPoint() as Never
