@@ -17,7 +17,7 @@ import Testing
 @Suite struct TalkAdmissionTests {
     /// A device pushes its camera, speaks and listens on one connection, as behind NAT.
     @Test(.timeLimit(.minutes(5))) func oneConnectionForCameraAndTalk() async throws {
-        try await TestServer.run(TalkRoom.patient) { server in
+        try await TestServer.run(TalkRoom<TestServer>.patient) { server in
             let device = try await RawClient.publishing(server.addresses.rtmp.port, "r1")
             device.send(.video, SyntheticTag.videoHeader)
             device.send(.video, SyntheticTag.video(1, isKeyframe: true, bytes: 2_000))

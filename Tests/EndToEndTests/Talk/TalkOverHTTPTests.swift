@@ -72,7 +72,7 @@ import Testing
     /// Listeners are admitted or refused as over RTMP, with an answer for each refusal.
     @Test(.timeLimit(.minutes(5))) func admission() async throws {
         try await TestServer.run({
-            TalkRoom.patient(&$0)
+            TalkRoom<TestServer>.patient(&$0)
             $0.access.publishFrom = []
             $0.access.playFrom = []
         }) { server in

@@ -17,7 +17,7 @@ import Testing
     @Test(.timeLimit(.minutes(5))) func everyRecordingHasItsTalk() async throws {
         let clip = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 60)
         try await TestServer.run({
-            TalkRoom.patient(&$0)
+            TalkRoom<TestServer>.patient(&$0)
             $0.recording.talk = true
         }) { server in
             let camera = try ClientProcess(FFmpeg.push(clip, to: "\(server.rtmp)/live/r1"))
