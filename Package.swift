@@ -282,15 +282,15 @@ let package = Package(
         .target(
             name: "ServerTestSupport",
             dependencies: [
-                "Access", "FFmpeg", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb, logging,
-                nioCore, nioHTTP1, nioPosix, nioSSL,
+                "Access", "CZlib", "FFmpeg", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb,
+                logging, nioCore, nioHTTP1, nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/ServerTestSupport", swiftSettings: settings),
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
         .target(
             name: "APITestSupport",
             dependencies: [
-                "Access", "CZlib", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport",
+                "Access", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport",
                 "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", hummingbird, httpTypes,
                 lifecycle, logging, nioCore, nioEmbedded,
             ],
@@ -304,6 +304,14 @@ let package = Package(
                 nioPosix,
             ],
             path: "Tests/RTMPTestSupport", swiftSettings: settings),
+        // A whole server without ports whose clients connect to it in memory, by HTTP, WebSocket and RTMP.
+        .target(
+            name: "PortlessTestSupport",
+            dependencies: [
+                "APITestSupport", "Delivery", "EarshotServer", "HTTPServer", "PostgresTestSupport", "RTMPServer", "RTMPTestSupport",
+                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", lifecycle, logging, nioCore,
+            ],
+            path: "Tests/PortlessTestSupport", swiftSettings: settings),
         .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
@@ -355,7 +363,8 @@ let package = Package(
         .testTarget(
             name: "HTTPServerTests",
             dependencies: [
-                "HTTPServer", "Rooms", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioHTTP1,
+                "Delivery", "EarshotServer", "HTTPServer", "Listening", "PortlessTestSupport", "RTMPTestSupport", "Relay", "RoomStore",
+                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -395,7 +404,13 @@ let package = Package(
                 nioPosix,
             ],
             swiftSettings: settings),
-        .testTarget(name: "ForwardingTests", dependencies: ["Delivery", "Forwarding", "Media", nioCore], swiftSettings: settings),
+        .testTarget(
+            name: "ForwardingTests",
+            dependencies: [
+                "Delivery", "Forwarding", "Media", "PortlessTestSupport", "Rooms", "ServerTestSupport", "Support", "TestSupport",
+                "Upstream", nioCore,
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "StatisticsTests",
             dependencies: ["Delivery", "Relay", "Rooms", "ServerTestSupport", "Statistics", "Support", "TestSupport", grdb, logging],
@@ -403,7 +418,15 @@ let package = Package(
         .testTarget(
             name: "PlaybackTests",
             dependencies: [
-                "HTTPServer", "Playback", "ServerConfiguration", "Support", httpTypes, nioCore,
+                "HTTPServer", "PortlessTestSupport", "Playback", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport",
+                httpTypes, nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AppServerTests",
+            dependencies: [
+                "Access", "AppServer", "Apps", "EarshotServer", "Media", "PortlessTestSupport", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -417,13 +440,17 @@ let package = Package(
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "Delivery", "EarshotServer", "Packaging", "RoomStore", "Rooms", "ServerConfiguration",
+                "Delivery", "EarshotServer", "PortlessTestSupport", "Packaging", "RoomStore", "Rooms", "ServerConfiguration",
                 "ServerTestSupport", "Support", "TestSupport", logging, nioPosix,
             ],
             swiftSettings: settings),
         // The command line, without its process.
         .testTarget(
-            name: "EarshotCommandTests", dependencies: ["LibC", "RTMP", "Support", "TestSupport", "earshot"], swiftSettings: settings),
+            name: "EarshotCommandTests",
+            dependencies: [
+                "LibC", "RTMP", "ServerTestSupport", "Support", "TestSupport", "earshot",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: settings),
         // The inputs that fuzzing has kept. EARSHOT_FUZZ makes a program of the same files, for libFuzzer.
         .testTarget(
             name: "FuzzTests", dependencies: fuzzed.map { .byName(name: $0) } + fuzzPackages, path: "Tests/Fuzz",
@@ -439,13 +466,13 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "APITestSupport", "Access", "AppServer", "Apps", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding",
+                "APITestSupport", "Access", "AppServer", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding",
                 "HLSCheck", "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback",
                 "PostgresTestSupport", "RTMP", "RTMPServer", "RTMPTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
                 "ServerTestSupport",
                 "SignalCheck", "Support", "Talk",
                 "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
-                nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                nioPosix, nioSSL,
             ],
             swiftSettings: settings),
     ]

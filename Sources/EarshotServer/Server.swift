@@ -16,7 +16,7 @@ import Packaging
 import Playback
 import RTMPServer
 import RoomStore
-import Rooms
+package import Rooms
 package import ServerConfiguration
 package import ServiceLifecycle
 import Statistics
@@ -32,7 +32,7 @@ package final class Server: Sendable {
     private let certificate: CertificateStore?
     private let listeners: [RTMPListener]
     /// HTTP, and HTTPS when there is a certificate.
-    private let http: [HTTPService]
+    package let http: [HTTPService]
     private let sockets: ListeningSockets
     private let webhooks: WebhookDispatcher
     private let firstToken = Mutex<String?>(nil)
@@ -57,11 +57,11 @@ package final class Server: Sendable {
     /// The file with the first token, once bound; nil when there is no such file (any more).
     package var tokenFile: String? { self.firstToken.withLock { $0 } }
 
-    /// Throws when a certificate, the store or the keys cannot be read. Blocks.
+    /// Throws when a certificate, the store or the keys cannot be read. Blocks. `clock`: room time, if it is not this machine's.
     ///
     /// `reloading`: how to reload the settings of a process that is the server's own, which then listens with the sockets that it was given; without
     /// it a reload reads only the certificate.
-    package init(config: ServerConfig, log: Logger, reloading: Reloading? = nil) throws {
+    package init(config: ServerConfig, log: Logger, clock: RoomClock? = nil, reloading: Reloading? = nil) throws {
         let group = MultiThreadedEventLoopGroup.singleton
         self.config = config
         self.log = log
@@ -76,7 +76,7 @@ package final class Server: Sendable {
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
         let place = StorePlace(config)
-        let rooms = try RoomRegistry(place, settings: settings, clock: RoomClock(holdMs: config.rooms.clockHoldMs))
+        let rooms = try RoomRegistry(place, settings: settings, clock: clock ?? RoomClock(holdMs: config.rooms.clockHoldMs))
         place.announce(in: config.data.directory, log)
         for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)

@@ -59,6 +59,26 @@ package final class HTTPService: Service, Sendable {
         return HostPort(host: self.address.host, port: listener.localAddress?.port ?? self.address.port)
     }
 
+    /// Serves a connection that did not come from the port. On its loop, before it begins.
+    package func serve(_ connection: any Channel) -> EventLoopFuture<Void> {
+        let (answer, shared, certificate, log) = (
+            Self.answering(self.responder, log: self.log), self.shared, self.certificate, self.log
+        )
+        return connection.setOption(.allowRemoteHalfClosure, value: true).flatMap {
+            guard let certificate else {
+                return Self.begin(HTTPServerChannel(responder: answer, shared: shared), on: connection, log: log)
+            }
+            return Self.begin(
+                HTTPSServerChannel(responder: answer, shared: shared, certificate: certificate), on: connection, log: log)
+        }
+    }
+
+    private static func begin(_ protocols: some ServerChildChannel, on connection: any Channel, log: Logger) -> EventLoopFuture<Void> {
+        protocols.setup(channel: connection, logger: log).map { conversation in
+            _ = Task { await protocols.handle(value: conversation, logger: log) }
+        }
+    }
+
     private func listen(_ scheme: String, _ protocols: some ServerChildChannel) async throws -> any Channel {
         let (placement, gate, log) = (self.placement, self.gate, self.log)
         let bootstrap = ServerBootstrap(group: self.group)
@@ -69,11 +89,7 @@ package final class HTTPService: Service, Sendable {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { channel in
-                protocols.setup(channel: channel, logger: log).map { conversation in
-                    _ = Task { await protocols.handle(value: conversation, logger: log) }
-                }
-            }
+            .childChannelInitializer { channel in Self.begin(protocols, on: channel, log: log) }
         return try await self.sockets.listen(scheme, on: self.address, bootstrap)
     }
 

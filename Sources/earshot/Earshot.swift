@@ -44,17 +44,8 @@ struct Earshot: AsyncParsableCommand {
     }
 
     private nonisolated static func parseAndRun() async {
-        var command: any ParsableCommand
         do {
-            command = try await Self.asyncParseAsRoot()
-        } catch {
-            // A mistyped command looks like a mistake of another one.
-            guard Self.exitCode(for: error) == .validationFailure,
-                let mistake = CommandSuggestion.mistake(in: Array(CommandLine.arguments.dropFirst()), of: Self.self)
-            else { Self.exit(withError: error) }
-            Self.exit(withError: ValidationError(mistake))
-        }
-        do {
+            var command = try await Self.parse(Array(CommandLine.arguments.dropFirst()))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {
@@ -62,6 +53,19 @@ struct Earshot: AsyncParsableCommand {
             }
         } catch {
             Self.exit(withError: error)
+        }
+    }
+
+    /// The command that these arguments name. Throws what the process prints and ends with otherwise.
+    nonisolated static func parse(_ arguments: [String]) async throws -> any ParsableCommand {
+        do {
+            return try await Self.asyncParseAsRoot(arguments)
+        } catch {
+            // A mistyped command looks like a mistake of another one.
+            guard Self.exitCode(for: error) == .validationFailure,
+                let mistake = CommandSuggestion.mistake(in: arguments, of: Self.self)
+            else { throw error }
+            throw ValidationError(mistake)
         }
     }
 }

@@ -1,5 +1,6 @@
 import EarshotServer
 import Foundation
+import ServerTestSupport
 import Support
 import TestSupport
 import Testing
@@ -171,45 +172,12 @@ import Testing
 
     // MARK: - Mistakes in the command line
 
-    @Test(arguments: [
-        ["rooms", "show"], ["rooms", "list", "--limit", "0"], ["rooms", "list", "--limit", "many"],
-        ["rooms", "forbid", "r1", "--for", "long"],
-        ["rooms", "forbid", "r1", "--for", "1h", "--until", "2026-12-24"], ["rooms", "forbid", "r1", "--until", "2026-13-01"],
-        ["rooms", "create", "--custom", "[]"], ["rooms", "create", "--custom", "{"], ["rooms", "create", "--policy", "grace"],
-        ["rooms", "nothing"],
-        ["rooms", "list", "--json", "--quiet"], ["rooms", "list", "--timeout", "0s"], ["rooms", "list", "--token", "earshot_x"],
-        ["streams", "drop", "cam1"],
-        ["streams", "published", "--from", "noon"], ["sessions", "kick", "one"], ["sessions", "kick", "-1"], ["callbacks", "redeliver"],
-        ["events", "follow", "--after", "-1"],
-    ])
-    func usage(_ arguments: [String]) async throws {
-        try await CannedServer.run({ _ in .close }) { server, url in
-            let outcome = try await ClientProcess.run(try CLI(server: url).line(arguments))
-            #expect(outcome.status == 64, "\(outcome.status) \(outcome.errors)")
-            #expect(outcome.errors.contains("Error: ") && outcome.errors.contains("Usage: earshot "))
-            #expect(outcome.text.isEmpty && server.requests.isEmpty)
-        }
-    }
-
     @Test func aWrongAddressIsUsage() async throws {
         let flag = try await CLI(server: "127.0.0.1:8080")("rooms")
         #expect(flag.status == 64 && flag.errors.contains("--server is \"127.0.0.1:8080\"; expected http://"), "\(flag.errors)")
         let line = ["-u", "EARSHOT_TOKEN", "EARSHOT_SERVER=nowhere", try EarshotProcess.binary(), "rooms", "list"]
         let variable = try await ClientProcess.run(line)
         #expect(variable.status == 64 && variable.errors.contains("EARSHOT_SERVER is \"nowhere\""), "\(variable.errors)")
-    }
-
-    @Test(arguments: [
-        [], ["rooms"], ["rooms", "list"], ["rooms", "create"], ["rooms", "forbid"], ["streams"], ["streams", "stats"], ["sessions"],
-        ["events"],
-        ["events", "follow"], ["token"], ["token", "create"], ["callbacks"], ["selfcheck"],
-    ])
-    func help(_ command: [String]) async throws {
-        let outcome = try await EarshotProcess.command(command + ["--help"])
-        #expect(outcome.status == 0 && outcome.errors.isEmpty)
-        #expect(outcome.text.hasPrefix("OVERVIEW: ") && outcome.text.contains("USAGE: earshot"))
-        // The root command and groups explain the exit statuses.
-        if command.count < 2 { #expect(outcome.text.contains("EXIT STATUS") && outcome.text.contains("64  mistake")) }
     }
 
     /// The command line's own variables are no mistakes in the server's settings.

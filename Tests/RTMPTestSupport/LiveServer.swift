@@ -69,6 +69,13 @@ extension LiveServer {
 
     // MARK: Rooms
 
+    /// Creates a room without a connection, which would occupy a place.
+    package func makeRoom(_ id: String) async throws {
+        var room = NewRoom(policy: RoomPolicy())
+        room.id = try RoomID(checking: id)
+        _ = try await self.rooms.create(room, by: Actor("test"))
+    }
+
     /// Waits until a stream without a publisher waits at least that many milliseconds for one.
     package func waitForGrace(_ name: String, ofAtLeast ms: Int64) async throws {
         try await eventually("a grace of \(ms) ms") {

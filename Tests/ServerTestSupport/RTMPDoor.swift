@@ -9,11 +9,17 @@ package protocol RTMPDoor: Sendable {
     ) async throws -> any Channel
 }
 
-/// A TCP port of this machine.
+/// A TCP port of this machine, or one of the ``MemoryNetwork``.
 extension Int: RTMPDoor {
     package func open(
         _ options: RawClient.Options, _ prepare: @escaping @Sendable (any Channel) throws -> Void
     ) async throws -> any Channel {
+        let inMemory: (any Channel)? = try await MemoryNetwork.connect(self, from: options.from, receiveBuffer: options.receiveBuffer) {
+            channel in
+            try prepare(channel)
+            return channel
+        }
+        if let inMemory { return inMemory }
         var bootstrap = ClientBootstrap(group: options.group)
             .channelOption(ChannelOptions.tcpOption(.tcp_nodelay), value: options.waitsForAcknowledgement ? 0 : 1)
             .channelOption(ChannelOptions.maxMessagesPerRead, value: 1)

@@ -4,7 +4,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A TCP connection that sends what a test gives it and keeps what it receives. Any thread.
+/// A TCP connection, or one of the ``MemoryNetwork``, that sends what a test gives it and keeps what it receives. Any thread.
 package final class SocketClient: Sendable {
     private struct State {
         var received: [UInt8] = []
@@ -35,10 +35,15 @@ package final class SocketClient: Sendable {
     /// `receiveBuffer`: kernel receive buffer in bytes (SO_RCVBUF). `from`: the address to connect from; loopback has many.
     package static func open(_ port: Int, receiveBuffer: Int? = nil, from: String? = nil) async throws -> SocketClient {
         let handler = Handler()
+        let initialize: @Sendable (any Channel) throws -> any Channel = { channel in
+            try channel.pipeline.syncOperations.addHandler(handler)
+            return channel
+        }
+        if let channel = try await MemoryNetwork.connect(port, from: from, receiveBuffer: receiveBuffer, initialize) {
+            return SocketClient(channel, handler)
+        }
         var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(handler) }
-            }
+            .channelInitializer { channel in channel.eventLoop.makeCompletedFuture { _ = try initialize(channel) } }
         if let receiveBuffer { bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: numericCast(receiveBuffer)) }
         if let from { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: from, port: 0)) }
         return SocketClient(try await bootstrap.connect(host: "127.0.0.1", port: port).get(), handler)

@@ -1,4 +1,5 @@
 import LibC
+import RTMPTestSupport
 import NIOCore
 import ServerConfiguration
 import ServerTestSupport

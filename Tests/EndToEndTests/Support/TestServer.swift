@@ -12,7 +12,7 @@ import Support
 import TestSupport
 
 /// A real server on system-chosen ports, for one test.
-struct TestServer: LiveServer {
+struct TestServer: LiveServer, AddressedServer {
     let addresses: BoundAddresses
     let server: Server
     let lines: LogLines
@@ -23,11 +23,7 @@ struct TestServer: LiveServer {
 
     var parts: ServerParts { self.server.parts }
     var rooms: RoomRegistry { self.server.parts.rooms }
-    var port: Int { self.addresses.rtmp.port }
-    /// "rtmp://127.0.0.1:PORT"
-    var rtmp: String { "rtmp://127.0.0.1:\(self.addresses.rtmp.port)" }
     var rtmps: String { "rtmps://127.0.0.1:\(self.addresses.rtmps?.port ?? 0)" }
-    var http: String { "http://127.0.0.1:\(self.addresses.http.port)" }
 
     /// Runs a server with its own data directory, and stops it whatever the body does.
     static func run<Result: Sendable>(
@@ -82,10 +78,6 @@ struct TestServer: LiveServer {
             try await tasks.waitForAll()
             return try outcome.get()
         }
-    }
-
-    func exchange(_ method: String, _ path: String, _ body: Data?, _ headers: [String: String]) async throws -> HTTPAnswer {
-        try await HTTPAnswer.call(method, self.http + path, body: body, headers: headers)
     }
 }
 

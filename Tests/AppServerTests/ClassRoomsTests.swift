@@ -1,0 +1,67 @@
+import AppServer
+import Foundation
+import PortlessTestSupport
+import ServerConfiguration
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+@testable import EarshotServer
+
+/// The rooms of classes and machines: theirs alone, and none without a class or a machine.
+@Suite struct ClassRoomsTests {
+    /// OBS may push before the first one joins: the class gets a room of its own all the same, and the push comes again.
+    @Test func aPushBeforeTheClass() async throws {
+        try await PortlessServer.run { server in
+            let early = try await TagClient.publish(to: server, "live/class-math")
+            try await server.wait("rooms/class-math") { $0["isAdHoc"].bool == true }
+            let ann = try await ClassMember.join(server, "Ann")
+            let room = try await server.api("rooms/class-math")
+            #expect(room["isAdHoc"].bool == false && room["isPublic"].bool == false && room["streams"].list.count == 3, "\(room)")
+            await early.close()
+            let again = try await TagClient.publish(to: server, "live/class-math")
+            await again.close()
+            // The end of a push is not the class's.
+            #expect(try await ann.call("/room/device/sync", ["cameraOn": true]) == 0)
+            #expect(try await ann.call("/room/leave") == 0)
+            try await eventually("the class's end") { server.server.parts.apps.gatherings.count == 0 }
+        }
+    }
+
+    @Test func noneTooMany() async throws {
+        try await PortlessServer.run({ $0.apps.gatherings = 1 }) { server in
+            _ = try await ClassMember.join(server, "Ann")
+            for number in 0..<3 {
+                let answer = try await ClassMember.call(server, "/room/join", ["roomId": "more\(number)", "userName": "Bob"])
+                #expect(answer["errCode"].int == 11)
+                let machine = try await HTTPAnswer.call(
+                    "POST", "\(server.http)/dollsCatcher/host/create", body: Data("accid=c\(number)&nickname=c&name=C".utf8))
+                #expect(try machine.json()["code"].int == 800)
+            }
+            #expect(try await server.api("rooms")["total"].int == 1)
+        }
+    }
+
+    /// A name that is not the server's: said so, and never part of an address that others open.
+    @Test func foreignNames() async throws {
+        try await PortlessServer.run { server in
+            let ann = try await ClassMember.join(server, "Ann")
+            func call(_ path: String, _ body: String, _ more: String = "") async throws -> String {
+                let socket = try await SocketClient.open(server.addresses.http.port)
+                try await socket.send(
+                    "POST \(path) HTTP/1.1\r\nHost: class.example.net\r\n\(more)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+                defer { Task { await socket.close() } }
+                return try await socket.answer().1
+            }
+            let base = "/classroom/api/v1/room"
+            let joined = try await call("\(base)/join", #"{"roomId":"math","userName":"Bob"}"#)
+            #expect(joined.contains(#""errCode":2"#) && joined.contains("http.hosts") && joined.contains("class.example.net"), "\(joined)")
+            let made = try await call("/dollsCatcher/host/create", "accid=c&nickname=c&name=C")
+            #expect(made.contains(#""code":403"#) && made.contains("http.hosts"), "\(made)")
+            let board = try await call("\(base)/whiteboard/create", #"{"roomId":"math"}"#, "Authorization: \(ann.authorization)\r\n")
+            #expect(board.contains(#""errCode":2"#) && board.contains("http.hosts"), "\(board)")
+            #expect(try await ann.call("/room/whiteboard/create") == 0)
+        }
+    }
+}

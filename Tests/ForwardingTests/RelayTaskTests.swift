@@ -1,0 +1,35 @@
+import PortlessTestSupport
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+/// Links to other servers, by the API.
+@Suite struct RelayTaskTests {
+    /// Impossible tasks are refused at once, others fail when tried; nobody else is disturbed.
+    @Test func refusals() async throws {
+        try await PortlessServer.run { server in
+            for (body, status, words) in [
+                (#"{"direction":"push","app":"live","name":"a","url":"http://example.com/live/a"}"#, 400, "rtmp"),
+                (#"{"direction":"push","app":"live","name":"a","url":"rtmp://example.com/live/a swfUrl=x"}"#, 400, "url"),
+                (#"{"direction":"sideways","app":"live","name":"a","url":"rtmp://example.com/live/a"}"#, 400, "direction"),
+                (#"{"direction":"pull","app":"talk","name":"r/a","url":"rtmp://example.com/live/a"}"#, 400, "talk channels"),
+                (#"{"direction":"push","app":"live","name":"../a","url":"rtmp://example.com/live/a"}"#, 400, "name"),
+            ] {
+                let answer = try await server.call("POST", "relay-tasks", body)
+                #expect(answer.status == status && answer.text.contains(words), "\(body): \(answer.text)")
+            }
+            // Without outbound.allowPrivate the server reaches no private address.
+            let literal = try await server.call(
+                "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"a","url":"rtmp://127.0.0.1:9/live/b"}"#)
+            #expect(literal.status == 400 && literal.text.contains("127.0.0.1 is loopback"), "\(literal.text)")
+            let port = server.addresses.rtmp.port
+            let id = try await server.makeRelayTask("pull", "a", "rtmp://localhost:\(port)/live/b")
+            try await server.wait("relay-tasks/\(id)") { $0["state"].string == "failed" }
+            #expect(try await server.api("relay-tasks/\(id)")["lastError"].string?.contains("127.0.0.1") == true)
+            let again = try await server.call(
+                "POST", "relay-tasks", #"{"direction":"push","app":"live","name":"a","url":"rtmp://localhost:\#(port)/live/b"}"#)
+            #expect(again.status == 409 && again.text.contains("loop"), "\(again.text)")
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Synchronization
+import TestSupport
+
+/// A WebSocket client written from RFC 6455, to share no mistake with the server. Any thread.
+package final class WebSocketClient: Sendable {
+    /// A frame from the server.
+    package struct Frame: Sendable {
+        package let opcode: UInt8
+        package let payload: [UInt8]
+    }
+
+    package let socket: SocketClient
+    private let frames = Mutex<[Frame]>([])
+    private let answersPings: Bool
+
+    private init(_ socket: SocketClient, answersPings: Bool) {
+        self.socket = socket
+        self.answersPings = answersPings
+    }
+
+    package static func request(_ target: String, headers: [String] = []) -> String {
+        ([
+            "GET \(target) HTTP/1.1", "Host: 127.0.0.1", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+        ] + headers).joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    /// Opens the feed; throws with the answer's text when it is refused.
+    package static func open(
+        _ port: Int, _ target: String, token: String? = nil, receiveBuffer: Int? = nil, answersPings: Bool = true
+    ) async throws -> WebSocketClient {
+        let socket = try await SocketClient.open(port, receiveBuffer: receiveBuffer)
+        return try await self.upgrade(socket, target, token: token, answersPings: answersPings)
+    }
+
+    package static func upgrade(
+        _ socket: SocketClient, _ target: String, token: String? = nil, answersPings: Bool = true
+    ) async throws -> WebSocketClient {
+        try await socket.send(self.request(target, headers: token.map { ["Authorization: Bearer \($0)"] } ?? []))
+        let (head, body) = try await socket.answer()
+        guard head.hasPrefix("HTTP/1.1 101 ") else { throw TimedOut(description: "\(head)\r\n\r\n\(body)") }
+        guard head.lowercased().contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=") else {
+            throw TimedOut(description: "wrong accept: \(head)")
+        }
+        return WebSocketClient(socket, answersPings: answersPings)
+    }
+
+    /// Everything received so far. Throws on a frame that a server must not send.
+    package var all: [Frame] {
+        get throws {
+            try self.frames.withLock { frames in
+                let bytes = self.socket.received
+                var at = 0
+                while let (frame, size) = try Self.parse(bytes[at...]) {
+                    frames.append(frame)
+                    at += size
+                }
+                self.socket.take(at)
+                return frames
+            }
+        }
+    }
+
+    private static func parse(_ bytes: ArraySlice<UInt8>) throws -> (Frame, Int)? {
+        guard bytes.count >= 2 else { return nil }
+        let start = bytes.startIndex
+        guard bytes[start] & 0xF0 == 0x80, bytes[start + 1] & 0x80 == 0 else {
+            throw TimedOut(description: "a server's frame begins \(bytes.prefix(2))")
+        }
+        var header = 2
+        var length = Int(bytes[start + 1])
+        if length >= 126 {
+            let size = length == 126 ? 2 : 8
+            guard bytes.count >= 2 + size else { return nil }
+            length = bytes[start + 2..<start + 2 + size].reduce(0) { $0 << 8 | Int($1) }
+            header += size
+        }
+        guard bytes.count >= header + length else { return nil }
+        return (Frame(opcode: bytes[start] & 15, payload: Array(bytes[start + header..<start + header + length])), header + length)
+    }
+
+    /// The text messages so far, as JSON.
+    package var messages: [JSON] {
+        get throws {
+            try self.all.filter { $0.opcode == 1 }.map { JSON(try JSONSerialization.jsonObject(with: Data($0.payload))) }
+        }
+    }
+
+    /// The ids of the events received so far.
+    package var eventIDs: [Int] { get throws { try self.messages.filter { $0["type"].string == "event" }.compactMap { $0["id"].int } } }
+
+    /// The code in the server's close frame.
+    package var closeCode: Int? {
+        get throws { try self.all.first { $0.opcode == 8 }.map { $0.payload.prefix(2).reduce(0) { $0 << 8 | Int($1) } } }
+    }
+
+    package func send(_ opcode: UInt8, _ payload: some Sequence<UInt8>, final: Bool = true) async throws {
+        try await self.socket.send(ClientFrame.bytes(opcode, Array(payload), final: final))
+    }
+
+    package func send(_ text: String) async throws { try await self.send(1, text.utf8) }
+
+    /// Sends a frame many times over in one write: as fast as can be, also on a machine with other work.
+    package func send(_ opcode: UInt8, _ text: String, times: Int) async throws {
+        try await self.socket.send((0..<times).flatMap { _ in ClientFrame.bytes(opcode, Array(text.utf8)) })
+    }
+
+    /// Waits for the first message of this type.
+    package func message(_ type: String, within seconds: Double = 60) async throws -> JSON {
+        var found: JSON?
+        try await eventually("a \(type) message", within: seconds) {
+            found = try self.messages.first { $0["type"].string == type }
+            return found != nil
+        }
+        return try found.orThrow()
+    }
+
+    package func close() async { await self.socket.close() }
+}
