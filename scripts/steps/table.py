@@ -79,9 +79,10 @@ CHECK = [
     Step("imports", "what targets import beside Package.swift", ("scripts/check_imports.py",), 3, after=()),
     Step("graph", "the picture of targets beside Package.swift", ("scripts/target_graph.py",), 3, after=()),
     BUILD,
+    # The longest that computes begins first.
+    swift_tests("parts", "tests of each target without a server, and the kept fuzz inputs", 80, without=WHOLE + LINKS, load=1.2),
     Step("names", "what the documents name exists", ("python3", "scripts/docs_check.py", EARSHOT), 3),
     Step("where tests run", "each test runs in one step, and what moved has its successor", ("python3", "scripts/steps", "list", "check"), 5),
-    swift_tests("parts", "tests of each target without a server, and the kept fuzz inputs", 80, without=WHOLE + LINKS, load=1.2),
 ]
 
 # One of each thing that a user does; the other cases are a part of `make verify`.
