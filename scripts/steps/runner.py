@@ -45,7 +45,7 @@ class Runner:
         # Whether output is passed on as it comes.
         self.show = show
         self.running = []
-        self.failed = []
+        self.passed, self.failed = 0, []
         self.began = time.monotonic()
         os.makedirs(LOGS, exist_ok=True)
 
@@ -82,10 +82,11 @@ class Runner:
             code = 1
         records.note(run.step, run.digest, code == 0, seconds)
         if code == 0:
+            self.passed += 1
             say(f"{run.step.name}: passed in {seconds:.0f} s")
             for line in lines[-8:]:
                 if CLOSING.search(line) and not self.show:
-                    print(f"  {line[:300]}", flush=True)
+                    print(line[:300], flush=True)
             return True
         how = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
         say(f"{run.step.name}: FAILED after {seconds:.0f} s ({how}); its whole output is in {run.log}")
@@ -130,6 +131,7 @@ class Runner:
         for name, lines in self.failed:
             say(f"{name} failed:")
             print("\n".join(f"  {line[:1000]}" for line in lines), file=sys.stderr, flush=True)
+        print(f"steps: {self.passed} passed, {len(self.failed)} failed", flush=True)
         if self.failed:
             say(f"failed: {', '.join(name for name, _ in self.failed)} (after {seconds:.0f} s in all)")
             return 1
