@@ -152,7 +152,7 @@ def last_words(path):
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - 2000))
         lines = file.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
-    return next((line.strip()[:120] for line in reversed(lines) if line.strip()), "runs")
+    return next((line.strip().removeprefix("earshot: ")[:120] for line in reversed(lines) if line.strip()), "runs")
 
 
 def guarded(body, runner):
