@@ -1,6 +1,7 @@
 """What each step of `make verify` last came to, kept beside the builds under a hash of what can change its result."""
 
 import datetime
+import glob
 import hashlib
 import os
 import subprocess
@@ -56,6 +57,12 @@ def result(step):
 
 def has_passed(step):
     return (result(step) or "").startswith("passed")
+
+
+def expected_seconds(step):
+    """How long it will take here, about."""
+    is_built = glob.glob(os.path.join(os.path.dirname(FOLDER), f"{step.builds}-*"))
+    return step.seconds + (0 if is_built else step.cold)
 
 
 def git(*words):

@@ -203,7 +203,7 @@ def run_in_turn(first, steps, seconds=None):
     def body(runner):
         left_out = []
         for step in [*first, *steps]:
-            if seconds is not None and step not in first and time.monotonic() - runner.began + step.seconds + step.cold > seconds:
+            if seconds is not None and step not in first and time.monotonic() - runner.began + records.expected_seconds(step) > seconds:
                 left_out.append(step)
                 continue
             runner.begin(step)

@@ -20,9 +20,10 @@ class Step:
     # One line for the list.
     about: str
     command: tuple
-    # Seconds alone on two cores, of which `cold` come only where nothing is built.
+    # Seconds alone on two cores; `cold` more where its folder of builds, by its name's beginning, is not there.
     seconds: int
     cold: int = 0
+    builds: str = "debug"
     # How many cores it keeps busy meanwhile.
     load: float = 1
     # Names of the steps without which it makes no sense.
@@ -132,13 +133,13 @@ VERIFY = [
          reads=(*SERVER, "Tests/Package", "deploy")),
     Step("life", "the package's life in a clean Debian, and under systemd", ("scripts/package-life.sh", EARSHOT), 200,
          reads=(*SERVER, "Tests/Package", "deploy")),
-    Step("address", "the tests of the parts that read what peers send, under the address sanitizer", ("scripts/sanitize.sh", "address"), 250, cold=270, load=2,
+    Step("address", "the tests of the parts that read what peers send, under the address sanitizer", ("scripts/sanitize.sh", "address"), 250, cold=400, builds="address", load=2,
          after=(), reads=("Package.swift", "scripts/sanitize.sh", "scripts/leaks.txt", *ADDRESS, *tests_of(ADDRESS))),
-    Step("fuzzing", "ten seconds of new inputs for each decoder", ("scripts/fuzz.sh", "ci"), 110, cold=90, load=2, after=(),
+    Step("fuzzing", "ten seconds of new inputs for each decoder", ("scripts/fuzz.sh", "ci"), 110, cold=400, builds="address", load=2, after=(),
          reads=("Package.swift", "scripts/fuzz.sh", "Tests/Fuzz", *ADDRESS, "Sources/Rooms", "Sources/ServerConfiguration", "Sources/Listening", "Sources/HTTPServer", "Sources/Apps", "Sources/Access")),
-    Step("thread", "the tests of the relay and of talk under the thread sanitizer", ("scripts/sanitize.sh", "thread"), 105, cold=165, load=2, after=(),
+    Step("thread", "the tests of the relay and of talk under the thread sanitizer", ("scripts/sanitize.sh", "thread"), 105, cold=200, builds="thread", load=2, after=(),
          reads=("Package.swift", "scripts/sanitize.sh", "scripts/races.txt", *THREAD, "Tests/RelayTests", "Tests/TalkTests")),
-    Step("budgets", "instructions and allocations for a frame", ("Benchmarks/budget.sh",), 70, cold=140, load=2, after=(),
+    Step("budgets", "instructions and allocations for a frame", ("Benchmarks/budget.sh",), 70, cold=140, builds="release", load=2, after=(),
          reads=("Package.swift", "Benchmarks/Budget", "Benchmarks/budget.sh", "Benchmarks/budget.limits", "Benchmarks/budget-program.sh", *THREAD, "Sources/FFmpeg", "Sources/Trace")),
 ]
 
