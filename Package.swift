@@ -28,7 +28,7 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 // What the fuzz targets drive.
 let fuzzed = [
     "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
-    "Access",
+    "Access", "Relay",
     "LibC",
 ]
 let fuzzPackages: [Target.Dependency] = [
@@ -425,8 +425,8 @@ let package = Package(
         .testTarget(
             name: "AppServerTests",
             dependencies: [
-                "Access", "AppServer", "Apps", "EarshotServer", "Media", "PortlessTestSupport", "RoomStore", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
+                "Access", "AppServer", "Apps", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "Relay", "RoomStore", "Rooms",
+                "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(

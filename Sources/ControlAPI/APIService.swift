@@ -178,7 +178,7 @@ package final class APIService: Sendable {
             if let tag, route.method == .get, let answer = try Self.unchanged(tag, conditions) { return answer }
             return Self.answer(route, data, tag, context)
         case .file(let file): return APIAnswer(try file.response(to: request))
-        case .raw(let type, let bytes): return APIAnswer(route.success.status, type: type, ByteBuffer(bytes: bytes))
+        case .raw(let type, let bytes): return APIAnswer(route.success.status, type: type, bytes)
         }
     }
 

@@ -105,7 +105,7 @@ package final class Server: Sendable {
                     ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),
                 ], figures.requests),
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
-            counters: connections.counters)
+            counters: connections.counters, ledger: parts.memory.ledger)
         // One instance for all ports, so that a token's rate limit counts across them.
         let auditor = Auditor(parts.rooms, connections.counters, log: log)
         self.auditor = auditor

@@ -47,6 +47,8 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private var body: BodyPace?
     private var expectsContinue = false
     private var forwarded: HTTPForwarded?
+    /// What the request makes the server hold until its stream has closed and its answer is sent.
+    private var holding: HTTPHolding
 
     /// `place`: the connection's place.
     init(sweeper: LoopSweeper, limits: HTTPLimits, takeovers: [any HTTPTakeover], place: HTTPPlace) {
@@ -54,6 +56,8 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         self.place = place
         self.limits = limits
         self.takeovers = takeovers
+        self.holding = place.holding(for: nil)
+        self.holding.add(HTTPHolding.streamBytes)
         self.deadlineMs = LoopSweeper.nowMs + limits.requestMs
     }
 
@@ -66,6 +70,8 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         self.sweeper.remove(self)
         self.context = nil
         self.forwarded = nil
+        // Parts of the answer that are not sent yet are with the former one.
+        self.holding = self.place.holding(for: nil)
     }
 
     func sweep(nowMs: Int64) {
@@ -87,7 +93,9 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         let part = self.unwrapInboundIn(data)
         switch part {
         case .head: if !self.hasHead { self.body = BodyPace(limits: self.limits, nowMs: LoopSweeper.nowMs) }
-        case .body(let bytes): self.body?.arrived(bytes.readableBytes)
+        case .body(let bytes):
+            self.body?.arrived(bytes.readableBytes)
+            if case .http = self.mode { self.holding.add(bytes.readableBytes) }
         case .end:
             self.hasEnd = true
             self.body = nil
@@ -129,6 +137,15 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         } catch {
             return self.answer(error, context)
         }
+        if let forwarded = self.forwarded {
+            self.holding = self.place.holding(for: forwarded)
+            self.holding.add(HTTPHolding.streamBytes)
+        }
+        guard self.holding.account.hasRoom || HTTPConnectionHandler.isHealthCheck(head.path ?? "") else {
+            // RFC 9113 §8.7: not processed, and safe to repeat. An answer would have to be held, too.
+            return self.reset(.refusedStream, context)
+        }
+        self.holding.add(Self.size(of: head) + head.headerFields.count * HTTPHolding.fieldBytes)
         // Ignore the scheme that the client sent.
         head.scheme = "https"
         let old: HTTPRequestHead
@@ -149,9 +166,13 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
 
     /// Whether the head exceeds the limits of HTTP/1.1 heads.
     private func isTooLarge(_ head: HTTPRequest) -> Bool {
+        Self.size(of: head) > self.limits.headBytes || head.headerFields.count > self.limits.headerFields
+    }
+
+    /// Bytes of the head's text, as HTTP/1.1 would write it.
+    private static func size(of head: HTTPRequest) -> Int {
         let lines = head.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 4 }
-        let first = (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
-        return lines + first > self.limits.headBytes || head.headerFields.count > self.limits.headerFields
+        return lines + (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
     }
 
     private static let forwardedFor = HTTPField.Name("X-Forwarded-For")
@@ -198,9 +219,9 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
             case .head(let head):
                 self.hasBegunAnswer = true
                 context.write(self.wrapOutboundOut(.head(head.forHTTP2)), promise: promise)
-            case .body:
+            case .body(let bytes):
                 self.deadlineMs = LoopSweeper.nowMs + self.limits.requestMs
-                context.write(data, promise: promise)
+                self.write(data, of: bytes.readableBytes, context, promise)
             case .end:
                 context.write(data, promise: promise)
                 self.answerEnded()
@@ -208,6 +229,29 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         case .claimed, .deciding, .answered:
             promise?.fail(ChannelError.ioOnClosedChannel)
         }
+    }
+
+    /// Writes a part of the answer, which counts as held until it is sent.
+    private func write(_ data: NIOAny, of bytes: Int, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        let holding = self.holding
+        holding.add(bytes)
+        // What viewers get is bounded by how far they may be behind.
+        if case .http = self.mode, !holding.account.mayAnswer {
+            holding.add(-bytes)
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return self.reset(.enhanceYourCalm, context)
+        }
+        let sent = promise ?? context.eventLoop.makePromise()
+        sent.futureResult.assumeIsolated().whenComplete { _ in holding.add(-bytes) }
+        context.write(data, promise: sent)
+    }
+
+    /// Ends the stream without an answer, because of what its client holds.
+    private func reset(_ code: HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+        self.mode = .answered
+        self.hasBegunAnswer = true
+        self.place.hit(.httpMemory)
+        context.triggerUserOutboundEvent(NIOHTTP2FramePayloadToHTTPEvent.reset(code: code), promise: nil)
     }
 
     /// Starts the deadline for draining the buffers, or for the rest of the request.
@@ -232,7 +276,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     private func decide(_ takeover: any HTTPTakeover, _ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true)
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true, account: self.holding.account)
         Task {
             let decision = await takeover.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision) }

@@ -55,6 +55,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     /// Answer to a request refused by its head, sent after all earlier answers.
     private var refusal: APIError?
     private var forwarded: HTTPForwarded?
+    /// What the requests in progress make the server hold. Nil between requests, and once a takeover has the connection.
+    private var holding: HTTPHolding?
     private var isOverdue = false
     /// Tells the newest request, if that waits for something, that the peer has gone.
     var watch = InputWatch()
@@ -89,6 +91,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         self.sweeper.remove(self)
         self.context = nil
         self.forwarded = nil
+        self.holding = nil
     }
 
     func sweep(nowMs: Int64) {
@@ -129,6 +132,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
                 self.headArrived(head, context)
             case .body(let bytes):
                 self.state.bodyArrived(bytes.readableBytes)
+                self.holding?.add(bytes.readableBytes)
                 context.fireChannelRead(data)
             case .end:
                 self.state.requestEnded()
@@ -156,6 +160,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         do throws(APIError) {
             if let refusal = Self.refusal(of: head, self.place.refusal) { throw refusal }
             self.forwarded = try self.place.forwarded(head.headers["x-forwarded-for"], on: context.channel)
+            try self.hold(head)
         } catch {
             guard self.state.inProgress > 0 else { return self.answer(error, context) }
             self.refusal = error
@@ -250,9 +255,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             case .head:
                 self.hasBegunAnswer = true
                 context.write(data, promise: promise)
-            case .body:
+            case .body(let data):
                 self.state.answerProgressed(nowMs: LoopSweeper.nowMs)
-                context.write(data, promise: promise)
+                self.write(data, context, promise)
             case .end:
                 context.write(data, promise: promise)
                 self.answerEnded(context)
@@ -262,11 +267,37 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
     }
 
+    /// Charges the head to the request's client. Throws 503 past its share.
+    private func hold(_ head: HTTPRequestHead) throws(APIError) {
+        let holding = self.holding ?? self.place.holding(for: self.forwarded)
+        guard holding.account.hasRoom || Self.isHealthCheck(head.uri) else {
+            self.hit(.httpMemory)
+            throw HTTPPlace.pastShare
+        }
+        holding.add(head.uri.utf8.count + head.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + HTTPHolding.fieldBytes })
+        self.holding = holding
+    }
+
+    /// Writes a part of the answer, which counts as held until it is sent.
+    private func write(_ data: IOData, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+        guard let holding = self.holding else { return context.write(self.wrapOutboundOut(.body(data)), promise: promise) }
+        let bytes = data.readableBytes
+        holding.add(bytes)
+        let sent = promise ?? context.eventLoop.makePromise()
+        sent.futureResult.assumeIsolated().whenComplete { _ in holding.add(-bytes) }
+        context.write(self.wrapOutboundOut(.body(data)), promise: sent)
+        guard holding.account.mayAnswer else {
+            self.hit(.httpMemory)
+            return context.close(promise: nil)
+        }
+    }
+
     private func answerEnded(_ context: ChannelHandlerContext) {
         let quiesced = self.state.answerEnded(nowMs: LoopSweeper.nowMs)
         self.hasBegunAnswer = false
         if self.state.inProgress == 0 {
             self.forwarded = nil
+            self.holding = nil
             self.place.rest()
             if let refusal = self.refusal { return self.answer(refusal, context) }
         }
@@ -352,7 +383,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         guard case .claimed(let takeover, let head, isComplete: true) = self.mode, self.state.inProgress == 1 else { return }
         self.mode = .deciding
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure)
+        let account = (self.holding ?? self.place.holding(for: self.forwarded)).account
+        let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure, account: account)
         Task {
             let decision = await takeover.decide(request)
             bound.eventLoop.execute { bound.value.decided(decision) }
@@ -380,6 +412,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private func switched(_ head: HTTPResponseHead, _ handlers: @Sendable () -> [any ChannelHandler]) {
         guard case .switching = self.mode, let context = self.context, context.channel.isActive else { return }
         self.mode = .taken
+        self.holding = nil
         context.writeAndFlush(NIOAny(head.serialized), promise: nil)
         do {
             try context.pipeline.syncOperations.addHandlers(handlers(), position: .before(self))

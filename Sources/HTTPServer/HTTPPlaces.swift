@@ -26,8 +26,13 @@ final class HTTPPlaces: Sendable {
     private let clients: ClientAddresses
     private let proxies: ProxyEntrance
     private let counters: Counters
+    private let holdings: HTTPHoldings
 
-    init(limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters) {
+    init(
+        limits: HTTPLimits, access: ServerConfig.Access, clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters,
+        holdings: HTTPHoldings
+    ) {
+        self.holdings = holdings
         self.state = Mutex(State(table: HTTPPlaceTable(.init(limits)), access: access))
         self.clients = clients
         self.proxies = proxies
@@ -58,9 +63,12 @@ final class HTTPPlaces: Sendable {
         case .ending: channel.eventLoop.execute { channel.quiesce() }
         case .ended: throw ChannelError.ioOnClosedChannel
         }
-        let place = HTTPPlace(id: id, in: self)
-        channel.closeFuture.whenComplete { _ in self.leave(id) }
+        let place = HTTPPlace(id: id, in: self, self.holdings.account(of: nil))
         let bound = NIOLoopBound(place, eventLoop: channel.eventLoop)
+        channel.closeFuture.whenComplete { _ in
+            self.leave(id)
+            bound.value.left()
+        }
         let waits = try self.proxies.guardConnection(channel) { self.take(bound.value, channel) }
         if waits { self.enter(place, nil, mayUseReserve: false) } else { self.take(place, channel) }
         return place
@@ -84,6 +92,7 @@ final class HTTPPlaces: Sendable {
         }
         place.address = address
         place.refusal = refusal
+        place.moved(to: self.holdings.account(of: address, mayUseReserve: mayUseReserve))
         if let refusal { self.counters.limits.hit(refusal.limit) }
         if refusal != nil || !shed.isEmpty {
             self.counters.update {
@@ -154,7 +163,10 @@ final class HTTPPlaces: Sendable {
             self.counters.limits.hit(.httpPerAddress)
             throw HTTPPlaceTable.Refusal.tooManyFromAddress.error
         }
-        return HTTPForwarded(address: address, places: self)
+        let access = self.state.withLock { $0.access }
+        return HTTPForwarded(
+            address: address, places: self,
+            account: self.holdings.account(of: address, mayUseReserve: access.apiFrom.contains(address: client)))
     }
 
     fileprivate func hit(_ limit: CountedLimit) { self.counters.limits.hit(limit) }
@@ -187,10 +199,37 @@ final class HTTPPlace {
     /// Whether the peer is a trusted proxy.
     fileprivate(set) var isProxy = false
 
-    fileprivate init(id: HTTPPlaceTable.ID, in places: HTTPPlaces) {
+    /// What the connection itself makes the server hold.
+    private var holding: HTTPHolding
+
+    fileprivate init(id: HTTPPlaceTable.ID, in places: HTTPPlaces, _ account: HTTPHoldings.Account) {
         self.id = id
         self.places = places
+        self.holding = HTTPHolding(account)
+        self.holding.add(HTTPHolding.connectionBytes)
     }
+
+    fileprivate func moved(to account: HTTPHoldings.Account) {
+        let holding = HTTPHolding(account)
+        holding.add(self.holding.bytes)
+        self.holding = holding
+    }
+
+    /// The connection is closed.
+    fileprivate func left() { self.holding = HTTPHolding(self.holding.account) }
+
+    /// Charges what TLS takes, with HTTP/2.
+    func secured() { self.holding.set(HTTPHolding.secureConnectionBytes) }
+
+    /// Charges a request to its client: that of the connection, or the one that a trusted proxy names.
+    func holding(for forwarded: HTTPForwarded?) -> HTTPHolding { HTTPHolding(forwarded?.account ?? self.holding.account) }
+
+    /// Counts the refusal of a request by what its client holds already.
+    static let pastShare: APIError = {
+        var error = APIError.unavailable("This address has too much unread or unfinished here (limits.memory).")
+        error.headers[.retryAfter] = "5"
+        return error
+    }()
 
     /// Marks a request as under way.
     func work() { self.places.work(self) }
@@ -211,10 +250,12 @@ final class HTTPPlace {
 final class HTTPForwarded: Sendable {
     private let address: String
     private let places: HTTPPlaces
+    fileprivate let account: HTTPHoldings.Account
 
-    fileprivate init(address: String, places: HTTPPlaces) {
+    fileprivate init(address: String, places: HTTPPlaces, account: HTTPHoldings.Account) {
         self.address = address
         self.places = places
+        self.account = account
     }
 
     deinit { self.places.leaveRequest(of: self.address) }

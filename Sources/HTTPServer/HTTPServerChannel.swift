@@ -6,6 +6,7 @@ package import NIOCore
 import NIOHTTP1
 package import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
+package import Relay
 package import ServerConfiguration
 package import Support
 
@@ -22,15 +23,19 @@ package struct HTTPServerChannel: ServerChildChannel, HTTPChannelHandler {
         package let takeovers: [any HTTPTakeover]
         package let sweepers: LoopSweepers
         private let places: HTTPPlaces
+        /// What all clients make the server hold.
+        package let holdings: HTTPHoldings
 
         package init(
             limits: HTTPLimits, takeovers: [any HTTPTakeover], sweepers: LoopSweepers, access: ServerConfig.Access,
-            clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters
+            clients: ClientAddresses, proxies: ProxyEntrance, counters: Counters, ledger: MemoryLedger
         ) {
             self.bounds = Live(limits)
             self.takeovers = takeovers
             self.sweepers = sweepers
-            self.places = HTTPPlaces(limits: limits, access: access, clients: clients, proxies: proxies, counters: counters)
+            self.holdings = HTTPHoldings(ledger)
+            self.places = HTTPPlaces(
+                limits: limits, access: access, clients: clients, proxies: proxies, counters: counters, holdings: self.holdings)
         }
 
         package var limits: HTTPLimits { self.bounds.current }

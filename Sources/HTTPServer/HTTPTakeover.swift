@@ -22,6 +22,8 @@ package struct HTTPTakeoverRequest: Sendable {
     package let channel: any Channel
     /// Whether the connection uses TLS.
     package let isSecure: Bool
+    /// Where what the client makes the server hold is charged, once the takeover has the connection.
+    package let account: HTTPHoldings.Account
 
     /// Whether the request is an HTTP/2 stream and shares its connection with others.
     package var isMultiplexed: Bool { self.head.version.major >= 2 }

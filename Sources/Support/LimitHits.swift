@@ -17,6 +17,8 @@ package enum CountedLimit: String, Sendable, CaseIterable {
     case httpPerAddress = "limits.httpPerAddress"
     case httpHead = "limits.httpHead"
     case httpBody = "limits.httpBody"
+    /// One address, or all of HTTP, makes the server hold more than its share of limits.memory.
+    case httpMemory = "limits.memory (HTTP)"
     case recordingQuota = "recording.quota"
     case recordingMinFree = "recording.minFree"
     case talkers = "talk.talkers"

@@ -1,6 +1,8 @@
 import AppServer
+import HTTPServer
 import NIOCore
 import NIOPosix
+import Relay
 import ServerTestSupport
 import Support
 import Synchronization
@@ -40,7 +42,9 @@ import Testing
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let session = Session()
-                    let socket = AppSocket(session, limits: AppSocketLimits(), sweepers: sweepers, counters: counters)
+                    let socket = AppSocket(
+                        session, limits: AppSocketLimits(), sweepers: sweepers, counters: counters,
+                        account: HTTPHoldings(MemoryLedger(limit: 1 << 30)).account(of: nil))
                     held.hold(session)
                     held.hold(socket)
                     try channel.pipeline.syncOperations.addHandler(socket)

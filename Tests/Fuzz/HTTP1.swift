@@ -113,6 +113,7 @@ private struct HTTP1Run {
         self.continues = read.continues
         server.close(channel)
         if let other { server.close(other) }
+        server.checkNothingIsHeld()
     }
 
     private func checkTurn(_ channel: EmbeddedChannel, _ wire: HTTPWire) {

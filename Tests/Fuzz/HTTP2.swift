@@ -117,6 +117,7 @@ private final class HTTP2Run {
         self.outlast(channel, server)
         self.answers = HTTP2Answers(wire.sent, to: self.client)
         server.close(channel)
+        server.checkNothingIsHeld()
         expect(self.openStreams == 0, "\(self.openStreams) streams outlive their connection")
     }
 

@@ -2,6 +2,7 @@ import Listening
 import Logging
 import NIOCore
 import NIOEmbedded
+import Relay
 import ServerConfiguration
 import Support
 
@@ -73,6 +74,7 @@ struct FuzzHTTPServer {
 
     let loop = EmbeddedEventLoop()
     let shared: HTTPServerChannel.Shared
+    private let ledger = MemoryLedger(limit: 256 << 20)
 
     /// Connections come from a trusted proxy, which names its clients.
     private static let proxy: SocketAddress = {
@@ -92,7 +94,7 @@ struct FuzzHTTPServer {
             limits: Self.limits, takeovers: [], sweepers: sweepers, access: access, clients: clients,
             proxies: ProxyEntrance(
                 from: [], deadlineMs: 1_000, clients: clients, counters: counters, flood: LogRateLimiter(), sweepers: sweepers, log: log),
-            counters: counters)
+            counters: counters, ledger: self.ledger)
     }
 
     /// Opens a connection; `setUp` adds the server's handlers, before the connection is active.
@@ -117,5 +119,10 @@ struct FuzzHTTPServer {
         // Errors that no handler took are of no interest.
         _ = try? channel.finish(acceptAlreadyClosed: true)
         self.loop.run()
+    }
+
+    /// All connections are closed and their handlers gone.
+    func checkNothingIsHeld() {
+        expect(self.ledger.used == 0, "\(self.ledger.used) bytes are charged for connections that are gone")
     }
 }

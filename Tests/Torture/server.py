@@ -63,6 +63,8 @@ class Server:
         self.pid = self.process.popen.pid
         self.rtmp = re.search(r"rtmp://[^/\s]+", text)[0]
         self.http = re.search(r"http://[^/\s]+", text)[0]
+        secure = re.search(r"https://[^/\s]+", text)
+        self.https_port = int(secure[0].rsplit(":", 1)[1]) if secure else None
         self.rtmp_port, self.http_port = (int(url.rsplit(":", 1)[1]) for url in (self.rtmp, self.http))
         self.host = urllib.parse.urlsplit(self.http).hostname
         self.token = self._token()

@@ -10,6 +10,8 @@ package final class AppCounters: Sendable {
         case protocolError = "protocol_error"
         /// The peer does not answer pings.
         case silent
+        /// Its address makes the server hold more than its share of limits.memory.
+        case memory = "memory_limit"
     }
 
     package struct Values: Sendable {

@@ -32,7 +32,8 @@ extension AppEndpoint {
             let remote = services.connections.clients.client(of: request)?.ipAddress ?? "unknown"
             return .take(WebSocketHandshake.response(to: request.head)) {
                 let socket = AppSocket(
-                    session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters
+                    session(), limits: services.socketLimits, sweepers: services.sweepers, counters: services.counters,
+                    account: request.account
                 ) { why, detail in
                     services.noteRefusal("\(Self.what) was cut", ["reason": why.rawValue, "remote": remote, "detail": detail])
                 }

@@ -1,5 +1,5 @@
 import Apps
-import HTTPServer
+package import HTTPServer
 package import NIOCore
 package import Support
 import Synchronization
@@ -29,15 +29,19 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     /// Bytes of the largest frame since all was sent. Allowed on top of the backlog's limit, because a requested state may be larger than that.
     private var granted = 0
     private var bad: TokenBucket
+    /// Unfinished messages and frames that wait to be sent, charged in steps.
+    private let holding: HTTPHolding
+    private static let chargeStep = 4 << 10
 
     private static let next = Atomic<UInt64>(1)
 
-    /// `note` gets the reason when the server cuts the connection.
+    /// `note` gets the reason when the server cuts the connection. `account`: whom its memory is charged to.
     package init(
-        _ session: any AppSession, limits: AppSocketLimits, sweepers: LoopSweepers, counters: AppCounters,
+        _ session: any AppSession, limits: AppSocketLimits, sweepers: LoopSweepers, counters: AppCounters, account: HTTPHoldings.Account,
         note: @escaping (AppCounters.Cut, String) -> Void = { _, _ in }
     ) {
         self.note = note
+        self.holding = HTTPHolding(account)
         self.session = session
         self.limits = limits
         self.sweepers = sweepers
@@ -100,6 +104,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
 
     package func sweep(nowMs: Int64) {
         guard let context = self.context else { return }
+        self.charge(self.waiting(context))
         switch self.life.due(nowMs: nowMs) {
         case .nothing: break
         case .ping: self.write(WebSocketWriter.ping(), context)
@@ -115,7 +120,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             written?(false)
             return
         }
-        let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        let waiting = self.waiting(context)
         if waiting == 0 { self.granted = 0 }
         guard waiting <= self.limits.backlogBytes + self.granted else {
             self.cut(.tooSlow, 1013, "reads too slowly: \(waiting) bytes wait", listens: true)
@@ -123,6 +128,11 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             return
         }
         self.granted = max(self.granted, frame.readableBytes)
+        guard self.charge(waiting) || waiting == 0 else {
+            self.cut(.memory, 1013, Self.pastShare)
+            written?(false)
+            return
+        }
         var promise: EventLoopPromise<Void>?
         if let written {
             let made = context.eventLoop.makePromise(of: Void.self)
@@ -136,6 +146,21 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         }
         self.write(frame, context, promise)
     }
+
+    /// Bytes that the client has not taken yet.
+    private func waiting(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    /// Charges what the connection makes the server hold; returns whether its address is within its share.
+    @discardableResult
+    private func charge(_ waiting: Int) -> Bool {
+        let held = self.reader.heldBytes + waiting
+        if abs(held - self.holding.bytes) >= Self.chargeStep { self.holding.set(held) }
+        return self.holding.account.mayAnswer
+    }
+
+    private static let pastShare = "this address makes the server hold too much (limits.memory)"
 
     /// Flushes once for all frames of this turn of the loop.
     private func write(_ frame: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
@@ -167,6 +192,9 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
             let count = self.reader.frames - before
             if count > 0 { self.life.heard(nowMs: self.nowMs) }
             guard self.life.isOpen else { return }
+            guard self.charge(self.waiting(context)) || self.reader.heldBytes < Self.chargeStep else {
+                return self.cut(.memory, 1013, Self.pastShare)
+            }
             let nowNs = NIODeadline.now().uptimeNanoseconds
             for _ in 0..<count where !self.frames.take(nowNs: nowNs).isAllowed {
                 return self.cut(.tooMany, 1008, "more than \(Int(AppSocketLimits.framesPerMessage)) frames for a message")

@@ -1,5 +1,6 @@
 import HTTPServer
 import HTTPTypes
+import NIOCore
 import RTMP
 import Rooms
 import Support
@@ -115,7 +116,7 @@ enum APIReply: Sendable {
     /// Data for the envelope.
     case data(JSONValue)
     /// A body of another type, sent unchanged.
-    case raw(type: String, [UInt8])
+    case raw(type: String, ByteBuffer)
     case file(FileDownload)
 }
 
@@ -159,7 +160,7 @@ extension APIRoute {
     init(
         raw method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole?, _ summary: String,
         in pathForm: [AnyInput] = [], query: [AnyInput] = [], type: String, schema: Schema? = nil, failures: Set<APIFailure> = [],
-        _ handle: @escaping @Sendable (APICall) async throws -> [UInt8]
+        _ handle: @escaping @Sendable (APICall) async throws -> ByteBuffer
     ) {
         self.init(
             method: method, path: path, name: name, summary: summary, tag: tag, role: role, pathForm: Form(pathForm), query: Form(query),

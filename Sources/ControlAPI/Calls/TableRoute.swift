@@ -1,3 +1,4 @@
+import NIOCore
 import Rooms
 import Support
 
@@ -23,8 +24,8 @@ extension APIRoute {
         ) { call in
             let data = outputType.write(try await handle(call))
             guard call[ListFormat.input] == .csv else { return .data(data) }
-            guard case .array(let list)? = data["list"] else { return .raw(type: CSV.mediaType, CSV.text(columns, [])) }
-            return .raw(type: CSV.mediaType, CSV.text(columns, list))
+            guard case .array(let list)? = data["list"] else { return .raw(type: CSV.mediaType, ByteBuffer(bytes: CSV.text(columns, []))) }
+            return .raw(type: CSV.mediaType, ByteBuffer(bytes: CSV.text(columns, list)))
         }
     }
 }

@@ -1,5 +1,6 @@
 import HTTPServer
 import HTTPTypes
+import NIOCore
 import Rooms
 import Support
 
@@ -11,6 +12,9 @@ enum OpenAPIDocument {
         Self.document(APIRoute.all).write(to: &bytes)
         return bytes
     }()
+
+    /// The same, one block of memory for all answers.
+    static let buffer = ByteBuffer(bytes: Self.bytes)
 
     static func document(_ routes: [APIRoute]) -> JSONValue {
         var schemas: [String: JSONValue] = [:]

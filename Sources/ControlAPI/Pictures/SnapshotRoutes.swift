@@ -35,7 +35,7 @@ extension APIRoute {
             }
             let jpeg = try await call.services.snapshot(
                 of: slot.path, width: call[Self.width].map { Int($0) }, maxAgeMs: try call.value(Self.maxAge) * 1_000)
-            return Array(jpeg.readableBytesView)
+            return jpeg
         },
         APIRoute(
             .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app,
@@ -58,7 +58,7 @@ extension APIRoute {
             guard let snapshot = try await call.rooms.snapshot(id), try await call.sees(snapshot.path),
                 let bytes = await DiskWork.run({ files.load(snapshot.file) })
             else { throw APIError.notFound("snapshot", id, field: "snapshotId") }
-            return bytes
+            return ByteBuffer(bytes: bytes)
         },
     ]
 }

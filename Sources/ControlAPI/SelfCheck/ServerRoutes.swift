@@ -1,6 +1,7 @@
 import Delivery
 import HTTPTypes
 import Listening
+import NIOCore
 import Rooms
 import Support
 import Talkback
@@ -14,7 +15,7 @@ extension APIRoute {
         APIRoute(
             raw: .get, "/metrics", "getMetrics", .server, .ops, "The counters for Prometheus; also at /metrics.", type: Metrics.mediaType
         ) { call in
-            try await Metrics.bytes(call.services)
+            ByteBuffer(bytes: try await Metrics.bytes(call.services))
         },
         APIRoute(
             .get, "/selfcheck", "checkSelf", .server, .ops, "Compare each counter with what it counts.", answers: SelfCheck.outputType
@@ -23,6 +24,6 @@ extension APIRoute {
         },
         APIRoute(
             raw: .get, "/openapi.json", "getOpenAPI", .server, nil, "This document.", type: "application/json", schema: .keywords("object")
-        ) { _ in OpenAPIDocument.bytes },
+        ) { _ in OpenAPIDocument.buffer },
     ]
 }

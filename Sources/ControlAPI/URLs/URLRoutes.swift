@@ -1,6 +1,7 @@
 import Access
 import HTTPServer
 import HTTPTypes
+import NIOCore
 import Relay
 import RoomStore
 import Rooms
@@ -51,7 +52,7 @@ extension APIRoute {
             failures: [.conflict]
         ) { call in
             let code = try QRCode(try await Self.push(call).push.rtmp)
-            return Array(code.svg(moduleSize: Int(try call.value(Self.size))).utf8)
+            return ByteBuffer(string: code.svg(moduleSize: Int(try call.value(Self.size))))
         },
         APIRoute(
             raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app,
@@ -59,7 +60,7 @@ extension APIRoute {
             in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
             failures: [.conflict]
         ) { call in
-            try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size)))
+            ByteBuffer(bytes: try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size))))
         },
     ]
 

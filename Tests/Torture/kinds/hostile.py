@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from certificate import certificate
 from media import Publisher, Viewer
 from server import Server
 from tools import HERE, NotHere, eventually, say
@@ -26,6 +27,8 @@ SETTINGS = {
     # For streams' media and the bytes that connections have sent: the default in such a control group.
     "limits.memory": "307MiB",
 }
+# Bytes that may be charged when the attackers are gone: the honest stream's.
+LEFT = 24 << 20
 # Milliseconds that an honest viewer may be behind while the machine is busy with the attack itself.
 BEHIND = 4_500
 
@@ -36,7 +39,9 @@ def run(context):
     for number in context.each_round():
         folder = context.path(f"round-{number}", "")
         with memory_group(context) as group:
-            with Server(context.earshot, os.path.join(folder, "data"), SETTINGS, under=group.under if group else ()) as server:
+            os.makedirs(folder, exist_ok=True)
+            under = group.under if group else ()
+            with Server(context.earshot, os.path.join(folder, "data"), SETTINGS, environment=certificate(folder), under=under) as server:
                 _round(context, server, group, folder)
         context.forget(folder)
 
@@ -122,7 +127,7 @@ def _round(context, server, group, folder):
     report = os.path.join(folder, "honest.json")
     honest = [context.load, "run", "--url", f"{server.rtmp}/live", "--rooms", 1, "--viewers", viewers, "--video-kbps", 600, "--gop", 30]
     honest += ["--seconds", seconds, "--warmup", 1, "--max-behind-ms", BEHIND, "--json", report]
-    attack = ["python3", os.path.join(HERE, "hostile.py"), server.rtmp_port, server.http_port, seconds + 3, clients, context.random.randrange(1 << 32)]
+    attack = ["python3", os.path.join(HERE, "hostile.py"), server.rtmp_port, server.http_port, server.https_port, seconds + 3, clients, context.random.randrange(1 << 32)]
     with Publisher(context, f"{server.rtmp}/live/cam1", os.path.join(folder, "publisher.log")), Viewer(server.http_port, "cam1") as viewer:
         if not context.expect(viewer.sees(20), f"no stream before anything was done: {server.tail()}"):
             return
@@ -156,11 +161,26 @@ def _watch(context, server, load, seconds):
     context.expect(not load.is_running, "the honest viewers did not come to an end")
 
 
+def _judge_figures(context, server):
+    """What the attackers made the server hold is charged while they do it, and given back when they are gone."""
+
+    def charged():
+        page = server.request("GET", "/metrics")[1]
+        return next((int(float(line.split()[1])) for line in page.splitlines() if line.startswith("earshot_memory_used_bytes ")), None)
+
+    def is_low():
+        bytes_ = charged()
+        return bytes_ is not None and bytes_ < LEFT
+
+    context.expect(eventually(30, is_low, 0.5), f"{charged()} bytes are charged after the attack; less than {LEFT} are expected")
+
+
 def _judge(context, server, group, report, load, attackers, stood_still):
     if group:
         context.expect(group.kills() == 0, f"the system has killed in the control group {group.kills()} times")
     highest = server.highest_kib() >> 10
     context.expect(highest < HIGHEST, f"the server had {highest} MiB")
+    _judge_figures(context, server)
     context.done["MiB at most"] = max(context.done["MiB at most"], highest)
     text = attackers.text().strip().splitlines()[-1]
     try:

@@ -1,0 +1,132 @@
+import PortlessTestSupport
+import Relay
+import ServerConfiguration
+import ServerTestSupport
+import Support
+import TestSupport
+import Testing
+
+@testable import HTTPServer
+
+/// What HTTP's clients make the server hold is charged, bounded per address and given back.
+@Suite struct HTTPHoldingTests {
+    private static let mebibyte = 1 << 20
+
+    // MARK: - The shares
+
+    @Test func oneAddressHasItsShare() {
+        let ledger = MemoryLedger(limit: 256 * Self.mebibyte)
+        let holdings = HTTPHoldings(ledger)
+        let (one, same, other) = (holdings.account(of: "a"), holdings.account(of: "a"), holdings.account(of: "b"))
+        #expect(one === same)
+        let held = HTTPHolding(one)
+        held.add(64 * Self.mebibyte)
+        #expect(one.hasRoom && one.mayAnswer && ledger.used == 64 * Self.mebibyte)
+        held.add(1)
+        #expect(!one.hasRoom && one.mayAnswer && other.hasRoom)
+        held.set(96 * Self.mebibyte + 1)
+        #expect(!one.mayAnswer && other.hasRoom && other.mayAnswer)
+        held.set(0)
+        #expect(one.hasRoom && ledger.used == 0)
+    }
+
+    /// Many addresses together leave half of the memory to media; API callers get in all the same.
+    @Test func allTogetherHaveTheirs() {
+        let holdings = HTTPHoldings(MemoryLedger(limit: 256 * Self.mebibyte))
+        let crowd = (0..<4).map { HTTPHolding(holdings.account(of: "\($0)")) }
+        for holding in crowd { holding.add(32 * Self.mebibyte) }
+        let (stranger, proxy) = (holdings.account(of: "s"), holdings.account(of: nil))
+        let caller = holdings.account(of: "o", mayUseReserve: true)
+        #expect(stranger.hasRoom && proxy.hasRoom)
+        let last = HTTPHolding(proxy)
+        last.add(1)
+        #expect(!stranger.hasRoom && stranger.mayAnswer && !proxy.hasRoom && caller.hasRoom)
+        last.add(64 * Self.mebibyte)
+        #expect(!stranger.mayAnswer && caller.mayAnswer)
+    }
+
+    /// An account ends with its last holder, and one of the same address begins anew.
+    @Test func nothingStays() {
+        let ledger = MemoryLedger(limit: 256 * Self.mebibyte)
+        let holdings = HTTPHoldings(ledger)
+        for _ in 0..<3 {
+            let holding = HTTPHolding(holdings.account(of: "a"))
+            holding.add(100 * Self.mebibyte)
+            #expect(!holding.account.hasRoom)
+        }
+        #expect(ledger.used == 0 && holdings.held == 0 && holdings.account(of: "a").hasRoom)
+    }
+
+    // MARK: - Over HTTP/2
+
+    /// Error codes (RFC 9113 §7).
+    private enum Code {
+        static let refusedStream = 7
+        static let enhanceYourCalm = 11
+    }
+
+    private static func configure(_ config: inout ServerConfig) {
+        config.limits.memoryBytes = 64 * mebibyte
+        config.access.trustedProxies = CIDR.loopback
+    }
+
+    private static func clients(_ count: Int, of server: PortlessServer, window: Int = 1 << 20) async throws -> [HTTP2Client] {
+        var clients: [HTTP2Client] = []
+        for _ in 0..<count { clients.append(try await HTTP2Client.open(server.secure, window: window)) }
+        return clients
+    }
+
+    private static func from(_ address: String) -> [(String, String)] { [("x-forwarded-for", address)] }
+
+    /// Heads of requests that do not end: the address is refused past its share, others are served, and all is given back.
+    @Test func headsThatDoNotEnd() async throws {
+        try await PortlessServer.runSecure(Self.configure) { server in
+            let ledger = server.parts.memory.ledger
+            let before = ledger.used
+            let long = (0..<7).map { ("x-\($0)", String(repeating: "a", count: 4_000)) }
+            let clients = try await Self.clients(8, of: server)
+            for client in clients {
+                for stream in stride(from: 1, to: 200, by: 2) {
+                    try await client.send(
+                        HTTP2Client.request("/channel/ticket", on: stream, method: "POST", Self.from("203.0.113.9") + long, ends: false))
+                }
+            }
+            try await eventually("refusals") { clients.allSatisfy { client in client.soFar(199).reset != nil || client.isClosed } }
+            let share = 16 * Self.mebibyte
+            #expect(clients.contains { $0.soFar(199).reset == Code.refusedStream })
+            #expect(ledger.used - before >= share / 2 && ledger.used - before <= share + 2 * Self.mebibyte, "\(ledger.used) \(before)")
+            let other = try await HTTP2Client.open(server.secure)
+            try await other.get("/healthz", on: 1, Self.from("203.0.113.10"))
+            #expect(try await other.answer(1).status == 200)
+            try await other.get("/api/v1/openapi.json", on: 3, Self.from("203.0.113.10"))
+            #expect(try await other.answer(3).status != nil)
+            for client in clients + [other] { await client.close() }
+            try await eventually("what was held is given back") { ledger.used <= before + share / 64 }
+        }
+    }
+
+    /// Answers that nobody reads: they end past the share, and the address is served again once it has let go.
+    @Test func answersThatNobodyReads() async throws {
+        try await PortlessServer.runSecure(Self.configure) { server in
+            let ledger = server.parts.memory.ledger
+            let before = ledger.used
+            let clients = try await Self.clients(3, of: server, window: 0)
+            for client in clients {
+                for stream in stride(from: 1, to: 100, by: 2) {
+                    try await client.get("/api/v1/openapi.json", on: stream, [("accept-encoding", "identity")])
+                }
+            }
+            try await eventually("ends") {
+                clients.contains { client in stride(from: 1, to: 100, by: 2).contains { client.soFar($0).reset == Code.enhanceYourCalm } }
+            }
+            // Three eighths, with what API callers may have.
+            #expect(ledger.used - before <= 26 * Self.mebibyte, "\(ledger.used) \(before)")
+            for client in clients { await client.close() }
+            try await eventually("what was held is given back") { ledger.used <= before + Self.mebibyte }
+            let again = try await HTTP2Client.open(server.secure)
+            try await again.get("/api/v1/openapi.json", on: 1)
+            #expect(try await again.answer(1).status == 200)
+            await again.close()
+        }
+    }
+}
