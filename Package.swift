@@ -211,8 +211,7 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "LibC", "Listening",
-                "Media",
+                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening", "Media",
                 "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
                 "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1,
@@ -240,13 +239,19 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
-        // Floor 3: the command line
+        // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
+        .target(
+            name: "Commands",
+            dependencies: [
+                "Access", "Delivery", "FFmpeg", "LibC", "Media", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Upstream",
+                httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "earshot",
             dependencies: [
-                "Access", "ControlAPI", "EarshotServer", "LibC", "ServerConfiguration", "Support", "RoomStore", "Rooms", "FFmpeg", "Media",
-                "Upstream",
-                logging, httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
+                "Commands", "ControlAPI", "EarshotServer", "LibC", "ServerConfiguration", "Support", logging, nioCore, nioPosix,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
@@ -448,7 +453,7 @@ let package = Package(
         .testTarget(
             name: "EarshotCommandTests",
             dependencies: [
-                "LibC", "RTMP", "ServerTestSupport", "Support", "TestSupport", "earshot",
+                "Commands", "LibC", "RTMP", "ServerTestSupport", "Support", "TestSupport", "earshot",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         // The inputs that fuzzing has kept. EARSHOT_FUZZ makes a program of the same files, for libFuzzer.

@@ -76,7 +76,7 @@ built() {
 # debug_build FLAGS OF swift build, release_build FLAGS OF swift build: with what all builds of a kind have in common. A release is one file that runs
 # without a toolchain, and whose calls into the runtime are direct.
 debug_build() { EARSHOT_FAST=${EARSHOT_FAST:-$DEBUG_FAST} built debug 4300 12 "${DEBUG_FLAGS[@]}" "$@"; }
-release_build() { built release 2400 14 -c release --static-swift-stdlib "$@"; }
+release_build() { built release 1000 14 -c release --static-swift-stdlib "$@"; }
 
 # build_tests: the debug build with all tests, in $SCRATCH.
 #

@@ -247,7 +247,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
     }
 
     /// Ends the stream without an answer, because of what its client holds.
-    private func reset(_ code: HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+    private func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
         self.mode = .answered
         self.hasBegunAnswer = true
         self.place.hit(.httpMemory)

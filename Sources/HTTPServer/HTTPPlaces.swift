@@ -1,3 +1,4 @@
+import HTTPTypes
 import Listening
 import NIOCore
 import NIOSSL

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Commands
 import Support
 
 /// The command line. It holds commands only; the server does all the work.
@@ -16,24 +17,12 @@ struct Earshot: AsyncParsableCommand {
               earshot rooms list --state live
               earshot events follow
 
-            \(ExitStatus.explanation)
+            \(CommandList.exitStatuses)
             """,
         version: "earshot \(ServerVersion.text)",
         groupedSubcommands: [
-            CommandGroup(
-                name: "The server:",
-                subcommands: [
-                    Serve.self, Config.self, APICommand.self, TokenCommand.self, KeysCommand.self, StoreCommand.self, DoctorCommand.self,
-                    HealthCommand.self, ReloadCommand.self, DrainCommand.self,
-                ]),
-            CommandGroup(
-                name: "Commands for a running server:",
-                subcommands: [
-                    RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self,
-                    TalkCommand.self,
-                    RelaysCommand.self, CallbacksCommand.self, WebhooksCommand.self, AuditCommand.self,
-                    GatheringsCommand.self, NodesCommand.self, SelfcheckCommand.self, StatsCommand.self, ConsoleCommand.self,
-                ]),
+            CommandGroup(name: "The server:", subcommands: [Serve.self, APICommand.self] + CommandList.ofThisMachine),
+            CommandGroup(name: "Commands for a running server:", subcommands: CommandList.ofRunningServer),
         ],
         defaultSubcommand: Serve.self)
 
@@ -63,7 +52,7 @@ struct Earshot: AsyncParsableCommand {
         } catch {
             // A mistyped command looks like a mistake of another one.
             guard Self.exitCode(for: error) == .validationFailure,
-                let mistake = CommandSuggestion.mistake(in: arguments, of: Self.self)
+                let mistake = CommandList.mistake(in: arguments, of: Self.self)
             else { throw error }
             throw ValidationError(mistake)
         }

@@ -1,52 +1,11 @@
 import ArgumentParser
+import Commands
 import EarshotServer
 import LibC
 import Logging
 import ServerConfiguration
 import Support
 import Synchronization
-
-/// The settings with flags of their own. All others are in the file or the environment.
-struct SettingsOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Where to listen for RTMP.", valueName: "HOST:PORT"))
-    var rtmp: String?
-    @Option(help: ArgumentHelp("Where to listen for HTTP: API and health checks.", valueName: "HOST:PORT"))
-    var http: String?
-    @Option(help: ArgumentHelp("The data directory: database, keys and, by default, recordings and pictures.", valueName: "DIR"))
-    var data: String?
-    @Option(help: ArgumentHelp("A YAML file with settings; `earshot config print` shows them all.", valueName: "FILE"))
-    var config: String?
-
-    func load() throws -> LoadedConfig {
-        try Self.load(file: self.config, flags: ["rtmp.listen": self.rtmp, "http.listen": self.http, "data.directory": self.data])
-    }
-
-    /// The settings of the file, this process's environment, and flags, by path.
-    ///
-    /// - Throws: ``ConfigFailure``.
-    static func load(file: String?, flags: [String: String?]) throws -> LoadedConfig {
-        var environment: [String: String] = [:]
-        var entry = environ
-        while let text = entry.pointee {
-            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
-            entry += 1
-        }
-        do throws(ConfigError) {
-            return try ServerConfig.load(
-                file: file, environment: environment, flags: flags.compactMapValues { $0 },
-                defaults: ["data.directory": DataDirectory.standard])
-        } catch {
-            throw ConfigFailure(error: error)
-        }
-    }
-}
-
-/// All mistakes in a configuration, for the terminal.
-struct ConfigFailure: Error, CustomStringConvertible {
-    let error: ConfigError
-    var description: String { "the configuration has mistakes:\n\(self.error)\nRun `earshot config print` to see every setting." }
-}
 
 /// Refuses a file that is being written or has lost its content: it would silently restore the defaults.
 private struct EmptyConfigFile: Error, CustomStringConvertible {
@@ -102,38 +61,5 @@ struct Serve: AsyncParsableCommand {
             Banner.print(addresses, config, tokenFile: server.tokenFile, consoleCode: code)
         }
         server.operations.leave()
-    }
-}
-
-struct Config: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Check or show the settings.", subcommands: [Check.self, Show.self, Reference.self])
-
-    struct Check: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Check the settings and list every mistake.")
-        @OptionGroup var settings: SettingsOptions
-
-        func run() throws {
-            let config = try self.settings.load().config
-            print("The configuration is valid.")
-            for warning in ConfigWarnings.of(config) { Console.complain("warning: \(warning).") }
-        }
-    }
-
-    struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "print", abstract: "Print every setting as YAML, with its value, source and meaning.")
-        @OptionGroup var settings: SettingsOptions
-
-        func run() throws {
-            print(try self.settings.load().yaml, terminator: "")
-        }
-    }
-
-    struct Reference: ParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Print the reference of all settings as Markdown: defaults, accepted values, meaning.")
-
-        func run() { print(ConfigReference.markdown, terminator: "") }
     }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import earshot
+@testable import Commands
 
 /// Input and output of the command line without a server: times, addresses, figures, tables, JSON.
 @Suite struct CLITextTests {

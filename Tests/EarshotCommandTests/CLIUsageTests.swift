@@ -2,6 +2,7 @@ import ArgumentParser
 import ServerTestSupport
 import Testing
 
+@testable import Commands
 @testable import earshot
 
 /// Mistakes in the command line, and its help.

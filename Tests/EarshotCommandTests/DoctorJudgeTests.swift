@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import earshot
+@testable import Commands
 
 /// The doctor's verdicts on given figures and texts, without a machine or a server.
 @Suite struct DoctorJudgeTests {

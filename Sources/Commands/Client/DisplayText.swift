@@ -1,7 +1,7 @@
 /// Measures and escapes text for a terminal, whatever a peer put into it.
-enum DisplayText {
+package enum DisplayText {
     /// Whether a scalar must be escaped. These are control characters, line separators, and marks that reorder text (Unicode UAX #9).
-    static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
         default: false
@@ -25,7 +25,7 @@ enum DisplayText {
     }
 
     /// Appends a JSON string in which every unsafe scalar is escaped.
-    static func quote(_ value: String, to out: inout String) {
+    package static func quote(_ value: String, to out: inout String) {
         out += "\""
         for scalar in value.unicodeScalars {
             switch scalar {

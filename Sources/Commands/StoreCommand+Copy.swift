@@ -1,6 +1,5 @@
 import ArgumentParser
-import ControlAPI
-import EarshotServer
+import Delivery
 import LibC
 import RoomStore
 import Rooms

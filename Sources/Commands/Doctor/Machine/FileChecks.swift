@@ -1,6 +1,5 @@
 import Access
-import ControlAPI
-import EarshotServer
+import Delivery
 import LibC
 import ServerConfiguration
 import Support

@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlAPI
+import Delivery
 import RoomStore
 import ServerConfiguration
 

@@ -1,4 +1,4 @@
-import ControlAPI
+import Delivery
 import RoomStore
 import Support
 

@@ -1,7 +1,6 @@
 import Access
 import ArgumentParser
-import ControlAPI
-import EarshotServer
+import Delivery
 import LibC
 import RoomStore
 import Rooms

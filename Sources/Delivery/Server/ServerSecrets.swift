@@ -1,5 +1,4 @@
 import Access
-import ControlAPI
 
 /// The server's own secrets in the data directory.
 package enum ServerSecrets {

@@ -1,14 +1,14 @@
 import ArgumentParser
 
 /// The address of a server's HTTP side: `http://127.0.0.1:8080`. A path may precede the API's (behind a proxy). A plain value.
-struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
+package struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
     let isTLS: Bool
     let host: String
     let port: Int
     /// Without a trailing slash.
     let path: String
 
-    static let standard = ServerAddress(isTLS: false, host: "127.0.0.1", port: 8080, path: "")
+    package static let standard = ServerAddress(isTLS: false, host: "127.0.0.1", port: 8080, path: "")
     static let expected = "expected http:// or https://, a host and perhaps a port, such as http://127.0.0.1:8080"
 
     private init(isTLS: Bool, host: String, port: Int, path: String) {
@@ -18,7 +18,7 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
         self.path = path
     }
 
-    init?(argument: String) {
+    package init?(argument: String) {
         let lower = argument.lowercased()
         let isTLS = lower.hasPrefix("https://")
         guard isTLS || lower.hasPrefix("http://") else { return nil }
@@ -62,7 +62,7 @@ struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringCo
             || bytes.count == 4 && bytes[0] == "127" && bytes.allSatisfy { UInt8($0) != nil }
     }
 
-    var description: String { "\(self.isTLS ? "https" : "http")://\(self.authority)\(self.path)" }
+    package var description: String { "\(self.isTLS ? "https" : "http")://\(self.authority)\(self.path)" }
 
     /// Builds a path of the server with its query, percent-encoded. Pairs without a value are omitted.
     func target(_ segments: [String], _ query: [(String, String?)] = []) -> String {
