@@ -129,6 +129,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         guard HTTPConnectionHandler.isHost(head.authority ?? "") else {
             return self.answer(HTTPConnectionHandler.badHost("The :authority is not a host, with or without a port."), context)
         }
+        guard Self.isTarget(head) else { return self.answer(Self.badPath, context) }
         if let refusal = self.place.refusal, !HTTPConnectionHandler.isHealthCheck(head.path ?? "") {
             return self.answer(refusal.error, context)
         }
@@ -163,6 +164,19 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         self.expectsContinue = old.list("expect", contains: "100-continue")
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
+
+    /// RFC 9113 §8.3.1: a path, or "*" for OPTIONS. An absolute URL would name a host beside `:authority`.
+    private static func isTarget(_ head: HTTPRequest) -> Bool {
+        let path = head.path ?? ""
+        return path.utf8.first == UInt8(ascii: "/") || path == "*" && head.method == .options
+    }
+
+    private static let badPath: APIError = {
+        var error = APIError(.badRequest, .invalid, "The :path is not a path.")
+        error.field = ":path"
+        error.rule = "expected a path that begins with /, or * for OPTIONS"
+        return error
+    }()
 
     /// Whether the head exceeds the limits of HTTP/1.1 heads.
     private func isTooLarge(_ head: HTTPRequest) -> Bool {

@@ -9,6 +9,9 @@ import Synchronization
 ///
 /// A TCP proxy sends the address when the connection begins (``ProxyEntrance``). HTTP proxies use `X-Forwarded-For`: each appends the address that it
 /// got the request from. Only HTTP proxies in `access.trustedProxies` are believed; anybody else can invent the header.
+///
+/// A forwarded address never makes a client local: a loopback address in a header is that of the proxy's own machine, or an invention that a proxy
+/// passed on, and its client is unknown.
 package final class ClientAddresses: Sendable {
     private let proxies: Mutex<[CIDR]>
     private let log: Logger
@@ -27,6 +30,7 @@ package final class ClientAddresses: Sendable {
 
     /// Records the client of a connection that a proxy made. On its loop, while it is open.
     func proxied(_ channel: any Channel, _ client: SocketAddress?) {
+        let client = client.flatMap(Self.remote)
         let id = ObjectIdentifier(channel)
         self.hasConnections.store(true, ordering: .releasing)
         self.connections.withLock { $0[id] = .some(client) }
@@ -64,7 +68,12 @@ package final class ClientAddresses: Sendable {
             client = address
             guard trusted.contains(address: address) else { break }
         }
-        return client
+        return Self.remote(client)
+    }
+
+    /// The forwarded address, unless only this machine's own connections can have it.
+    private static func remote(_ address: SocketAddress) -> SocketAddress? {
+        CIDR.ofThisMachine.contains(address: address) ? nil : address
     }
 
     /// An unregistered header that nginx, HAProxy and CDNs send.

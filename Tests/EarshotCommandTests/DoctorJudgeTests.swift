@@ -2,6 +2,7 @@ import Support
 import Testing
 
 @testable import Commands
+@testable import earshot
 
 /// The doctor's verdicts on given figures and texts, without a machine or a server.
 @Suite struct DoctorJudgeTests {

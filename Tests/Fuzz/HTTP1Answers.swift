@@ -128,7 +128,7 @@ enum HTTPRefusals {
             "This is not an HTTP/1.1 request.", "This is not an HTTP request.",
             "An HTTP/1.1 request needs a Host header; this one has none.",
             "The Host header is not a host, with or without a port.", "A request must have exactly one Host header; this one has more.",
-            "The :authority is not a host, with or without a port.",
+            "The :authority is not a host, with or without a port.", "The :path is not a path.",
         ],
         408: ["The request's body came too slowly (limits.httpBody)."],
         431: ["The request's head is too large."],
@@ -136,6 +136,7 @@ enum HTTPRefusals {
         503: [
             "The server has too many HTTP connections (limits.httpConnections).",
             "This address has too many HTTP connections (limits.httpPerAddress).",
+            "This address has too much unread or unfinished here (limits.memory).",
         ],
     ]
 

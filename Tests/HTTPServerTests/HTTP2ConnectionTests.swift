@@ -45,6 +45,8 @@ import Testing
                 ([(":method", "CONNECT"), (":authority", "example.com:443")], 501, "CONNECT"),
                 ([(":method", "GET"), (":scheme", "https"), (":path", "/healthz"), ("x-a", long)], 431, "too large"),
                 ([(":method", "GET"), (":scheme", "https"), (":path", "/\(long)")], 431, "too large"),
+                ([(":method", "GET"), (":scheme", "https"), (":path", "https://other.example/healthz")], 400, ":path is not a path"),
+                ([(":method", "GET"), (":scheme", "https"), (":path", "*")], 400, ":path is not a path"),
                 ([(":method", "GET"), (":scheme", "https"), (":path", "/healthz")] + many, 431, "too large"),
                 ([(":method", "GET"), (":scheme", "http"), (":path", "/api/v1/streams")], 401, "token"),
             ]
@@ -70,7 +72,8 @@ import Testing
             let token = ("authorization", "Bearer \(server.token)")
             let cases: [(String, [(String, String)], Int)] = [
                 ("/api/v1/streams", [token], 200), ("/api/v1/streams", [], 401),
-                ("/api/v1/streams", [token, ("x-forwarded-for", "127.0.0.1")], 200),
+                ("/api/v1/streams", [token, ("x-forwarded-for", "127.0.0.1")], 403),
+                ("/api/v1/streams", [token, ("x-forwarded-for", "::ffff:127.0.0.1")], 403),
                 ("/api/v1/streams", [token, ("x-forwarded-for", "203.0.113.9")], 403),
                 ("/live/none.flv", [], 404), ("/live/none.flv", [("x-forwarded-for", "203.0.113.9")], 403),
                 ("/live/none.m3u8", [("x-forwarded-for", "203.0.113.9")], 403),

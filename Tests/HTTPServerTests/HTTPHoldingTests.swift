@@ -1,3 +1,5 @@
+import Delivery
+import EarshotServer
 import PortlessTestSupport
 import Relay
 import ServerConfiguration

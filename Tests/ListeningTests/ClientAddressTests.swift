@@ -24,6 +24,10 @@ import Testing
         // A trusted proxy with a senseless header.
         ("10.0.0.1", ["unknown"], nil), ("10.0.0.1", ["203.0.113.9, "], nil), ("10.0.0.1", [""], nil), ("10.0.0.1", ["1.2.3"], nil),
         ("10.0.0.1", [String(repeating: "9", count: 9_000)], nil),
+        // A forwarded address is never local, in whatever form, and neither is a proxy's own.
+        ("10.0.0.1", ["127.0.0.1"], nil), ("10.0.0.1", ["127.9.9.9:80"], nil), ("10.0.0.1", ["::1"], nil), ("10.0.0.1", ["[::1]:443"], nil),
+        ("10.0.0.1", ["::ffff:127.0.0.1"], nil), ("10.0.0.1", ["0:0:0:0:0:ffff:7f00:1"], nil), ("10.0.0.1", ["0.0.0.0"], nil),
+        ("10.0.0.1", ["::"], nil), ("10.0.0.1", ["127.0.0.1, 10.0.0.2"], nil), ("10.0.0.1", ["203.0.113.9, 127.0.0.1"], nil),
         // A header from an untrusted peer.
         ("203.0.113.5", ["127.0.0.1"], "203.0.113.5"), ("127.0.0.1", [], "127.0.0.1"),
         // An untrusted proxy on this machine must not make the world local.

@@ -15,6 +15,10 @@ SAFE.check_hostname = False
 SAFE.verify_mode = ssl.CERT_NONE
 
 
+# Which client each address of loopback stands for. The first may play without a credential.
+CLIENTS = "map $remote_addr $client { 127.0.0.5 203.0.113.9; default 192.0.2.7; }\n"
+
+
 class Nginx:
     """The example with this machine's ports and folders in place of its own. Every change must find what it changes."""
 
@@ -29,6 +33,8 @@ class Nginx:
             (r"listen 443 ssl", f"listen 127.0.0.1:{self.https} ssl"), (r"listen \[::\]:(80|443 ssl http2);", ""),
             (r"/etc/letsencrypt/live/live\.example\.com/fullchain\.pem", f"{folder}/chain.pem"),
             (r"/etc/letsencrypt/live/live\.example\.com/privkey\.pem", f"{folder}/key.pem"),
+            # Clients on loopback are nobody to the server: these two stand for others.
+            (r"\$remote_addr;", "$client;"),
             (r"/var/cache/nginx/earshot", f"{folder}/cache"), (r"/var/log/nginx/earshot\.log", f"{folder}/access.log"),
         ]:
             text, count = re.subn(pattern, new, text)
@@ -37,7 +43,7 @@ class Nginx:
         user = "user root;\n" if os.getuid() == 0 else ""
         with open(f"{folder}/nginx.conf", "w", encoding="utf-8") as file:
             file.write(f"{user}daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"
-                       f"events {{ worker_connections 256; }}\nhttp {{\n{temporary}{text}\n}}\n")
+                       f"events {{ worker_connections 256; }}\nhttp {{\n{temporary}{CLIENTS}{text}\n}}\n")
         program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
         words = [program, "-p", folder, "-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]
         run([*words, "-t"])
@@ -82,7 +88,7 @@ def first(stream, wanted, patience=60.0):
 def example(binary):
     settings = {
         "EARSHOT_ACCESS_TRUSTED_PROXIES": "127.0.0.1/32", "EARSHOT_HTTP_HOSTS": "live.example.com",
-        "EARSHOT_ACCESS_PLAY_FROM": "127.0.0.1/32", "EARSHOT_URLS_HTTP": "https://live.example.com",
+        "EARSHOT_ACCESS_PLAY_FROM": "127.0.0.1/32,192.0.2.7/32", "EARSHOT_URLS_HTTP": "https://live.example.com",
     }
     with Earshot(binary, settings) as server:
         nginx = Nginx(server.folder, server.http.rsplit(":", 1)[1])
@@ -154,7 +160,7 @@ def websocket(nginx):
 def addresses(nginx):
     """The server judges the address of nginx's client, whatever that says of itself: one that may play, and one that may not."""
     for source, status in [("127.0.0.1", b" 200 "), ("127.0.0.5", b" 403 ")]:
-        with nginx.open("/live/cam1.flv", ["X-Forwarded-For: 127.0.0.1"], source=source) as stream:
+        with nginx.open("/live/cam1.flv", ["X-Forwarded-For: 192.0.2.7"], source=source) as stream:
             data, _ = first(stream, b"\r\n\r\n")
             expect(status in data.split(b"\r\n")[0], f"from {source}: {data[:100]}")
 

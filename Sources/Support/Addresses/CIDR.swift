@@ -15,6 +15,9 @@ package struct CIDR: Sendable, Hashable, CustomStringConvertible {
     package static let loopback = [CIDR([127, 0, 0, 0], prefix: 8), CIDR([UInt8](repeating: 0, count: 15) + [1], prefix: 128)]
     /// The block of one address, of 4 or 16 bytes.
     package static func address(_ bytes: [UInt8]) -> CIDR { CIDR(bytes, prefix: bytes.count * 8) }
+    /// Addresses that only a connection within this machine has, or none at all.
+    package static let ofThisMachine =
+        loopback + [CIDR([0, 0, 0, 0], prefix: 8), CIDR([UInt8](repeating: 0, count: 16), prefix: 128)]
     package static let any = [CIDR([0, 0, 0, 0], prefix: 0), CIDR([UInt8](repeating: 0, count: 16), prefix: 0)]
 
     private init(_ network: [UInt8], prefix: Int) {

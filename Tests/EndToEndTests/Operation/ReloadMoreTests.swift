@@ -33,9 +33,9 @@ import Testing
                 try await HTTPAnswer.call("GET", "\(server.earshot.http)/api/v1/rooms", token: server.earshot.token, headers: headers)
                     .status
             }
-            let forwarded = ["X-Forwarded-For": "127.0.0.9"]
+            let forwarded = ["X-Forwarded-For": "192.0.2.9"]
             #expect(try await status(forwarded) == 403)
-            try await server.apply(["access.trustedProxies": "[127.0.0.0/8]"])
+            try await server.apply(["access.trustedProxies": "[127.0.0.0/8]", "access.apiFrom": "[127.0.0.0/8, 192.0.2.9/32]"])
             #expect(try await status(forwarded) == 200)
             #expect(try await status(["X-Forwarded-For": "192.0.2.1"]) == 403)
             func origin() async throws -> String? {

@@ -15,8 +15,13 @@ import Testing
     /// nginx in front of the server, as in docs/operations.md: its header sets players' addresses only if it is trusted.
     @Test(arguments: [true, false]) func behindNginx(_ isTrusted: Bool) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
-        try await TestServer.run({ if isTrusted { $0.access.trustedProxies = CIDR.loopback } }) { server in
-            try await Proxy.run(to: server.addresses.http.port) { proxy in
+        try await TestServer.run({
+            guard isTrusted else { return }
+            $0.access.trustedProxies = CIDR.loopback
+            $0.access.playFrom.append(CIDR.address([192, 0, 2, 7]))
+            $0.access.apiFrom.append(CIDR.address([192, 0, 2, 7]))
+        }) { server in
+            try await Proxy.run(to: server.addresses.http.port, client: isTrusted ? "192.0.2.7" : "$proxy_add_x_forwarded_for") { proxy in
                 try await ClientProcess.during(FFmpeg.pushForEver(source, to: "\(server.rtmp)/live/cam1")) { _ in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     guard isTrusted else {
@@ -45,7 +50,7 @@ import Testing
 
 /// nginx as an HTTP proxy, on a port of its own.
 private enum Proxy {
-    static func run(to port: Int, _ body: (String) async throws -> Void) async throws {
+    static func run(to port: Int, client: String, _ body: (String) async throws -> Void) async throws {
         try await Fixture.withDirectory { directory in
             let own = try await FreePort.take()
             let file = directory.appendingPathComponent("nginx.conf")
@@ -67,7 +72,7 @@ private enum Proxy {
                         location / {
                             proxy_pass http://127.0.0.1:\(port);
                             proxy_http_version 1.1;
-                            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+                            proxy_set_header X-Forwarded-For \(client);
                         }
                     }
                 }
