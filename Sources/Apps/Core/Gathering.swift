@@ -62,7 +62,7 @@ package struct Gathering: Sendable, Equatable {
 
     package init(limits: GatheringLimits) { self.limits = limits }
 
-    package func member(_ id: String) -> Member? { self.members.first { $0.id == id } }
+    package func member(_ id: String) -> Member? { self.members.first { $0.id.exact == id.exact } }
 
     package func member(at connection: ConnectionID) -> Member? { self.members.first { $0.connection == connection } }
 

@@ -4,6 +4,7 @@ import HTTPTypes
 import Relay
 import RoomStore
 import Rooms
+import Support
 
 extension APIRoute {
     private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
@@ -34,7 +35,7 @@ extension APIRoute {
             }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
             if let stream = call[Self.stream] {
-                all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
+                all.removeAll { session in !session.streams.contains { $0.exact == stream.exact } }
             }
             let (limit, node) = (Int(try call.value(Self.limit)), call.rooms.nodeName)
             if try call.value(Self.sort) == .mostBehind {

@@ -27,7 +27,7 @@ enum StreamListing {
             all = visible
         }
         if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
-        if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app != app } }
+        if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app.exact != app.exact } }
         let limit = Int(try call.value(StreamInputs.limit))
         let (start, next) = try Self.sort(&all, by: order, after: call[StreamInputs.after])
         var page = Array(all[start...].prefix(limit))

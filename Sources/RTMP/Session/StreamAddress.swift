@@ -1,12 +1,14 @@
+package import Support
+
 /// The target of a publish or play: `app/name`, with the queries of both parts.
 ///
 /// Clients split `rtmp://host/talk/room1/alice` at different slashes, so only the joined path counts. HaishinKit leaves a URL's query in
 /// the app, ffmpeg and librtmp leave it in the name: both are read.
 package struct StreamAddress: Sendable, Equatable {
     /// First path component: the app.
-    package let app: String
+    @ExactText package var app: String
     /// The other components joined by "/": the stream's name under the app.
-    package let name: String
+    @ExactText package var name: String
     /// Query of the app and of the name, joined by "&", without "?". Holds credentials: never log it.
     package let query: String
 
@@ -28,10 +30,11 @@ package struct StreamAddress: Sendable, Equatable {
         guard let first = appParts.first else { throw .emptyApp }
         if nameParts.isEmpty { throw .emptyName }
         if (appParts + nameParts).contains(where: { $0 == ".." || $0 == "." }) { throw .dotComponent }
-        self.app = first
-        self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
+        let joined = (appParts.dropFirst() + nameParts).joined(separator: "/")
         // The name may begin with a mark that combines with the slash before it.
-        try Self.checkSlashes("\(self.app)/\(self.name)")
+        try Self.checkSlashes("\(first)/\(joined)")
+        self._app = first.exact
+        self._name = joined.exact
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 
