@@ -434,8 +434,8 @@ let package = Package(
             name: "ControlAPITests",
             dependencies: [
                 "APITestSupport", "Access", "Apps", "ControlAPI", "Delivery", "EarshotServer", "Forwarding", "HTTPServer", "Listening",
-                "Media", "Notifications", "PostgresTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport",
-                "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
+                "Media", "Notifications", "Playback", "PostgresTestSupport", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -97,6 +97,9 @@ struct AccessToken: JWTPayload, Equatable {
     /// Reads the claims of a token that was signed with one of these keys, whatever its purpose or age. Throws the refusal otherwise.
     init(signed token: String, keys: KeyRing) throws(AdmissionRefusal) {
         self = try SignedToken.claims(token, keys, expected: "exp (a number), room or stream, and act or role")
+        for (claim, text) in [("sub", self.sub), ("room", self.room), ("stream", self.stream), ("talk", self.talk)] {
+            if let problem = text.flatMap(NameForm.problem) { throw Self.wrong("The token's \(claim) \(problem).") }
+        }
     }
 
     /// Throws unless the token is valid at this time.

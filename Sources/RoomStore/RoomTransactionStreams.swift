@@ -205,10 +205,7 @@ extension RoomTransaction {
     /// Throws for names that a publisher may not use.
     private static func check(_ path: StreamPath) throws(FieldError) {
         for (field, value) in [("app", path.app), ("name", path.name)] {
-            guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
-                throw FieldError(
-                    field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, and no control or invisible characters")
-            }
+            try RoomLimits.checkName(value, field, longest: RoomLimits.streamNameLength)
         }
     }
 

@@ -224,6 +224,7 @@ extension ConfigValueKind {
                     guard parts.count == 2, !parts[0].isEmpty else {
                         throw ValueProblem("\"\(value)\" is not app=value; expected e.g. \(example)")
                     }
+                    if let problem = NameForm.problem(value) { throw ValueProblem("\"\(value)\" \(problem)") }
                     all[String(parts[0])] = try one.read([String(parts[1])])
                 }
                 return all

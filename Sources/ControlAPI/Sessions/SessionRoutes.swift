@@ -9,7 +9,8 @@ import Support
 extension APIRoute {
     private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
     private static let stream = Input(
-        "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
+        "stream", .soughtName(length: 1...2 * RoomLimits.streamNameLength + 1),
+        "Only connections that publish or play this stream, app/name.")
     private static let after = Input("after", .whole(0...Int64.max), "The `next` of the previous page.", fallback: 0)
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of connections.", fallback: 100)
     private static let sort = Input(

@@ -25,6 +25,7 @@ package struct StreamAddress: Sendable, Equatable {
         if queryLength > limits.queryBytes { throw .queryTooLong(bytes: queryLength, limit: limits.queryBytes) }
         for scalar in appPath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
         for scalar in namePath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
+        for path in [appPath, namePath] { if let problem = NameForm.problem(path) { throw .notNormal(problem) } }
         let appParts = try Self.components(appPath)
         let nameParts = try Self.components(namePath)
         guard let first = appParts.first else { throw .emptyApp }
@@ -75,6 +76,8 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case tooLong(bytes: Int, limit: Int)
     case queryTooLong(bytes: Int, limit: Int)
     case controlCharacter(UInt32)
+    /// Another spelling than Unicode Normalization Form C.
+    case notNormal(ValueProblem)
     case dotComponent
     /// A slash or question mark that forms one character with its neighbour.
     case combinedSeparator
@@ -87,6 +90,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
             "the name contains a control character or an invisible character, U+\(Self.hex(code)); expected visible characters"
+        case .notNormal(let problem): "the name \(problem)"
         case .dotComponent: "the name contains a \"..\" or \".\" component"
         case .combinedSeparator: "the name contains a slash or question mark combined with another character; expected it alone"
         }
