@@ -66,7 +66,7 @@ let package = Package(
         // Floor 0: no sockets; pure values but for Support, which is what every service needs: JSON, clocks, addresses, secrets, rates.
         .target(name: "Support", dependencies: ["CFileStatus", "LibC", nioCore], swiftSettings: settings),
         .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
-        .target(name: "RTMP", dependencies: [nioCore, crypto], swiftSettings: settings),
+        .target(name: "RTMP", dependencies: ["Support", nioCore, crypto], swiftSettings: settings),
         // How a stream does, and why: judged from seconds of figures; no clock.
         .target(name: "Health", dependencies: ["Media"], swiftSettings: settings),
         // Flight recorders: what a session said and did last; no clock, no socket.
@@ -74,7 +74,8 @@ let package = Package(
         // Messages between apps' clients: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
         .target(name: "Apps", dependencies: ["Rooms", "Support", crypto], swiftSettings: settings),
         // Floor 1
-        .target(name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", nioCore, nioPosix, deque], swiftSettings: settings),
+        .target(
+            name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", "Support", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
         .target(name: "Rooms", dependencies: ["LibC", "Support", crypto], swiftSettings: settings),
         // The registry of rooms and its store: transactions, statements, SQLite, PostgreSQL.
@@ -322,7 +323,7 @@ let package = Package(
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(
-            name: "RelayTests", dependencies: ["Health", "LibC", "Media", "RTMP", "Relay", "TestSupport", nioCore, nioPosix],
+            name: "RelayTests", dependencies: ["Health", "LibC", "Media", "RTMP", "Relay", "Support", "TestSupport", nioCore, nioPosix],
             swiftSettings: settings),
         .testTarget(
             name: "FFmpegTests", dependencies: ["FFmpeg", "Media", "MediaClips", "TestSupport", nioCore],
@@ -438,8 +439,8 @@ let package = Package(
             name: "ControlAPITests",
             dependencies: [
                 "APITestSupport", "Access", "Apps", "ControlAPI", "Delivery", "EarshotServer", "Forwarding", "HTTPServer", "Listening",
-                "Media", "Notifications", "PostgresTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport",
-                "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
+                "Media", "Notifications", "Playback", "PostgresTestSupport", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Modules of the toolchain and the system: in no manifest. CoreFoundation is where the compiler finds `stat` once it has read Foundation.
 SYSTEM = {
     "Android", "Bionic", "CRT", "CoreFoundation", "Darwin", "Dispatch", "Foundation", "FoundationEssentials", "FoundationNetworking", "Glibc", "Musl", "ObjectiveC",
-    "PackageDescription", "Synchronization", "Testing", "XCTest",
+    "PackageDescription", "Swift", "Synchronization", "Testing", "XCTest",
 }
 # Wires the others together: what it does by itself belongs to one of them. Lines, blank ones and comments included.
 WIRING, WIRING_LINES = "EarshotServer", 1000

@@ -16,7 +16,7 @@ address)
     width=2
     ;;
 thread)
-    export EARSHOT_CORE=LibC,Media,RTMP,Health,Relay,Talk,SignalCheck,TestSupport EARSHOT_FAST=Talk,TalkTests,SignalCheck
+    export EARSHOT_CORE=LibC,CFileStatus,Support,Media,RTMP,Health,Relay,Talk,SignalCheck,TestSupport EARSHOT_FAST=Talk,TalkTests,SignalCheck
     tests=(--filter '^(Relay|Talk)Tests\.')
     width=6
     ;;

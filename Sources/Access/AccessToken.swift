@@ -97,6 +97,9 @@ struct AccessToken: JWTPayload, Equatable {
     /// Reads the claims of a token that was signed with one of these keys, whatever its purpose or age. Throws the refusal otherwise.
     init(signed token: String, keys: KeyRing) throws(AdmissionRefusal) {
         self = try SignedToken.claims(token, keys, expected: "exp (a number), room or stream, and act or role")
+        for (claim, text) in [("sub", self.sub), ("room", self.room), ("stream", self.stream), ("talk", self.talk)] {
+            if let problem = text.flatMap(NameForm.problem) { throw Self.wrong("The token's \(claim) \(problem).") }
+        }
     }
 
     /// Throws unless the token is valid at this time.
@@ -138,7 +141,7 @@ struct AccessToken: JWTPayload, Equatable {
                 throw Self.wrong("The token names no participant; expected the participant's name in the claim sub.")
             }
         }
-        if let stream = self.stream, stream != address.path { throw Self.wrong("The token is for another stream.") }
+        if let stream = self.stream, stream.exact != address.path.exact { throw Self.wrong("The token is for another stream.") }
         if let room = self.room, !Self.opens(room, app: address.app, name: address.name) {
             throw Self.wrong("The token is for another room.")
         }
@@ -149,7 +152,7 @@ struct AccessToken: JWTPayload, Equatable {
         guard RoomID.isID(room) else { return false }
         if app == TalkStreamName.app { return name.hasPrefix("\(room)/") }
         guard app == "live" else { return false }
-        return name == room || (2...8).contains { name == "\(room)-\($0)" }
+        return name.exact == room.exact || (2...8).contains { name.exact == "\(room)-\($0)".exact }
     }
 
     private static func opensTalk(_ room: String, _ address: StreamAddress) -> Bool {

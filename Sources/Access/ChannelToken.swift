@@ -67,6 +67,9 @@ package struct ChannelToken: Sendable, Equatable {
             throw SignedToken.wrong("The token is not for a channel; expected \"channel\" in the claim aud.")
         }
         guard RoomID.isID(claims.sub) else { throw SignedToken.wrong("The token's sub is no id; expected 1 to 64 of A-Z a-z 0-9 _ -.") }
+        for (claim, text) in [("room", claims.room), ("name", claims.name)] {
+            if let problem = text.flatMap(NameForm.problem) { throw SignedToken.wrong("The token's \(claim) \(problem).") }
+        }
         try SignedToken.checkTimes(exp: claims.exp.value, nowSeconds: nowSeconds)
         self.init(
             user: claims.sub, name: claims.name ?? claims.sub, room: claims.room, kind: claims.kind ?? "plain", role: claims.role ?? "",

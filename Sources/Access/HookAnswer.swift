@@ -43,6 +43,7 @@ struct HookAnswer {
         if let id = self.body.id, !(1...256).contains(id.utf8.count) {
             throw Problem(description: "the id in its answer has \(id.utf8.count) bytes; expected 1 to 256")
         }
+        if let problem = self.body.id.flatMap(NameForm.problem) { throw Problem(description: "the id in its answer \(problem)") }
     }
 
     private static func read(_ bytes: [UInt8]) -> Result<Body, Problem> {

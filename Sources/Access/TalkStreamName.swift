@@ -27,7 +27,7 @@ package struct TalkStreamName: Sendable, Equatable {
 
     /// Whether the server makes this stream itself.
     package static func isMix(_ path: StreamPath) -> Bool {
-        guard path.app == self.app, let name = path.name.split(separator: "/").last.map(String.init) else { return false }
+        guard path.app == Self.app, let name = path.name.split(separator: "/").last.map(String.init) else { return false }
         return (try? TalkAddress(name))?.isMix == true
     }
 

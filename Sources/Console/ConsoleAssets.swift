@@ -3,7 +3,7 @@ import HTTPServer
 
 /// The console's files.
 enum ConsoleAsset {
-    /// By path: "/", "/console/main.js".
+    /// By the URL's path: "/", "/console/main.js".
     static let all: [String: EmbeddedFile] = {
         var all: [String: EmbeddedFile] = [:]
         for index in 0..<console_asset_count() {

@@ -138,7 +138,7 @@ package final class RelayTasks: Sendable {
     }
 
     private func links(of path: String) -> [ForwardLink] {
-        self.rows.withLock { rows in rows.isEmpty ? [] : rows.values.filter { $0.task.path.description == path } }
+        self.rows.withLock { rows in rows.isEmpty ? [] : rows.values.filter { $0.task.path.description.exact == path.exact } }
     }
 
     func sweep() {

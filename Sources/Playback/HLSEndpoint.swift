@@ -221,7 +221,7 @@ package struct HLSEndpoint: Sendable {
         }
         let live = try LivePath(
             "\(folder.dropLast(LivePath.folderEnding.count)).m3u8", query: nil, .m3u8, limits: RTMP.Limits(self.services.config.limits))
-        guard live.address.path == session.path, session.touch() else {
+        guard live.address.path.exact == session.path.exact, session.touch() else {
             throw APIError(.forbidden, .forbidden, "This session is for another stream or has ended; load the stream's .m3u8 again.")
         }
         do throws(APIError) {

@@ -167,8 +167,10 @@ package final class HLSSession: LiveConnection, Sendable {
 
     package var remote: String { self.play.request.remote?.ipAddress ?? "unknown" }
 
-    package func plays(as user: String, _ paths: Set<String>) -> Bool { self.play.pass.user == user && paths.contains(self.path) }
-    package func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+    package func plays(as user: String, _ paths: Set<ExactText>) -> Bool {
+        self.play.pass.user?.exact == user.exact && paths.contains(self.path.exact)
+    }
+    package func publishes(as user: String, _ paths: Set<ExactText>) -> Bool { false }
 
     package func snapshot() -> SessionSnapshot {
         let state = self.state.withLock { ($0.requests, $0.bytesOut) }

@@ -340,11 +340,11 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     // MARK: Queries
 
-    func plays(as user: String, _ paths: Set<String>) -> Bool {
-        self.viewer != nil && self.play.grant.pass.user == user && paths.contains(self.play.request.address.path)
+    func plays(as user: String, _ paths: Set<ExactText>) -> Bool {
+        self.viewer != nil && self.play.grant.pass.user?.exact == user.exact && paths.contains(self.play.request.address.path.exact)
     }
 
-    func publishes(as user: String, _ paths: Set<String>) -> Bool { false }
+    func publishes(as user: String, _ paths: Set<ExactText>) -> Bool { false }
 
     func count(into figures: inout LoopFigures) {
         figures.connected(by: self.play.transport)

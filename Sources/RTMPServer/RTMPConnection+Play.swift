@@ -8,7 +8,7 @@ package import Relay
 import RoomStore
 import Rooms
 import ServerConfiguration
-import Support
+package import Support
 
 /// Playing: admission, the viewer, and the end.
 extension RTMPConnection {
@@ -170,12 +170,12 @@ extension RTMPConnection {
     }
 
     /// Whether this connection plays one of these streams as this user.
-    package func plays(as user: String, _ paths: Set<String>) -> Bool {
-        self.plays.contains { $0.pass.user == user && paths.contains($0.viewer.stream.path) }
+    package func plays(as user: String, _ paths: Set<ExactText>) -> Bool {
+        self.plays.contains { $0.pass.user?.exact == user.exact && paths.contains($0.viewer.stream.path.exact) }
     }
 
     /// Whether it publishes one of them as this user.
-    package func publishes(as user: String, _ paths: Set<String>) -> Bool {
-        self.publishings.contains { $0.admission.pass.user == user && paths.contains($0.stream.path) }
+    package func publishes(as user: String, _ paths: Set<ExactText>) -> Bool {
+        self.publishings.contains { $0.admission.pass.user?.exact == user.exact && paths.contains($0.stream.path.exact) }
     }
 }

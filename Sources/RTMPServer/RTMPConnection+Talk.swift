@@ -95,7 +95,7 @@ extension RTMPConnection {
         }
         let (pass, isCarried) = try self.services.talk.check(request, push: push.map { ($0.request, $0.admission.pass) }).get()
         if let push, isCarried, action == .publish, case .voice(let id) = place.target {
-            guard push.talkName ?? id.rawValue == id.rawValue else {
+            guard (push.talkName ?? id.rawValue).exact == id.rawValue.exact else {
                 throw AdmissionRefusal(
                     reason: .credentialWrong,
                     message: "\(place.path): the push's credential lets this connection speak only as \(push.talkName ?? "");"

@@ -1,3 +1,5 @@
+package import Support
+
 /// Snapshots for the API.
 extension RelayLoop {
     /// Snapshots of the listed streams whose home is this loop.
@@ -43,9 +45,9 @@ extension RelayLoop {
     package func history(of stream: Stream) -> [StreamHistory.Second] { self.homes[stream.id]?.history.seconds ?? [] }
 
     /// Arrival figures of the listed streams whose home is this loop, within this time, by path; without streams that have none.
-    package func arrivals(withinMs: Int64) -> [String: StreamHistory.Sum] {
+    package func arrivals(withinMs: Int64) -> NameTable<StreamHistory.Sum> {
         let nowMs = self.nowMs
-        var sums: [String: StreamHistory.Sum] = [:]
+        var sums: NameTable<StreamHistory.Sum> = [:]
         for home in self.homes.values where home.registry.isListed {
             let sum = home.history.sum(after: nowMs - withinMs)
             if sum.seconds > 0 { sums[home.stream.path] = sum }

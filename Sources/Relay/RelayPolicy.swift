@@ -1,3 +1,5 @@
+package import Support
+
 /// Limits for slow viewers, overloaded loops and a stream's memory. Times are in milliseconds.
 package struct RelayPolicy: Sendable {
     package var skipBehindMs: Int64 = 1_000
@@ -7,9 +9,9 @@ package struct RelayPolicy: Sendable {
     /// How long messages are gathered before they are sent; 0: not at all.
     package var coalesceMs: Int64 = 0
     /// ``coalesceMs`` of single apps.
-    package var coalesceByAppMs: [String: Int64] = [:]
+    package var coalesceByAppMs: NameTable<Int64> = [:]
     /// Age limit in audio-only streams of these apps: viewers further behind skip to new audio. Other viewers are sent everything.
-    package var maxQueueByAppMs: [String: Int64] = [:]
+    package var maxQueueByAppMs: NameTable<Int64> = [:]
     package var grace = GracePeriods()
     package var ring = FanoutRing.Bounds()
     /// The ledger that slabs are charged to; nil: none.
@@ -22,7 +24,7 @@ package struct RelayPolicy: Sendable {
     /// The age limit for a stream "app/name". Nil: audio is not skipped.
     func maxQueueMs(_ path: String) -> Int64? { Self.value(self.maxQueueByAppMs, path) }
 
-    private static func value(_ byApp: [String: Int64], _ path: String) -> Int64? {
+    private static func value(_ byApp: NameTable<Int64>, _ path: String) -> Int64? {
         guard !byApp.isEmpty, let slash = path.firstIndex(of: "/") else { return nil }
         return byApp[String(path[..<slash])]
     }

@@ -1,4 +1,5 @@
 import NIOCore
+import Support
 import Synchronization
 
 /// All streams by path. A stream exists while somebody uses it: its publisher, each viewer, and its own grace period.
@@ -10,7 +11,7 @@ package final class StreamRegistry: Sendable {
         var users: Int
     }
 
-    private let rows = Mutex<[String: Row]>([:])
+    private let rows = Mutex<NameTable<Row>>([:])
 
     /// Whether ``RelayLoop/streamSnapshots()`` lists its streams.
     let isListed: Bool

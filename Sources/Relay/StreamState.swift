@@ -1,14 +1,15 @@
 package import Media
 import NIOCore
+package import Support
 
 /// Identifies a publisher in takeovers: its credential, or its address when it has none. Never logged.
 package struct PublisherIdentity: Hashable, Sendable {
-    package let rawValue: String
+    @ExactText package var rawValue: String
     /// Orders claims of one identity. The lower one is outdated, such as an older signed URL.
     package let rank: Int64
 
     package init(_ rawValue: String, rank: Int64 = 0) {
-        self.rawValue = rawValue
+        self._rawValue = rawValue.exact
         self.rank = rank
     }
 }
@@ -137,7 +138,7 @@ package struct StreamState: Sendable {
             case .nobody: throw .nameTaken
             case .anybody: break
             case .sameIdentity:
-                guard owner.rawValue == identity.rawValue, identity.rank >= owner.rank else { throw .nameTaken }
+                guard owner.rawValue.exact == identity.rawValue.exact, identity.rank >= owner.rank else { throw .nameTaken }
             }
             self.takeoversMs.removeAll { nowMs - $0 > Self.takeoverWindowMs }
             guard self.takeoversMs.count < Self.takeoverLimit else { throw .flapping }

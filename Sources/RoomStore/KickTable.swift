@@ -1,12 +1,13 @@
 import Rooms
+import Support
 import Synchronization
 
 /// The kicked users of each room, in memory. Any thread; event loops query it at every join.
 final class KickTable: Sendable {
     private struct Rows {
         /// Keyed by "app/name" of the rooms' streams.
-        var rooms: [String: RoomID] = [:]
-        var kicks: [RoomID: [String: Int64]] = [:]
+        var rooms: NameTable<RoomID> = [:]
+        var kicks: [RoomID: NameTable<Int64>] = [:]
     }
 
     private let rows = Mutex(Rows())
@@ -14,11 +15,11 @@ final class KickTable: Sendable {
     func apply(_ kicks: [(kick: Kick, paths: [StreamPath])], now: Int64) {
         guard !kicks.isEmpty else { return }
         self.rows.withLock { rows in
-            for (room, users) in rows.kicks {
+            for (id, users) in rows.kicks {
                 let left = users.filter { $0.value > now }
                 guard left.count < users.count else { continue }
-                rows.kicks[room] = left.isEmpty ? nil : left
-                if left.isEmpty { rows.rooms = rows.rooms.filter { $0.value != room } }
+                rows.kicks[id] = left.isEmpty ? nil : left
+                if left.isEmpty { rows.rooms = rows.rooms.filter { $0.value != id } }
             }
             for (kick, paths) in kicks {
                 var users = rows.kicks[kick.roomID] ?? [:]

@@ -1,4 +1,5 @@
 import Rooms
+import Support
 import Synchronization
 
 /// The streams that nobody may play now, in memory. Any thread; event loops query it at every join.
@@ -13,7 +14,7 @@ final class PlayTable: Sendable {
         var isBanned = false
     }
 
-    private let paths = Mutex<[String: Why]>([:])
+    private let paths = Mutex<NameTable<Why>>([:])
 
     /// Replaces the whole table.
     func replace(with changes: [Change]) {
@@ -28,7 +29,7 @@ final class PlayTable: Sendable {
         self.paths.withLock { Self.apply(changes, to: &$0) }
     }
 
-    private static func apply(_ changes: [Change], to paths: inout [String: Why]) {
+    private static func apply(_ changes: [Change], to paths: inout NameTable<Why>) {
         for change in changes {
             let path: String
             var why: Why

@@ -1,4 +1,5 @@
 package import Rooms
+import Support
 
 extension RoomRegistry {
     /// A room's settings, ordered by user. Expired bans stay in them until something else is set.
@@ -14,7 +15,7 @@ extension RoomRegistry {
     ) async throws(RegistryError) -> TalkMemberChange {
         try await self.perform(keeping: keeping, stored: { stored($0.setting) }) { work in
             guard try work.store.room(id.rawValue) != nil else { throw RegistryError.noSuchRoom(id.rawValue) }
-            var setting = try work.store.talkMembers(id).first { $0.user == user } ?? TalkMemberSetting(user: user)
+            var setting = try work.store.talkMembers(id).first { $0.user.exact == user.exact } ?? TalkMemberSetting(user: user)
             if let until = setting.bannedUntilMs, until <= work.now { setting.bannedUntilMs = nil }
             let old = setting
             change(&setting)

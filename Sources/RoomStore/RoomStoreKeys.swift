@@ -54,10 +54,7 @@ extension RoomRegistry {
 extension TokenStore {
     package func createKey(name: String, role: TokenRole) throws(RegistryError) -> (key: AccessKey, secret: String) {
         try self.change { store, now in
-            guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
-                throw FieldError(
-                    "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, and no control or invisible characters")
-            }
+            try RoomLimits.checkName(name, "name", longest: RoomLimits.tokenNameLength)
             guard try !store.hasKey(named: name) else { throw FieldError("name", name, "a valid key already has this name") }
             guard try store.validKeyCount() < RoomLimits.tokens else {
                 throw RegistryError.tooMany(what: "keys", limit: RoomLimits.tokens)

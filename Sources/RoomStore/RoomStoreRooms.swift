@@ -1,4 +1,5 @@
 import Rooms
+import Support
 
 /// Rooms and their slots as rows.
 extension StoreAccess {
@@ -173,8 +174,8 @@ extension StoreAccess {
             values += Self.standingValues(new)
         }
         let isListedChanged =
-            old.owner != new.owner || old.title != new.title || old.isPublic != new.isPublic || old.deviceUid != new.deviceUid
-            || old.createdAt != new.createdAt
+            old.owner?.exact != new.owner?.exact || old.title.exact != new.title.exact || old.isPublic != new.isPublic
+            || old.deviceUid?.exact != new.deviceUid?.exact || old.createdAt != new.createdAt
         if isListedChanged {
             columns += Self.listed
             values += Self.listedValues(new)

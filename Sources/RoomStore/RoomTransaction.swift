@@ -98,7 +98,7 @@ final class RoomTransaction {
         // A tick normally moves the deadline; the bound guards against a rule that does not.
         for _ in 0..<16 {
             guard let deadline = RoomRules.nextDeadline(of: room, isAlone: self.holdsDeadlines), deadline <= self.now else { return true }
-            if self.caughtUp.last != room.id.rawValue { self.caughtUp.append(room.id.rawValue) }
+            if self.caughtUp.last?.exact != room.id.rawValue.exact { self.caughtUp.append(room.id.rawValue) }
             guard try self.step(self.holdsDeadlines ? .tickAlone : .tick, on: &room, by: .time) else { return false }
         }
         try self.store.postpone(room.id.rawValue, to: self.now.later(by: 60_000))

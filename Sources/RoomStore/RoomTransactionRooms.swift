@@ -99,7 +99,7 @@ extension RoomTransaction {
     /// Throws if a stream is another room's: slot 2 of room `a` is named like slot 1 of room `a-2`.
     private func checkStreams(of room: Room, field: String) throws {
         for slot in room.slots {
-            if let other = try self.store.roomID(ofStream: slot.path), other != room.id.rawValue {
+            if let other = try self.store.roomID(ofStream: slot.path), other.exact != room.id.rawValue.exact {
                 throw FieldError(field, room.id.rawValue, "its stream \(slot.path) already belongs to room \(other)")
             }
         }
@@ -186,8 +186,8 @@ extension RoomTransaction {
 
     private static func changes(from old: Room, to room: Room) -> [String] {
         var names: [String] = []
-        if old.owner != room.owner { names.append("owner") }
-        if old.title != room.title { names.append("title") }
+        if old.owner?.exact != room.owner?.exact { names.append("owner") }
+        if old.title.exact != room.title.exact { names.append("title") }
         if old.custom != room.custom { names.append("custom") }
         if old.isPublic != room.isPublic { names.append("isPublic") }
         if old.deviceUid != room.deviceUid { names.append("deviceUid") }

@@ -9,7 +9,7 @@ extension RoomTransaction {
         // A stream that runs or is briefly away may continue on a full disk.
         if room.state != .live, room.state != .interrupted { try self.checkDisk() }
         // The refusal undoes everything created or changed before.
-        if let wanted = request.room, wanted != room.id.rawValue { throw PushRefusal.otherRoom }
+        if let wanted = request.room, wanted.exact != room.id.rawValue.exact { throw PushRefusal.otherRoom }
         if room.state == .closed { throw PushRefusal.roomClosed }
         if let user = request.user, let until = try self.store.kick(of: user, from: room.id, now: self.now) {
             throw PushRefusal.keptOut(user, forMs: until - self.now)
@@ -68,7 +68,7 @@ extension RoomTransaction {
             try self.lift(ban, by: .time)
         }
         if RoomID.isID(path.name), var room = try self.store.room(ofDevice: path.name), try self.catchUp(&room),
-            let slot = room.slots.first, slot.app == path.app || path.app == "live"
+            let slot = room.slots.first, slot.app.exact == path.app.exact || path.app == "live"
         {
             return (room, slot)
         }
@@ -205,10 +205,7 @@ extension RoomTransaction {
     /// Throws for names that a publisher may not use.
     private static func check(_ path: StreamPath) throws(FieldError) {
         for (field, value) in [("app", path.app), ("name", path.name)] {
-            guard (1...RoomLimits.streamNameLength).contains(value.unicodeScalars.count), RoomLimits.isPlain(value) else {
-                throw FieldError(
-                    field, value, "expected 1 to \(RoomLimits.streamNameLength) characters, and no control or invisible characters")
-            }
+            try RoomLimits.checkName(value, field, longest: RoomLimits.streamNameLength)
         }
     }
 

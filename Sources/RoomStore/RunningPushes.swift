@@ -1,4 +1,5 @@
 import Rooms
+import Support
 import Synchronization
 
 /// The pushes of this server in memory, so that a device that comes back while the store is away goes on with its push. Any thread.
@@ -168,7 +169,7 @@ final class RunningPushes: Sendable {
 
     /// Whether it is the same device, with a credential that is not an older one.
     private static func isSame(_ former: PushRequest, _ request: PushRequest) -> Bool {
-        former.claim.identity == request.claim.identity && former.claim.rank <= request.claim.rank && former.user == request.user
-            && former.room == request.room
+        former.claim.identity.exact == request.claim.identity.exact && former.claim.rank <= request.claim.rank
+            && former.user?.exact == request.user?.exact && former.room?.exact == request.room?.exact
     }
 }

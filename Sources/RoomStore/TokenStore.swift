@@ -21,10 +21,7 @@ enum TokenSecret {
         _ secret: String, name: String, role: TokenRole, scope: TokenScope, in store: StoreAccess, now: Int64
     ) throws -> APIToken {
         try scope.check()
-        guard (1...RoomLimits.tokenNameLength).contains(name.unicodeScalars.count), RoomLimits.isPlain(name) else {
-            throw FieldError(
-                "name", name, "expected 1 to \(RoomLimits.tokenNameLength) characters, and no control or invisible characters")
-        }
+        try RoomLimits.checkName(name, "name", longest: RoomLimits.tokenNameLength)
         guard try !store.hasToken(named: name) else { throw FieldError("name", name, "a valid token already has this name") }
         guard try store.validTokenCount() < RoomLimits.tokens else {
             throw RegistryError.tooMany(what: "tokens", limit: RoomLimits.tokens)

@@ -2,15 +2,15 @@ package import Support
 
 /// The id of a room, which never changes: 1–64 of `A–Z a–z 0–9 _ -`. After an ended room's retention it is free again.
 package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
-    package let rawValue: String
+    @ExactText package var rawValue: String
 
     package init(checking text: String) throws(FieldError) {
         guard Self.isID(text) else { throw FieldError("roomId", text, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
-        self.rawValue = text
+        self._rawValue = text.exact
     }
 
     /// Makes an id from stored text, which was checked before it was stored.
-    package init(stored text: String) { self.rawValue = text }
+    package init(stored text: String) { self._rawValue = text.exact }
 
     /// Returns "r" and 12 random letters and digits (59 bits), none of which look alike.
     package static func random() -> RoomID {
@@ -37,19 +37,18 @@ package struct RoomID: Hashable, Sendable, Comparable, CustomStringConvertible {
 
 /// A stream's address: app and name, joined as "app/name" everywhere that streams are keyed.
 package struct StreamPath: Hashable, Sendable, CustomStringConvertible {
-    package let app: String
-    package let name: String
+    @ExactText package var app: String
+    @ExactText package var name: String
 
     package init(app: String, name: String) {
-        self.app = app
-        self.name = name
+        self._app = app.exact
+        self._name = name.exact
     }
 
     /// Splits "app/name"; nil without both parts.
     package init?(_ path: String) {
         guard let slash = path.firstIndex(of: "/"), slash != path.startIndex, path.index(after: slash) != path.endIndex else { return nil }
-        self.app = String(path[..<slash])
-        self.name = String(path[path.index(after: slash)...])
+        self.init(app: String(path[..<slash]), name: String(path[path.index(after: slash)...]))
     }
 
     package var description: String { "\(self.app)/\(self.name)" }

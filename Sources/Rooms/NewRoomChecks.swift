@@ -34,6 +34,14 @@ package enum RoomLimits {
     package static let likes = 1...100
     package static let tokens = 1_000
 
+    /// Throws for text that may not be the name of an app, a stream, a token or a key.
+    package static func checkName(_ text: String, _ field: String, longest: Int) throws(FieldError) {
+        guard (1...longest).contains(text.unicodeScalars.count), self.isPlain(text) else {
+            throw FieldError(field, text, "expected 1 to \(longest) characters, and no control or invisible characters")
+        }
+        try NameForm.check(text, field)
+    }
+
     static func checkTitle(_ title: String) throws(FieldError) {
         guard title.unicodeScalars.count <= self.titleLength, self.isPlain(title) else {
             throw FieldError("title", title, "expected at most \(self.titleLength) characters, and no control or invisible characters")

@@ -1,3 +1,5 @@
+import Support
+
 /// The states of a room and their transitions.
 ///
 /// ```
@@ -196,7 +198,7 @@ package struct Room: Sendable, Equatable {
     package var hasActiveStream: Bool { self.slots.contains(where: \.isActive) }
     /// Sets the owner and forgets the former owner's presence.
     package mutating func changeOwner(to owner: String?) {
-        guard owner != self.owner else { return }
+        guard owner?.exact != self.owner?.exact else { return }
         self.owner = owner
         self.ownerSeenAt = nil
         self.ownerAwaySince = nil

@@ -138,7 +138,7 @@ package struct PushClaim: Sendable, Equatable {
     package enum Takeover: Sendable, Equatable { case sameIdentity, nobody, anybody }
 
     /// Who pushes, by its credential.
-    package let identity: String
+    @ExactText package var identity: String
     /// Orders claims of one identity; the lower one is outdated.
     package let rank: Int64
     package let takeover: Takeover
@@ -151,7 +151,7 @@ package struct PushClaim: Sendable, Equatable {
     package static let none = PushClaim(identity: "", rank: 0, takeover: .nobody)
 
     package init(identity: String, rank: Int64, takeover: Takeover) {
-        self.identity = identity
+        self._identity = identity.exact
         self.rank = rank
         self.takeover = takeover
     }

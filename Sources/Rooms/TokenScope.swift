@@ -24,7 +24,9 @@ package struct TokenScope: Sendable, Equatable {
     /// Compares bytes, so that text which only looks alike is another name.
     package func holds(name: String) -> Bool { self.rooms.isEmpty || self.rooms.contains { name.utf8.starts(with: $0.utf8) } }
 
-    package func holds(app: String?) -> Bool { self.apps.isEmpty || app.map { self.apps.contains($0) } ?? false }
+    package func holds(app: String?) -> Bool {
+        self.apps.isEmpty || app.map { app in self.apps.contains { $0.exact == app.exact } } ?? false
+    }
 
     /// Not for streams of the talk channel, whose room has an app of its own.
     package func holds(_ path: StreamPath) -> Bool { self.holds(app: path.app) && self.holds(name: path.name) }

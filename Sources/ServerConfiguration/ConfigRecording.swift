@@ -12,6 +12,7 @@ extension ConfigValueKind<[String]> {
                 for value in values where !(1...255).contains(value.utf8.count) || value.contains("/") {
                     throw ValueProblem("\"\(value)\" is not an app; expected a name such as live, or * for all")
                 }
+                for value in values { if let problem = NameForm.problem(value) { throw ValueProblem("\"\(value)\" \(problem)") } }
                 return values
             },
             write: { $0 })

@@ -214,16 +214,17 @@ extension ConfigValueKind<[String]> {
 
 extension ConfigValueKind {
     /// Values by app; `example` is one of the list's items.
-    package static func byApp<One: Sendable>(_ one: ConfigValueKind<One>, example: String) -> Self where Value == [String: One] {
+    package static func byApp<One: Sendable>(_ one: ConfigValueKind<One>, example: String) -> Self where Value == NameTable<One> {
         Self(
             expected: "a list such as [\(example)]", isList: true,
             read: { (values: [String]) throws(ValueProblem) in
-                var all: [String: One] = [:]
+                var all: NameTable<One> = [:]
                 for value in values {
                     let parts = value.split(separator: "=", omittingEmptySubsequences: false)
                     guard parts.count == 2, !parts[0].isEmpty else {
                         throw ValueProblem("\"\(value)\" is not app=value; expected e.g. \(example)")
                     }
+                    if let problem = NameForm.problem(value) { throw ValueProblem("\"\(value)\" \(problem)") }
                     all[String(parts[0])] = try one.read([String(parts[1])])
                 }
                 return all

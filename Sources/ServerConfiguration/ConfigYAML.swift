@@ -50,7 +50,7 @@ struct ConfigYAML {
     }
 
     private mutating func setting(_ setting: ConfigSetting, _ node: Node, _ key: Node) {
-        guard !entries.contains(where: { $0.setting.path == setting.path }) else {
+        guard !entries.contains(where: { $0.setting.path == setting.path }) else {  // compares our own words
             return report(setting.path, "is set twice", key)
         }
         guard !Self.isNull(node) else { return }  // `key:` with nothing after it stays as it was

@@ -141,7 +141,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var autoCreate = AutoCreate.loopback
         package var duplicatePublish = DuplicatePublish.identity
         /// Exceptions, by app.
-        package var duplicatePublishByApp: [String: DuplicatePublish] = [:]
+        package var duplicatePublishByApp: NameTable<DuplicatePublish> = [:]
         /// How long events, pushes and delivered notices are kept.
         package var historyMs: Int64 = 7 * 86_400_000
         /// How long a leap of the machine's clock must last before the server follows it.
@@ -223,7 +223,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var gopCache = GOPCache()
         /// Milliseconds for which messages are gathered before sending; 0 sends each at once.
         package var coalesceMs: Int64 = 0
-        package var coalesceByAppMs: [String: Int64] = [:]
+        package var coalesceByAppMs: NameTable<Int64> = [:]
         package init() {}
     }
 
@@ -280,7 +280,7 @@ package struct ServerConfig: Sendable, Equatable {
         /// Time between two pictures of one stream; 0: none are taken.
         package var intervalMs: Int64 = 0
         /// Exceptions, by app.
-        package var intervalByAppMs: [String: Int64] = [:]
+        package var intervalByAppMs: NameTable<Int64> = [:]
         /// Pictures kept per stream, the newest.
         package var keep = 10
         /// Pixels; the height follows. 0: as wide as the stream.

@@ -1,4 +1,5 @@
 import Relay
+import Support
 
 /// The figures of the present streams, between two samples. A value without a clock: `nowMs` is a steady clock's.
 ///
@@ -67,7 +68,7 @@ struct FigureTable: Sendable {
         }
     }
 
-    private var entries: [String: Entry] = [:]
+    private var entries: NameTable<Entry> = [:]
     private var connections: [String: Entry] = [:]
     private var everything: Entry
     /// Streams beyond the limit, whose figures are in no row.
@@ -125,7 +126,7 @@ struct FigureTable: Sendable {
 
     /// Ends the sample with the present figures; returns the growth since the last one.
     mutating func endSample(
-        _ streams: [String: Present], connections: [String: Int], nowMs: Int64
+        _ streams: NameTable<Present>, connections: [String: Int], nowMs: Int64
     ) -> [(subject: FigureKey.Subject, figures: Figures)] {
         var rows: [(FigureKey.Subject, Figures)] = []
         var sum = Figures()

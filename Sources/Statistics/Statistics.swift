@@ -108,7 +108,7 @@ package final class Statistics: SessionObserver {
 
     /// `connections`: the present number by protocol. `lookBackMs`: half the time since the last sample; the sample counts for the minute of its
     /// midpoint.
-    func endSample(_ streams: [String: FigureTable.Present], connections: [String: Int], lookBackMs: Int64 = 0) {
+    func endSample(_ streams: NameTable<FigureTable.Present>, connections: [String: Int], lookBackMs: Int64 = 0) {
         let nowMs = self.clock.steadyMs()
         let minute = Self.minute(of: self.clock.wallMs() - lookBackMs)
         self.state.withLock { state in

@@ -41,7 +41,7 @@ package struct StatisticsService: Service {
     /// Collects every loop's transferred bytes.
     package func sample(lookBackMs: Int64 = 0) async {
         self.statistics.beginSample()
-        var streams: [String: FigureTable.Present] = [:]
+        var streams: NameTable<FigureTable.Present> = [:]
         var connections: [String: Int] = [:]
         for loop in self.streams.allLoops {
             // A loop that is gone has no connections.

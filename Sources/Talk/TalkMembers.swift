@@ -127,7 +127,8 @@ package struct TalkMembers: Sendable {
             self.speaking[id] = Talker(identity: identity, role: role, sessions: [session], sinceMs: nowMs)
             return TalkAdmission(session: session, replaces: nil)
         }
-        guard talker.identity == identity else { throw .taken(id) }
+        // By bytes: `==` also takes other spellings of the same characters for equal.
+        guard talker.identity.utf8.elementsEqual(identity.utf8) else { throw .taken(id) }
         guard talker.takeovers.count(where: { nowMs - $0 < Self.flappingMs }) < Self.maxTakeovers else { throw .flapping(id) }
         let session = self.newSession()
         self.speaking[id]?.sessions.append(session)

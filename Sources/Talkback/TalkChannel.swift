@@ -235,7 +235,7 @@ package final class TalkChannel: Sendable {
 
     /// The role at admission; for others, host if they own the room, else guest.
     package func role(of id: ParticipantID, owner: String?) -> TalkRole {
-        self.state.withLock { $0.members.role(id) } ?? (owner == id.rawValue ? .host : .guest)
+        self.state.withLock { $0.members.role(id) } ?? (owner?.exact == id.rawValue.exact ? .host : .guest)
     }
 
     /// Applies a participant's settings. Converts its ban from room time to the monotonic clock.
@@ -255,7 +255,7 @@ package final class TalkChannel: Sendable {
 
     /// Applies settings made while the channel was being created. Called in the registry's order; `before`: the settings that it began with.
     package func set(_ members: [TalkMemberSetting], instead before: [TalkMemberSetting] = []) {
-        let lifted = before.filter { old in !members.contains { $0.user == old.user } }.map { TalkMemberSetting(user: $0.user) }
+        let lifted = before.filter { old in !members.contains { $0.user.exact == old.user.exact } }.map { TalkMemberSetting(user: $0.user) }
         for member in lifted + members where !before.contains(member) {
             // Names were checked when the settings were made.
             if let id = try? ParticipantID(member.user) { self.set(member, of: id, by: nil) }

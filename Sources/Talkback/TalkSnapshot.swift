@@ -1,5 +1,6 @@
 import LibC
 package import Rooms
+import Support
 package import Talk
 
 /// A talk channel as the API shows it.
@@ -44,8 +45,8 @@ extension TalkSnapshot {
         var after = self
         let setting = change.setting
         after.set = change.all
-        if let until = setting.bannedUntilMs, until > nowMs { after.members.removeAll { $0.userID == setting.user } }
-        for index in after.members.indices where after.members[index].userID == setting.user {
+        if let until = setting.bannedUntilMs, until > nowMs { after.members.removeAll { $0.userID.exact == setting.user.exact } }
+        for index in after.members.indices where after.members[index].userID.exact == setting.user.exact {
             after.members[index].isMuted = setting.isMuted
             after.members[index].gainDB = setting.gainDB
         }

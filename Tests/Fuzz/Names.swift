@@ -1,4 +1,5 @@
 import RTMP
+import Support
 import Talk
 
 extension FuzzTarget {
@@ -18,6 +19,7 @@ private func checkStreamAddress(_ app: String, _ name: String) {
         expect(address.path.utf8.count <= limits.nameBytes + 1 && address.query.utf8.count <= limits.queryBytes + 1, "too long")
         expect(!address.app.contains("/") && !address.app.isEmpty && !address.name.isEmpty, "an app and a name")
         expect(!address.path.unicodeScalars.contains { $0.value < 0x20 || $0 == "?" }, "a control character, or a query")
+        expect(NameForm.isNormal(address.path), "a name that has another spelling")
         let components = address.path.utf8.split(separator: UInt8(ascii: "/")).map { String(Substring($0)) }
         expect(!components.contains(".."), "a way up")
         expect(components == address.path.split(separator: "/").map(String.init), "a slash that is no character of its own")

@@ -67,9 +67,19 @@ import Testing
         #expect(try StreamAddress(app: "live", name: "cam?a=\(character)").name == "cam")
     }
 
-    @Test(arguments: ["камера", "カメラ", "กล้อง", "कैमरा", "كاميرا", "é", "e\u{301}", "📷", "cam 1", "a·b"])
+    @Test(arguments: ["камера", "カメラ", "กล้อง", "कैमरा", "كاميرا", "\u{E9}", "한국", "ﬁ", "x\u{301}", "📷", "cam 1", "a·b"])
     func `a name of any script passes`(name: String) throws {
         #expect(try StreamAddress(app: "live", name: name).name == name)
+    }
+
+    /// Two spellings of one text are two names to signatures and one to Swift: only the composed one is a name. A query has no names.
+    @Test(arguments: ["cafe\u{301}", "\u{1112}\u{1161}\u{11AB}", "\u{212B}", "\u{212A}amera", "a\u{301}\u{323}", "room/cafe\u{301}/x"])
+    func `a name in another spelling than Form C is refused in words`(name: String) throws {
+        for (app, name) in [("live", name), (name, "cam"), ("live/\(name)", "cam")] {
+            let error = #expect(throws: StreamAddressError.self) { try StreamAddress(app: app, name: name) }
+            #expect(error?.description.hasPrefix("the name is not in Unicode Normalization Form C: write ") == true)
+        }
+        #expect(try StreamAddress(app: "live", name: "cam?user=\(name)").query.utf8.elementsEqual("user=\(name)".utf8))
     }
 
     /// Unicode writes at least four digits.

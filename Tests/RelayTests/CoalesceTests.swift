@@ -1,4 +1,5 @@
 import Media
+import Support
 import Testing
 
 @testable import Relay

@@ -213,6 +213,8 @@ import Testing
         ("database: {url: db.example.com}", "database.url: the value, of 14 bytes, is not postgresql://"),
         ("database: {readers: 65}", "database.readers: "), ("database: {readers: 0}", "database.readers: "),
         ("cluster: {name: \"node 1\"}", "cluster.name: \"node 1\" is not 1 to 64 of A-Z a-z 0-9 _ . -"),
+        ("recording: {apps: [\"cafe\u{301}\"]}", "recording.apps: \"cafe\u{301}\" is not in Unicode Normalization Form C"),
+        ("snapshots: {intervalByApp: [\"cafe\u{301}=10s\"]}", "is not in Unicode Normalization Form C: write \"é\" as U+00E9"),
         ("data: {directory: /dev/null}", "data.directory: /dev/null is not a folder"),
     ])
     func badFiles(text: String, problem: String) throws {

@@ -1,4 +1,5 @@
 import Relay
+import Support
 import Testing
 
 @testable import Statistics

@@ -33,12 +33,7 @@ package struct ChannelEndpoint: AppEndpoint {
             throw APIError(FieldError("token", "", "its kind is \(token.kind); expected \(GatheringKinds.all.joined(separator: " or "))"))
         }
         let room = try self.room(token, query)
-        guard GatheringLimits.isName(token.name) else {
-            throw APIError(
-                FieldError(
-                    "token", "",
-                    "its name has \(token.name.utf8.count) bytes; expected 1 to \(GatheringLimits.nameBytes), no control characters"))
-        }
+        if let problem = GatheringLimits.problem(ofName: token.name) { throw APIError(FieldError("token", "", "its name: \(problem)")) }
         return { [gatherings = self.services.gatherings] in ChannelSession(gatherings, token, room) }
     }
 

@@ -90,7 +90,7 @@ final class BoardRunner: Sendable {
     func add(_ peer: AppPeer, user: String) -> Bool {
         let (isAdded, former) = self.state.withLock { state in
             guard !state.isOver, let (room, _) = self.here, let role = room.role(of: user) else { return (false, AppPeer?.none) }
-            let others = state.viewers.values.filter { $0.user == user }.map(\.peer).sorted { $0.id.rawValue < $1.id.rawValue }
+            let others = state.viewers.values.filter { $0.user.exact == user.exact }.map(\.peer).sorted { $0.id.rawValue < $1.id.rawValue }
             state.viewers[peer.id] = Viewer(peer: peer, user: user, role: role)
             guard others.count >= Self.connectionsPerMember, let oldest = others.first else { return (true, AppPeer?.none) }
             state.viewers[oldest.id] = nil

@@ -67,7 +67,7 @@ struct Classes: Sendable {
         _ id: String, name: String, isAudience: Bool, disableCamera: Bool, token: ChannelToken?
     ) async throws -> JSONValue {
         let room = "\(Self.prefix)\(id)"
-        let isSame = token?.room == room && token?.name == name
+        let isSame = token?.room.exact == room.exact && token?.name.exact == name.exact
         let user = isSame ? token?.user ?? Self.newID() : Self.newID()
         let input = Classroom.Input.join(id: user, name: name, isAudience: isAudience, disableCamera: disableCamera)
         var imToken: String?

@@ -18,18 +18,21 @@ package final class MeshService: Sendable {
         let peer: AppPeer
         let writer: MeshWriter
         var room: String?
+
+        func isIn(_ room: String) -> Bool { self.room?.exact == room.exact }
+        func isCalled(_ id: String) -> Bool { self.id.exact == id.exact || self.user?.exact == id.exact }
     }
 
     private struct State {
-        var rooms: [String: Gathering] = [:]
+        var rooms: NameTable<Gathering> = [:]
         var people: [ConnectionID: Person] = [:]
         /// When a kicked user may enter its room again.
         var keptOut: [KeptOut: Int64] = [:]
     }
 
     private struct KeptOut: Hashable {
-        let room: String
-        let user: String
+        @ExactText var room: String
+        @ExactText var user: String
     }
 
     /// How long a kicked user is kept out. Users without a token cannot be recognized and may come again.
@@ -70,26 +73,26 @@ package final class MeshService: Sendable {
     }
 
     /// Closes the connections of everybody in the room.
-    package func end(room: String) { self.close(4004, "ended") { $0.room == room } }
+    package func end(room: String) { self.close(4004, "ended") { $0.isIn(room) } }
 
     /// Closes a member's connection, or all connections of a token's user, and keeps that user out for a while. False if there is none.
     package func kick(_ id: String, from room: String) -> Bool {
         self.state.withLock { state in
-            let users = Set(state.people.values.filter { $0.room == room && ($0.id == id || $0.user == id) }.compactMap(\.user))
+            let users = Set(state.people.values.filter { $0.isIn(room) && $0.isCalled(id) }.compactMap(\.user))
             let nowMs = LoopSweeper.nowMs
             if state.keptOut.count >= Self.mostKeptOut { state.keptOut = state.keptOut.filter { $0.value > nowMs } }
             for user in users where state.keptOut.count < Self.mostKeptOut {
                 state.keptOut[KeptOut(room: room, user: user)] = nowMs + Self.keptOutMs
             }
         }
-        return self.close(4002, "kicked") { $0.room == room && ($0.id == id || $0.user == id) }
+        return self.close(4002, "kicked") { $0.isIn(room) && $0.isCalled(id) }
     }
 
     /// Closes the connections with a token for a room that has ended. Other connections only share the room's name.
     package func handle(_ events: [EventMark]) {
         for event in events where [.roomClosed, .roomExpired, .roomDeleted].contains(event.kind) {
             guard let room = event.roomID?.rawValue else { continue }
-            self.close(4004, event.kind.rawValue) { $0.room == room && $0.user != nil }
+            self.close(4004, event.kind.rawValue) { $0.isIn(room) && $0.user != nil }
         }
     }
 
@@ -124,7 +127,7 @@ package final class MeshService: Sendable {
                 }
                 state.keptOut[KeptOut(room: room, user: user)] = nil
             }
-            if person.room != room {
+            if !person.isIn(room) {
                 if state.rooms[room] == nil, state.rooms.count >= self.roomLimit {
                     self.hits.hit(.gatherings)
                     throw .full(limit: self.roomLimit)
@@ -214,7 +217,7 @@ final class MeshSession: AppSession {
             case nil: return true
             case .join(let named):
                 let room = named ?? self.token?.room ?? MeshFrame.defaultRoom
-                guard self.token == nil || self.token?.room == room else {
+                guard self.token == nil || self.token?.room.exact == room.exact else {
                     return self.refuse("__join", "forbidden", "This token is for another room.", peer)
                 }
                 do throws(GatheringRefusal) {

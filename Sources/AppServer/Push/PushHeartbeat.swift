@@ -73,7 +73,7 @@ final class PushHeartbeat: Sendable {
         let pass = try await self.pass(AdmissionRequest(action: .publish, address: address, remote: client, session: 0))
         try self.checkPace(address.path)
         let path = StreamPath(app: address.app, name: address.name)
-        guard let room = try await self.room(path), pass.room == nil || pass.room == room.id.rawValue else {
+        guard let room = try await self.room(path), pass.room == nil || pass.room?.exact == room.id.rawValue.exact else {
             throw APIError.notFound("room of the stream", "\(path)", field: "name")
         }
         self.services.counters.update { $0.heartbeats += 1 }

@@ -47,7 +47,7 @@ struct TencentLists {
     }
 
     func online(app: String?, name: String?, _ page: TencentAction.Page) async throws -> [JSONValue.Member] {
-        let all = try await self.running { (app == nil || $0.app == app) && (name == nil || $0.name == name) }
+        let all = try await self.running { (app == nil || $0.app.exact == app?.exact) && (name == nil || $0.name.exact == name?.exact) }
         let domain = self.domain
         let entries = self.cut(all, to: page).map { running -> JSONValue in
             [
@@ -102,7 +102,7 @@ struct TencentLists {
     }
 
     func pushInfo(app: String?, _ page: TencentAction.Page) async throws -> [JSONValue.Member] {
-        let all = try await self.running { app == nil || $0.app == app }
+        let all = try await self.running { app == nil || $0.app.exact == app?.exact }
         let (domain, server) = (self.domain, self.services.config.rtmp.listen.host)
         let entries = self.cut(all, to: page).map { running -> JSONValue in
             let (push, meter) = (running.push, running.stream.meter)

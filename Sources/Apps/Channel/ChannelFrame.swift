@@ -96,7 +96,9 @@ package struct ChannelFrame: Sendable, Equatable {
     private static func word(_ name: String, _ value: JSONValue) throws(FieldError) -> String? {
         switch value[name] {
         case nil, .null: return nil
-        case .string(let text)? where (1...self.longestWord).contains(text.utf8.count) && !self.hasControls(text): return text
+        case .string(let text)? where (1...self.longestWord).contains(text.utf8.count) && !self.hasControls(text):
+            try NameForm.check(text, name)
+            return text
         default:
             throw FieldError(name, value[name]?.shown ?? "", "expected 1 to \(self.longestWord) bytes of text without control characters")
         }

@@ -45,9 +45,7 @@ struct ClassroomFields {
 
     func name() throws(GatheringRefusal) -> String {
         let text = try self.needed("userName")
-        guard GatheringLimits.isName(text) else {
-            throw Self.wrong("userName", "expected 1 to \(GatheringLimits.nameBytes) bytes without control characters")
-        }
+        if let problem = GatheringLimits.problem(ofName: text) { throw Self.wrong("userName", problem) }
         return text
     }
 

@@ -1,3 +1,5 @@
+import Support
+
 /// The bounds of a class. A value.
 package struct ClassroomLimits: Sendable, Equatable {
     /// Members that are not audience.
@@ -73,7 +75,7 @@ package struct ClassroomDisplay: Sendable, Equatable {
     package var text: String { "display://type=\(self.kind.rawValue)?userId=\(self.userID)?uri=\(self.uri)" }
 
     /// Whether this member is shown, by camera or screen.
-    func shows(_ id: String) -> Bool { self.kind != .board && self.userID == id }
+    func shows(_ id: String) -> Bool { self.kind != .board && self.userID.exact == id.exact }
 }
 
 extension Classroom {

@@ -10,10 +10,7 @@ extension ClassroomStep {
             self.rejoin(id, camera: !disableCamera)
         } else {
             role = try self.newRole(isAudience)
-            guard GatheringLimits.isName(name) else {
-                throw ClassroomCode.parameter.refusal(
-                    "userName: expected 1 to \(GatheringLimits.nameBytes) bytes without control characters")
-            }
+            if let problem = GatheringLimits.problem(ofName: name) { throw ClassroomCode.parameter.refusal("userName: \(problem)") }
             self.take(try self.room.gathering.apply(.enter(id: id, name: name, role: role.rawValue), nowMs: self.nowMs))
             self.room.devices[id] = Classroom.Devices(camera: !disableCamera, microphone: true)
         }

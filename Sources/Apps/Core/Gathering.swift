@@ -62,7 +62,7 @@ package struct Gathering: Sendable, Equatable {
 
     package init(limits: GatheringLimits) { self.limits = limits }
 
-    package func member(_ id: String) -> Member? { self.members.first { $0.id == id } }
+    package func member(_ id: String) -> Member? { self.members.first { $0.id.exact == id.exact } }
 
     package func member(at connection: ConnectionID) -> Member? { self.members.first { $0.connection == connection } }
 
@@ -120,8 +120,17 @@ package struct GatheringLimits: Sendable, Equatable {
     /// Bytes of a member's name.
     package static let nameBytes = 64
 
-    /// 1 to 64 bytes without control characters, with at least one visible character. The joiner inside emoji is allowed.
-    package static func isName(_ text: String) -> Bool {
+    /// Whether a member may have this name: ``problem(ofName:)``.
+    package static func isName(_ text: String) -> Bool { self.problem(ofName: text) == nil }
+
+    /// Why a member may not have this name; nil for one of 1 to 64 bytes in Normalization Form C, without control characters.
+    package static func problem(ofName text: String) -> String? {
+        guard self.isPlain(text) else { return "expected 1 to \(self.nameBytes) bytes without control characters" }
+        return NameForm.problem(text).map { "the name \($0)" }
+    }
+
+    /// At least one character must be visible. The joiner inside emoji is allowed.
+    private static func isPlain(_ text: String) -> Bool {
         (1...self.nameBytes).contains(text.utf8.count)
             && text.unicodeScalars.contains { !$0.properties.isWhitespace && $0.value != self.joiner }
             && !text.unicodeScalars.contains {

@@ -57,9 +57,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
 
     private static func line(_ name: String) -> (String) throws(DollsCatcherError) -> String {
         { text throws(DollsCatcherError) in
-            guard GatheringLimits.isName(text) else {
-                throw .invalid("\(name): expected 1 to \(GatheringLimits.nameBytes) bytes without control characters")
-            }
+            if let problem = GatheringLimits.problem(ofName: text) { throw .invalid("\(name): \(problem)") }
             return text
         }
     }

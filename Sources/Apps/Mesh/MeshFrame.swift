@@ -53,7 +53,8 @@ package enum MeshFrame: Sendable, Equatable {
             let known = ["__join"] + self.directed.keys.sorted()
             throw Problem(event: shown, error: FieldError("eventName", event, "expected \(known.joined(separator: ", "))"))
         }
-        guard case .string(let receiver)? = data["socketId"], (1...128).contains(receiver.utf8.count) else {
+        guard case .string(let receiver)? = data["socketId"], (1...128).contains(receiver.utf8.count), NameForm.isNormal(receiver)
+        else {
             throw Problem(event: shown, error: FieldError("socketId", data["socketId"]?.shown ?? "", "expected the id of a member"))
         }
         guard let content = data[needed], content != .null else {
@@ -72,6 +73,7 @@ package enum MeshFrame: Sendable, Equatable {
                     event: event,
                     error: FieldError("room", room, "expected at most \(self.longestRoom) bytes and no control characters"))
             }
+            do throws(FieldError) { try NameForm.check(room, "room") } catch { throw Problem(event: event, error: error) }
             return room
         case let other?: throw Problem(event: event, error: FieldError("room", other.shown, "expected a string"))
         }

@@ -101,7 +101,7 @@ package enum TencentAction: Sendable, Equatable {
     private static let readers: [String: Reader] = [
         "DescribeLiveStreamOnlineList": { (fields) throws(TencentError) in
             let domain = try fields.text("DomainName")
-            let (app, name) = (try fields.text("AppName"), try fields.text("StreamName"))
+            let (app, name) = (try fields.name("AppName"), try fields.name("StreamName"))
             return (.onlineList(app: app, name: name, try Self.page(&fields, sizes: 10...300_000, usual: 10)), domain)
         },
         "DescribeLiveStreamState": { (fields) throws(TencentError) in
@@ -135,11 +135,11 @@ package enum TencentAction: Sendable, Equatable {
             return (.history(history, try Self.page(&fields, sizes: 1...100, usual: 10), list: .events), domain)
         },
         "DescribeLiveForbidStreamList": { (fields) throws(TencentError) in
-            (.forbidList(name: try fields.text("StreamName"), try Self.page(&fields, sizes: 1...100, usual: 10)), nil)
+            (.forbidList(name: try fields.name("StreamName"), try Self.page(&fields, sizes: 1...100, usual: 10)), nil)
         },
         "DescribeLiveStreamPushInfoList": { (fields) throws(TencentError) in
             let domain = try fields.text("PushDomain")
-            let app = try fields.text("AppName")
+            let app = try fields.name("AppName")
             return (.pushInfo(app: app, try Self.page(&fields, sizes: 1...100_000, usual: 200)), domain)
         },
     ]
@@ -150,12 +150,15 @@ package enum TencentAction: Sendable, Equatable {
     private static func stream(_ fields: inout TencentFields) throws(TencentError) -> (StreamPath, domain: String) {
         let domain = try fields.needed("DomainName")
         let (app, name) = (try fields.needed("AppName"), try fields.needed("StreamName"))
-        guard let path = StreamPath("\(app)/\(name)"), path.app == app, RoomLimits.isPlain(path.description),
+        guard let path = StreamPath("\(app)/\(name)"), path.app.exact == app.exact, RoomLimits.isPlain(path.description),
             !path.description.contains("?"),
             !name.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }),
             name.unicodeScalars.count <= RoomLimits.streamNameLength
         else {
             throw TencentError(.invalidStreamName, "There can be no stream \(name.prefix(80)) of the app \(app.prefix(80)).")
+        }
+        if let problem = NameForm.problem(path.description) {
+            throw TencentError(.invalidStreamName, "There can be no stream \(name.prefix(80)): the name \(problem).")
         }
         return (path, domain)
     }
@@ -173,6 +176,6 @@ package enum TencentAction: Sendable, Equatable {
         guard to - from <= Self.longestSpanMs else {
             throw TencentError(.invalidValue, "From StartTime to EndTime is more than a month; ask for it in parts.")
         }
-        return History(app: try fields.text("AppName"), name: try fields.text("StreamName"), fromMs: from, toMs: to)
+        return History(app: try fields.name("AppName"), name: try fields.name("StreamName"), fromMs: from, toMs: to)
     }
 }

@@ -129,6 +129,13 @@ package struct TencentFields {
         return text.isEmpty ? nil : text
     }
 
+    /// The same for the name of an app or a stream.
+    mutating func name(_ name: String) throws(TencentError) -> String? {
+        guard let text = try self.text(name) else { return nil }
+        if let problem = NameForm.problem(text) { throw TencentError(.invalidValue, "\(name) \(problem).") }
+        return text
+    }
+
     mutating func needed(_ name: String) throws(TencentError) -> String {
         guard let text = try self.text(name) else { throw TencentError(.missing, "\(name) is missing.") }
         return text

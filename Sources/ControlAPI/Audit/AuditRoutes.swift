@@ -6,13 +6,14 @@ import Rooms
 import Support
 
 extension APIRoute {
-    private static let token = Input("token", .sought(length: 1...RoomLimits.tokenNameLength), "Only calls with the token of this name.")
+    private static let token = Input(
+        "token", .soughtName(length: 1...RoomLimits.tokenNameLength), "Only calls with the token of this name.")
     private static let via = Input("via", .choice(of: AuditTool.known), "Only calls by this tool.")
     private static let operation = Input(
         "operation", .sought(length: 1...64), "Only this operation: an operationId of this document.")
     private static let room = Input("roomId", .id, "Only calls on this room.")
     private static let stream = Input(
-        "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only calls that name this stream, app/name.")
+        "stream", .soughtName(length: 1...2 * RoomLimits.streamNameLength + 1), "Only calls that name this stream, app/name.")
     private static let result = Input("result", .words(AuditLine.results), "Only this result: ok or an error's type.")
     private static let from = Input("from", .instant, "Only calls at this time or later.")
     private static let to = Input("to", .instant, "Only calls before this time.")

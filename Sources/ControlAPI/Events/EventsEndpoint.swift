@@ -72,7 +72,7 @@ package struct EventsEndpoint: HTTPTakeover {
         if let refusal = WebSocketHandshake.refusal(of: request.head) { throw refusal }
         let holder = try await self.holder(query, request)
         let room = query.room ?? holder.room
-        guard holder.room == nil || room == holder.room else {
+        guard holder.room == nil || room?.exact == holder.room?.exact else {
             throw APIError(.forbidden, .forbidden, "This ticket is for another room.")
         }
         guard let place = self.services.events.takePlace() else {

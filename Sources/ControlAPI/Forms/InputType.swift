@@ -59,6 +59,14 @@ extension InputType<String> {
         }
     }
 
+    /// The same for a stored name, which has one spelling.
+    static func soughtName(length: ClosedRange<Int>) -> InputType {
+        self.sought(length: length).map { (text: String) throws(BrokenRule) in
+            if let problem = NameForm.problem(text) { throw BrokenRule("the text \(problem)") }
+            return text
+        }
+    }
+
     /// Lengths are in Unicode code points, as JSON Schema counts them (2020-12 Validation §6.3.1).
     private static func text(
         _ length: ClosedRange<Int>, _ pattern: String, _ plainRule: String, isPlain: @escaping @Sendable (String) -> Bool

@@ -11,7 +11,7 @@ import Support
 /// Inputs of the calls on gatherings.
 enum GatheringInputs {
     static let id = Input(
-        "gatheringId", .sought(length: 1...300),
+        "gatheringId", .soughtName(length: 1...300),
         "The gathering's id: its kind and its room, as in plain-cam1; the room's id of a class or a machine."
     ).required
     static let user = Input("userId", .id, "The member.").required
@@ -135,9 +135,7 @@ extension APIRoute {
             let (user, name, kind) = (
                 try call.value(RoomInputs.user), try call.value(GatheringInputs.name), try call.value(GatheringInputs.tokenKind)
             )
-            guard name.isEmpty || GatheringLimits.isName(name) else {
-                throw APIError(FieldError("name", name, "expected 1 to \(GatheringLimits.nameBytes) bytes without control characters"))
-            }
+            if !name.isEmpty, let problem = GatheringLimits.problem(ofName: name) { throw APIError(FieldError("name", name, problem)) }
             let role = try call.value(GatheringInputs.role)
             let token = ChannelToken(
                 user: user, name: name.isEmpty ? user : name, room: room.id.rawValue, kind: kind.rawValue,

@@ -22,7 +22,7 @@ enum OpenAPIDocument {
         var paths: [JSONValue.Member] = []
         var seen: Set<String> = []
         for path in routes.map(\.path) where seen.insert(path).inserted {
-            let operations = routes.filter { $0.path == path }.map { route in
+            let operations = routes.filter { $0.path == path }.map { route in  // compares our own words
                 JSONValue.Member(name: route.method.rawValue.lowercased(), value: Self.operation(route, &schemas))
             }
             paths.append(.init(name: path, value: .object(operations)))
@@ -51,6 +51,7 @@ enum OpenAPIDocument {
 
         Every call except for this document needs a token with the role in its `x-role`, or a higher one: `ops` may do all that `app` may, \
         and more; `admin` may do everything. Times are RFC 3339 in UTC; durations are seconds; lengths of text are in Unicode code points. \
+        Names of apps, streams and tokens are compared byte for byte and must be in Unicode Normalization Form C, or the call gets 400. \
         Unknown fields and parameters are errors. A method that the path does not support gets 405 with `Allow` and the error type \
         `method_not_allowed`. Each answer has an `X-Request-Id`. Answers of 1 KiB or more are compressed for clients that send \
         `Accept-Encoding: gzip`. Browsers may call from pages of the origins in the setting `api.allowOrigins`.

@@ -88,7 +88,7 @@ struct SelfCheck: Sendable {
     }
 
     private static func streamsWithRightCount(_ streams: [StreamSnapshot], _ sessions: [SessionSnapshot]) -> Int {
-        var plays: [String: Int] = [:]
+        var plays: NameTable<Int> = [:]
         for viewer in sessions.flatMap(\.viewers) { plays[viewer.path, default: 0] += 1 }
         return streams.count { $0.viewers == plays[$0.path, default: 0] }
     }

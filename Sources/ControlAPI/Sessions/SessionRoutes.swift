@@ -4,11 +4,13 @@ import HTTPTypes
 import Relay
 import RoomStore
 import Rooms
+import Support
 
 extension APIRoute {
     private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
     private static let stream = Input(
-        "stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only connections that publish or play this stream, app/name.")
+        "stream", .soughtName(length: 1...2 * RoomLimits.streamNameLength + 1),
+        "Only connections that publish or play this stream, app/name.")
     private static let after = Input("after", .whole(0...Int64.max), "The `next` of the previous page.", fallback: 0)
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of connections.", fallback: 100)
     private static let sort = Input(
@@ -34,7 +36,7 @@ extension APIRoute {
             }
             if let role = call[Self.role] { all.removeAll { role == .publisher ? $0.publishing.isEmpty : $0.viewers.isEmpty } }
             if let stream = call[Self.stream] {
-                all.removeAll { session in !session.publishing.contains(stream) && !session.viewers.contains { $0.path == stream } }
+                all.removeAll { session in !session.streams.contains { $0.exact == stream.exact } }
             }
             let (limit, node) = (Int(try call.value(Self.limit)), call.rooms.nodeName)
             if try call.value(Self.sort) == .mostBehind {

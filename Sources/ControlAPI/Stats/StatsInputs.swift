@@ -14,9 +14,10 @@ enum StatsInputs {
     static let after = Input("after", .whole(0...1_000_000), "The `next` of the previous page.", fallback: 0)
     static let limit = Input("limit", .whole(1...1_000), "The maximum number of entries.", fallback: 100)
 
-    static let stream = Input("stream", .sought(length: 1...2 * RoomLimits.streamNameLength + 1), "Only those of this stream, app/name.")
+    static let stream = Input(
+        "stream", .soughtName(length: 1...2 * RoomLimits.streamNameLength + 1), "Only those of this stream, app/name.")
     static let room = Input("roomId", .roomID, "Only those of this room.")
-    static let user = Input("userId", .sought(length: 1...256), "Only those of this user.")
+    static let user = Input("userId", .soughtName(length: 1...256), "Only those of this user.")
     static let playReason = Input("reason", .choice() as InputType<CloseReason>, "Only plays that ended for this reason.")
     static let pushReason = Input("reason", .choice() as InputType<PushEnd>, "Only pushes that ended for this reason.")
     static let since = Input("from", .instant, "Only those that ended at this time or later.")

@@ -5,6 +5,7 @@ import NIOCore
 import Relay
 import RoomStore
 import Rooms
+import Support
 
 /// A stream with a publisher or viewers, as lists show it.
 struct StreamAnswer: Sendable {
@@ -41,10 +42,10 @@ extension APIServices {
     func streamAnswers() async throws -> [StreamAnswer] {
         let streams = try await self.streams.collect { $0.relay.streamSnapshots() }
         let sessions = try await self.streams.collect { $0.sessionSnapshots() }
-        var publishers: [String: SessionSnapshot] = [:]
-        var bytesOut: [String: UInt64] = [:]
-        var behindMs: [String: Int64] = [:]
-        var slow: [String: Int] = [:]
+        var publishers: NameTable<SessionSnapshot> = [:]
+        var bytesOut: NameTable<UInt64> = [:]
+        var behindMs: NameTable<Int64> = [:]
+        var slow: NameTable<Int> = [:]
         for session in sessions {
             for path in session.publishing { publishers[path] = session }
             for viewer in session.viewers {

@@ -51,7 +51,8 @@ extension InputType<String> {
                 throw BrokenRule("\(rule): \(error)")
             }
             // Text that parsing has changed would name another stream.
-            guard (part == .app ? address.app == text && address.name == "n" : address.name == text), address.query.isEmpty,
+            guard (part == .app ? address.app.exact == text.exact && address.name == "n" : address.name.exact == text.exact),
+                address.query.isEmpty,
                 !text.contains("?")
             else { throw BrokenRule(rule) }
             return text

@@ -27,7 +27,7 @@ enum StreamListing {
             all = visible
         }
         if let state = call[StreamInputs.state] { all.removeAll { $0.state != state } }
-        if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app != app } }
+        if let app = call[StreamInputs.appFilter] { all.removeAll { $0.path.app.exact != app.exact } }
         let limit = Int(try call.value(StreamInputs.limit))
         let (start, next) = try Self.sort(&all, by: order, after: call[StreamInputs.after])
         var page = Array(all[start...].prefix(limit))
@@ -108,7 +108,7 @@ extension InputType<[StreamPath]> {
             "type": "string", "minLength": 3, "maxLength": .integer(Int64(longest)), "pattern": "^[^/]+/.+$",
         ]
         let rule = "expected 1 to \(most) streams as app/name, with commas between them"
-        let name = InputType<String>.sought(length: 3...longest)
+        let name = InputType<String>.soughtName(length: 3...longest)
         return InputType(.keywords("array", ("items", one), ("minItems", 1), ("maxItems", .integer(Int64(most))))) {
             (json: JSONValue) throws(BrokenRule) in
             guard case .array(let values) = json, (1...most).contains(values.count) else { throw BrokenRule(rule) }

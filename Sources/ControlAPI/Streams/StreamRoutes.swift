@@ -38,7 +38,8 @@ extension APIRoute {
             query: [StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.action.erased],
             answers: RefusalListAnswer.outputType
         ) { call in
-            let (path, action) = (try Self.filter(call), call[StreamInputs.action])
+            let path: StreamPath? = try Self.filter(call)
+            let action = call[StreamInputs.action]
             var list: [RecentRefusals.Entry] = []
             for entry in call.services.connections.refusals.list() {
                 guard path == nil || entry.path == path, action == nil || entry.action == action else { continue }

@@ -19,9 +19,9 @@ package protocol LiveConnection: AnyObject {
     func shutDown(_ reason: CloseReason)
     func close(_ reason: CloseReason, detail: String?)
     /// Whether it plays one of these streams as this user.
-    func plays(as user: String, _ paths: Set<String>) -> Bool
+    func plays(as user: String, _ paths: Set<ExactText>) -> Bool
     /// Whether it publishes one of them as this user.
-    func publishes(as user: String, _ paths: Set<String>) -> Bool
+    func publishes(as user: String, _ paths: Set<ExactText>) -> Bool
     func snapshot() -> SessionSnapshot
     /// Adds what it has sent and received so far.
     func count(into figures: inout LoopFigures)

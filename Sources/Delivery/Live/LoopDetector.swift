@@ -19,9 +19,9 @@ package final class LoopDetector: Sendable {
 
     private struct State {
         /// Present and imminent publishers of each stream, newest last.
-        var sources: [String: [(owner: String, marks: [String])]] = [:]
+        var sources: NameTable<[(owner: String, marks: [String])]> = [:]
         /// Marks that each stream is played for, by player.
-        var sinks: [String: [String: [String]]] = [:]
+        var sinks: NameTable<[String: [String]]> = [:]
     }
 
     private let key = SymmetricKey(size: .bits256)
@@ -63,7 +63,7 @@ package final class LoopDetector: Sendable {
     package func cameIn(_ path: String, _ marks: [String], owner: String) {
         self.state.withLock { state in
             var sources = state.sources[path, default: []]
-            sources.removeAll { $0.owner == owner }
+            sources.removeAll { $0.owner == owner }  // compares our own ids
             sources.append((owner, marks))
             state.sources[path] = sources
         }
@@ -71,7 +71,7 @@ package final class LoopDetector: Sendable {
 
     package func left(_ path: String, owner: String) {
         self.state.withLock { state in
-            state.sources[path]?.removeAll { $0.owner == owner }
+            state.sources[path]?.removeAll { $0.owner == owner }  // compares our own ids
             if state.sources[path]?.isEmpty == true { state.sources[path] = nil }
         }
     }

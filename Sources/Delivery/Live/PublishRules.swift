@@ -1,6 +1,7 @@
 package import Relay
 package import Rooms
 package import ServerConfiguration
+import Support
 
 extension TakeoverRule {
     package init(_ config: ServerConfig.Rooms, app: String) {

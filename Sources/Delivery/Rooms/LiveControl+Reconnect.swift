@@ -1,5 +1,6 @@
 import NIOCore
 import Relay
+import Support
 
 extension LiveControl {
     /// Asks one connection's client to connect again, to `tcURL` or to the same address. Nil if there is no such connection.
@@ -10,7 +11,7 @@ extension LiveControl {
 
     /// Asks all viewers of the stream.
     package func askViewersToReconnect(of path: String, to tcURL: String?) async -> ReconnectOutcome {
-        await self.ask(to: tcURL) { connection in connection.snapshot().viewers.contains { $0.path == path } }
+        await self.ask(to: tcURL) { connection in connection.snapshot().viewers.contains { $0.path.exact == path.exact } }
     }
 
     private func ask(to tcURL: String?, where matches: @escaping @Sendable (any LiveConnection) -> Bool) async -> ReconnectOutcome {

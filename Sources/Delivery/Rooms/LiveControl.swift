@@ -130,7 +130,7 @@ package final class LiveControl: Sendable {
     /// trail.
     @discardableResult
     package func endSessions(of user: String, in room: Room, by actor: Actor? = nil) async -> Int {
-        let paths = Set(room.slots.map(\.path.description))
+        let paths = Set(room.slots.map(\.path.description.exact))
         for end in self.enders.withLock({ $0.member }) { end(room.id, user, actor) }
         return await self.closeWhere(.kicked, "the user was kicked from the room\(actor.map { " by \($0.name)" } ?? "")") {
             $0.plays(as: user, paths) || $0.publishes(as: user, paths)
@@ -168,7 +168,7 @@ package final class LiveControl: Sendable {
 
     /// Reports each room's viewers to the registry, for the peak.
     package func reportViewers() {
-        var byPath: [String: Int] = [:]
+        var byPath: NameTable<Int> = [:]
         for (path, viewers) in self.streams.registry.viewerCounts() { byPath[path] = viewers }
         var peaks: [RoomID: Int] = [:]
         for grant in self.pushes.all {

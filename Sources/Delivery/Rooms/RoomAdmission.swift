@@ -94,16 +94,16 @@ package final class RoomAdmission: Sendable {
 
     /// Whether admitting this viewer needs more than data in memory.
     package func mustWaitToPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) -> Bool {
-        self.memory.ledger.isOver || self.rules.mustAsk(.play, pass) || pass.room.map { $0 != request.address.name } ?? false
+        self.memory.ledger.isOver || self.rules.mustAsk(.play, pass) || pass.room.map { $0.exact != request.address.name.exact } ?? false
     }
 
     /// Asks for the stream's room, if the credential names one, and then any hook.
     package func admitPlay(_ request: AdmissionRequest, _ pass: AdmissionPass) async -> Result<AdmissionPass, AdmissionRefusal> {
         if let refusal = await self.memoryRefusal(request.address.path, isPublish: false) { return .failure(refusal) }
         let path = StreamPath(app: request.address.app, name: request.address.name)
-        if let room = pass.room, room != path.name {
+        if let room = pass.room, room.exact != path.name.exact {
             do {
-                if let owner = try await self.rooms.room(ofStream: path), owner.id.rawValue != room {
+                if let owner = try await self.rooms.room(ofStream: path), owner.id.rawValue.exact != room.exact {
                     return .failure(.otherRoom(of: path, than: room))
                 }
             } catch {

@@ -46,8 +46,9 @@ package final class RecentRefusals: Sendable {
             action: action, path: StreamPath(app: text.app, name: text.name), reason: reason, address: remote?.ipAddress ?? "unknown",
             message: text.message, firstAt: nowMs, lastAt: nowMs, count: 1, host: HostKey.of(remote))
         self.entries.withLock { entries in
+            let path: StreamPath = entry.path
             let known = entries.firstIndex {
-                $0.reason == reason && $0.action == action && $0.address == entry.address && $0.path == entry.path
+                $0.reason == reason && $0.action == action && $0.address == entry.address && $0.path == path
             }
             if let known {
                 entry = entries.remove(at: known)
@@ -72,11 +73,9 @@ package final class RecentRefusals: Sendable {
 
     /// Removes the refused pushes of this host for the same stream, since a push was now admitted.
     package func admitted(_ address: StreamAddress, from remote: SocketAddress?) {
-        let host = HostKey.of(remote)
+        let (host, path) = (HostKey.of(remote), StreamPath(app: address.app, name: address.name))
         self.entries.withLock { entries in
-            entries.removeAll {
-                $0.action == .publish && $0.host == host && $0.path.app == address.app && $0.path.name == address.name
-            }
+            entries.removeAll { $0.action == .publish && $0.host == host && $0.path == path }  // compares StreamPaths
         }
     }
 

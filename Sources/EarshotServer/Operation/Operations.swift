@@ -67,7 +67,7 @@ package final class Operations: ServerOperations {
             parts.live, parts.streams, publishers: parts.connections.admission, sockets, log: parts.log,
             haveFinished: { [sessions = parts.playback.sessions, recordings = parts.recordings, pushes = parts.pushes] in
                 // Links go on fetching.
-                let live = Set(pushes.all.map(\.path.description))
+                let live = Set(pushes.all.map(\.path.description.exact))
                 return recordings.haveFinished(but: live) && sessions.haveFinished(but: live, nowMs: LoopSweeper.nowMs)
             })
     }

@@ -5,7 +5,7 @@ import Synchronization
 /// Buffers the beginnings of streams until their recorders take them. Any thread.
 final class RecordingHeads: Sendable {
     /// By stream path.
-    private let rows = Mutex<[String: RecordingHead]>([:])
+    private let rows = Mutex<NameTable<RecordingHead>>([:])
 
     /// Buffers the stream's frames, unless they are already buffered.
     func add(_ stream: Relay.Stream, of registry: StreamRegistry, limitBytes: Int, ledger: MemoryLedger) {

@@ -1,12 +1,13 @@
 import Relay
 import Rooms
+import Support
 
 /// Decides which streams are recorded without a call. A value, owned by ``Recordings``.
 struct RecordingPolicy {
     /// Apps that rooms without a policy of their own are recorded in; "*" is every app.
     var apps: [String]
     /// Streams whose recording a call has stopped, by path. They are not recorded again while they live.
-    private var held: [String: Held] = [:]
+    private var held: NameTable<Held> = [:]
 
     private struct Held {
         weak var stream: Relay.Stream?
@@ -19,7 +20,7 @@ struct RecordingPolicy {
         switch record {
         case .always: true
         case .never: false
-        case .apps: self.apps.contains { $0 == "*" || $0 == app }
+        case .apps: self.apps.contains { $0 == "*" || $0.exact == app.exact }
         }
     }
 

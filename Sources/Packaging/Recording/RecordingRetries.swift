@@ -1,5 +1,6 @@
 import Relay
 import Rooms
+import Support
 
 /// A stream to record: its place in a room, and who requested the recording.
 struct RecordingSource: Equatable, Sendable {
@@ -15,11 +16,11 @@ struct RecordingSource: Equatable, Sendable {
 /// Times are milliseconds of the steady clock.
 struct RecordingRetries {
     /// By stream path, like the properties below.
-    private var waiting: [String: Waiting] = [:]
+    private var waiting: NameTable<Waiting> = [:]
     /// Publishers that arrived while the name's previous recording was still being written: they start when it ends.
-    private var next: [String: RecordingSource] = [:]
+    private var next: NameTable<RecordingSource> = [:]
     /// Consecutive failures.
-    private var failures: [String: Int] = [:]
+    private var failures: NameTable<Int> = [:]
 
     private struct Waiting {
         weak var stream: Relay.Stream?

@@ -4,6 +4,7 @@ package import Relay
 package import RoomStore
 package import Rooms
 package import ServerConfiguration
+import Support
 import Synchronization
 
 /// Recordings without a call: by ``RecordingPolicy``, and retries of failed ones.

@@ -29,9 +29,9 @@ package final class Recordings: Sendable {
 
     struct State {
         /// By stream path.
-        var running: [String: Recorder] = [:]
+        var running: NameTable<Recorder> = [:]
         /// Orders that a restart interrupted, by stream path: each resumes when its stream is back.
-        var orders: [String: RecordingOrder] = [:]
+        var orders: NameTable<RecordingOrder> = [:]
         var policy: RecordingPolicy
         var retries = RecordingRetries()
         var isStopping = false
@@ -268,9 +268,9 @@ package final class Recordings: Sendable {
     func endStored() { self.state.withLock { $0.unreported -= 1 } }
 
     /// Whether nothing is recorded but these streams, and all recordings that have ended are seekable.
-    package func haveFinished(but paths: Set<String>) -> Bool {
+    package func haveFinished(but paths: Set<ExactText>) -> Bool {
         // In this order: what leaves the first is in the second.
-        self.state.withLock { state in state.unreported == 0 && state.running.keys.allSatisfy { paths.contains($0) } }
+        self.state.withLock { state in state.unreported == 0 && state.running.keys.allSatisfy { paths.contains($0.exact) } }
             && self.finisher.isIdle
     }
 

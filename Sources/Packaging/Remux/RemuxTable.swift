@@ -22,7 +22,7 @@ package final class RemuxTable: Sendable {
     let isPlayed: @Sendable (String) -> Bool
     /// Streams of MP4 pieces, under the paths of their source streams.
     package let pieces = StreamRegistry(isListed: false)
-    private let rows = Mutex<[String: StreamRemuxer]>([:])
+    private let rows = Mutex<NameTable<StreamRemuxer>>([:])
 
     package init(
         _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,

@@ -22,7 +22,7 @@ actor PeriodicSnapshots {
     private let log: Logger
     private let config: Live<ServerConfig>
     private let files: SnapshotFiles
-    private var progress: [String: Progress] = [:]
+    private var progress: NameTable<Progress> = [:]
     private var forgetAtMs: Int64 = 0
     /// Limits deletion by age; ``SnapshotBounds`` apply at once.
     private var share = RetentionShare()
@@ -57,7 +57,7 @@ actor PeriodicSnapshots {
 
     /// Takes the snapshots that are due. Call about twice a second.
     func look(nowMs: Int64) async {
-        var live: [String: PushGrant] = [:]
+        var live: NameTable<PushGrant> = [:]
         // A ghost and its successor have a grant each.
         for grant in self.pushes.all where self.intervalMs(of: grant.path.app) > 0 { live[grant.path.description] = grant }
         self.progress = self.progress.filter { live[$0.key] != nil }

@@ -14,7 +14,7 @@ package actor SnapshotMaker {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     private struct Key: Hashable {
-        package let path: String
+        @ExactText var path: String
         package let width: Int?
     }
 

@@ -1,12 +1,14 @@
+package import Support
+
 /// The target of a publish or play: `app/name`, with the queries of both parts.
 ///
 /// Clients split `rtmp://host/talk/room1/alice` at different slashes, so only the joined path counts. HaishinKit leaves a URL's query in
 /// the app, ffmpeg and librtmp leave it in the name: both are read.
 package struct StreamAddress: Sendable, Equatable {
     /// First path component: the app.
-    package let app: String
+    @ExactText package var app: String
     /// The other components joined by "/": the stream's name under the app.
-    package let name: String
+    @ExactText package var name: String
     /// Query of the app and of the name, joined by "&", without "?". Holds credentials: never log it.
     package let query: String
 
@@ -23,15 +25,17 @@ package struct StreamAddress: Sendable, Equatable {
         if queryLength > limits.queryBytes { throw .queryTooLong(bytes: queryLength, limit: limits.queryBytes) }
         for scalar in appPath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
         for scalar in namePath.unicodeScalars where Self.isControl(scalar) { throw .controlCharacter(scalar.value) }
+        for path in [appPath, namePath] { if let problem = NameForm.problem(path) { throw .notNormal(problem) } }
         let appParts = try Self.components(appPath)
         let nameParts = try Self.components(namePath)
         guard let first = appParts.first else { throw .emptyApp }
         if nameParts.isEmpty { throw .emptyName }
         if (appParts + nameParts).contains(where: { $0 == ".." || $0 == "." }) { throw .dotComponent }
-        self.app = first
-        self.name = (appParts.dropFirst() + nameParts).joined(separator: "/")
+        let joined = (appParts.dropFirst() + nameParts).joined(separator: "/")
         // The name may begin with a mark that combines with the slash before it.
-        try Self.checkSlashes("\(self.app)/\(self.name)")
+        try Self.checkSlashes("\(first)/\(joined)")
+        self._app = first.exact
+        self._name = joined.exact
         self.query = [appQuery, nameQuery].filter { !$0.isEmpty }.joined(separator: "&")
     }
 
@@ -72,6 +76,8 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case tooLong(bytes: Int, limit: Int)
     case queryTooLong(bytes: Int, limit: Int)
     case controlCharacter(UInt32)
+    /// Another spelling than Unicode Normalization Form C.
+    case notNormal(ValueProblem)
     case dotComponent
     /// A slash or question mark that forms one character with its neighbour.
     case combinedSeparator
@@ -84,6 +90,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
             "the name contains a control character or an invisible character, U+\(Self.hex(code)); expected visible characters"
+        case .notNormal(let problem): "the name \(problem)"
         case .dotComponent: "the name contains a \"..\" or \".\" component"
         case .combinedSeparator: "the name contains a slash or question mark combined with another character; expected it alone"
         }

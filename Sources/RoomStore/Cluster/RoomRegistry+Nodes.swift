@@ -273,7 +273,7 @@ extension RoomTransaction {
         case .anybody: break
         case .sameIdentity:
             let identity = TokenSecret.hash(claim.identity)
-            guard running.allSatisfy({ $0.identity == identity && $0.rank <= claim.rank }) else { throw PushRefusal.nameTaken }
+            guard running.allSatisfy({ $0.identity?.exact == identity.exact && $0.rank <= claim.rank }) else { throw PushRefusal.nameTaken }
         }
         guard one.takeovers < PushClaim.takeoverLimit else { throw PushRefusal.flapping }
         return others

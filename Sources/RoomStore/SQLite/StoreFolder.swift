@@ -39,7 +39,8 @@ package struct StoreFolder: Sendable {
         package let problems: [String]
 
         package static func == (left: Self, right: Self) -> Bool {
-            left.path == right.path && left.bytes == right.bytes && left.logBytes == right.logBytes && left.isInUse == right.isInUse
+            left.path == right.path  // compares files
+                && left.bytes == right.bytes && left.logBytes == right.logBytes && left.isInUse == right.isInUse
                 && left.schema == right.schema && left.newestSchema == right.newestSchema && left.problems == right.problems
                 && left.rows.map(\.what) == right.rows.map(\.what) && left.rows.map(\.count) == right.rows.map(\.count)
         }
@@ -249,7 +250,7 @@ package struct StoreFolder: Sendable {
         guard let base = realpath(other, nil) else { return false }
         defer { free(base) }
         let (path, start) = (String(cString: place), String(cString: base))
-        return path == start || path.hasPrefix(start.hasSuffix("/") ? start : start + "/")
+        return path == start || path.hasPrefix(start.hasSuffix("/") ? start : start + "/")  // compares files
     }
 
     /// Swaps in the staged files. While the mark exists, a server refuses to start and reports the unfinished restore.
