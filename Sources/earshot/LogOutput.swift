@@ -100,7 +100,8 @@ struct LineLogHandler: LogHandler {
         switch format {
         case .text:
             let fields = pairs.map { key, value in "\(key)=\(Self.quoteIfNeeded(value))" }.joined(separator: " ")
-            return "\(time) \(level.rawValue.uppercased()) \(message)\(fields.isEmpty ? "" : " ")\(fields)\n"
+            // Some messages are made of errors' texts.
+            return "\(time) \(level.rawValue.uppercased()) \(DisplayText.escaped(message))\(fields.isEmpty ? "" : " ")\(fields)\n"
         case .json:
             let fields = [("time", time), ("level", level.rawValue), ("message", message)] + pairs
             return "{" + fields.map { "\(Self.quote($0)):\(Self.isNumber($0, $1) ? $1 : Self.quote($1))" }.joined(separator: ",") + "}\n"
