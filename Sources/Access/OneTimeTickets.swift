@@ -66,14 +66,16 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
         self.wallMs = wallMs
     }
 
-    /// Returns nil if too many tickets are unused.
+    /// Returns nil if the owner has too many unused tickets. If all owners together have, the one with the most loses its oldest: nobody
+    /// can keep others from theirs.
     package func issue(to holder: Holder) -> OneTimeTicket? {
         if let sealed = self.sealed { return sealed.issue(to: holder, wallMs: self.wallMs()) }
         let now = self.steadyMs()
         let text = SecretText.random()
         return self.state.withLock { state in
             Self.dropExpired(&state, now)
-            guard state.tickets.count < Self.limit, state.perOwner[holder.ticketOwner, default: 0] < Self.limitPerOwner else { return nil }
+            guard state.perOwner[holder.ticketOwner, default: 0] < Self.limitPerOwner else { return nil }
+            if state.tickets.count >= Self.limit { Self.dropSomeOfMost(&state) }
             let expiresAt = now + Self.lifetimeMs
             state.tickets[text] = Entry(holder: holder, expiresAt: expiresAt)
             state.perOwner[holder.ticketOwner, default: 0] += 1
@@ -106,6 +108,17 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
         let left = state.perOwner[entry.holder.ticketOwner, default: 1] - 1
         state.perOwner[entry.holder.ticketOwner] = left > 0 ? left : nil
         return entry
+    }
+
+    /// Drops the oldest of the owner with the most: an eighth at once, since finding them reads all tickets.
+    private static func dropSomeOfMost(_ state: inout State) {
+        guard let (owner, count) = state.perOwner.max(by: { $0.value < $1.value }) else { return }
+        var left = max(1, count / 8)
+        for (text, _) in state.order[state.next...] where state.tickets[text]?.holder.ticketOwner == owner {
+            _ = self.remove(text, &state)
+            left -= 1
+            if left == 0 { return }
+        }
     }
 
     private static func dropExpired(_ state: inout State, _ now: Int64) {

@@ -73,7 +73,8 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
     static var leadMs: Int64 { 30_000 }
     /// An id is remembered for this time at least, and twice this time at most: no accepted ticket is valid for longer.
     static var memoryMs: Int64 { OneTimeTickets<Holder>.lifetimeMs + Self.leadMs }
-    /// Most tickets accepted within ``memoryMs``, in total and per owner. An id takes about 30 bytes.
+    /// Most tickets accepted within ``memoryMs``, in total and per owner. An id takes about 30 bytes. An owner also gets an eighth of what is left at
+    /// most, so that some owners with many leave room for others; no id may be forgotten to make it.
     static var limit: Int { 100_000 }
     static var limitPerOwner: Int { 10_000 }
 
@@ -133,6 +134,9 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
         return nil
     }
 
+    /// Whether an owner with `own` of `all` ids may have one more.
+    static func hasRoom(own: Int, all: Int) -> Bool { all < self.limit && own < min(self.limitPerOwner, (self.limit - all) / 8 + 1) }
+
     /// Whether the id is new, and there is room for it.
     private static func remember(_ id: TicketID, _ owner: Int, _ state: inout State, _ nowMs: Int64) -> Bool {
         if nowMs >= state.turnsAt {
@@ -140,8 +144,8 @@ final class SealedTickets<Holder: TicketHolder>: Sendable {
             state.recent = Accepted()
             state.turnsAt = nowMs + self.memoryMs
         }
-        guard !state.recent.ids.contains(id), !state.former.ids.contains(id), state.recent.ids.count < self.limit,
-            state.recent.perOwner[owner, default: 0] < self.limitPerOwner
+        guard !state.recent.ids.contains(id), !state.former.ids.contains(id),
+            self.hasRoom(own: state.recent.perOwner[owner, default: 0], all: state.recent.ids.count)
         else { return false }
         state.recent.ids.insert(id)
         state.recent.perOwner[owner, default: 0] += 1

@@ -118,14 +118,7 @@ package final class ConsoleLogin: Sendable {
 
     /// `{"token": …}` or `{"code": …}`, and nothing else.
     private func credential(_ request: Request, _ context: APIContext) async throws(APIError) -> Credential {
-        let body: ByteBuffer
-        do {
-            body = try await BodyReader(request, context, self.ledger).collect()
-        } catch let error as APIError {
-            throw error
-        } catch {
-            throw APIError(.badRequest, .invalid, "The request's body could not be read.")
-        }
+        let body = try await BodyReader(request, context, self.ledger).collect()
         // A form of another site's page cannot send this type.
         guard request.headers[.contentType]?.lowercased().hasPrefix("application/json") == true else {
             throw APIError(.unsupportedMediaType, .invalid, "The body must be JSON: Content-Type: application/json.")

@@ -202,8 +202,8 @@ package final class Server: Sendable {
             + first
     }
 
-    /// Runs until SIGTERM, SIGINT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns within five
-    /// seconds. Calls `announce` once these signals are trapped, since a reader of its output may send them at once.
+    /// Runs until SIGTERM, SIGINT, SIGQUIT or a call to drain. Lets pushes go on for the time of the drain, then notifies the clients and returns
+    /// within five seconds. Calls `announce` once these signals are trapped, since a reader of its output may send them at once.
     package func run(announce: @escaping @Sendable () -> Void = {}) async throws {
         let (parts, operations, manager) = (self.parts, self.operations, self.manager)
         let reports = manager.map {
@@ -253,8 +253,8 @@ package final class Server: Sendable {
     /// Traps the signals that the process handles, from now on: those that come before `run` wait for it. For a process that is the server's own.
     package func trapSignals() async {
         guard self.signals.withLock({ $0 == nil }) else { return }
-        let trapped = Signals(
-            orders: await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigusr2), reloads: await UnixSignalsSequence(trapping: .sighup))
+        let orders = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit, .sigusr2)
+        let trapped = Signals(orders: orders, reloads: await UnixSignalsSequence(trapping: .sighup))
         self.signals.withLock { $0 = trapped }
     }
 

@@ -30,19 +30,31 @@ package struct BodyReader {
         }
     }
 
-    /// Returns the whole body. Throws 413 as soon as it is too large.
-    package func collect() async throws -> ByteBuffer {
+    /// Returns the whole body. Throws 413 as soon as it is too large, and 400 if it does not come to its end as HTTP says.
+    package func collect() async throws(APIError) -> ByteBuffer {
         let tooLarge = APIError(.contentTooLarge, .tooLarge, "The body is larger than \(self.largest) bytes.")
         if let length, length > self.largest { throw tooLarge }
         if self.expectsContinue { self.channel.triggerUserOutboundEvent(HTTPBodyWanted(), promise: nil) }
         let charge = MemoryCharge(self.ledger)
         var all = ByteBuffer()
-        for try await var part in self.body {
-            guard all.readableBytes + part.readableBytes <= self.largest else { throw tooLarge }
-            all.writeBuffer(&part)
-            // The capacity doubles, so the charge changes only a few times for each body.
-            charge.set(all.capacity)
+        do {
+            for try await var part in self.body {
+                guard all.readableBytes + part.readableBytes <= self.largest else { throw tooLarge }
+                all.writeBuffer(&part)
+                // The capacity doubles, so the charge changes only a few times for each body.
+                charge.set(all.capacity)
+            }
+        } catch {
+            // All other errors are the peer's doing: bad chunks, a reset, an end before the body's own.
+            throw (error as? APIError) ?? Self.broken
         }
         return all
     }
+
+    private static let broken: APIError = {
+        var error = APIError(.badRequest, .invalid, "The request's body is not framed as HTTP requires, or it broke off.")
+        error.field = "body"
+        error.rule = "expected as many bytes as Content-Length says, or chunks that each begin with their length in hexadecimal"
+        return error
+    }()
 }

@@ -189,6 +189,13 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         return lines + (head.path?.utf8.count ?? 0) + (head.authority?.utf8.count ?? 0)
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        // Without an error, whoever reads the body would take the part that came for the whole. After an own answer, its end was dropped.
+        let isAnswered = if case .answered = self.mode { true } else { false }
+        if isAnswered || self.body != nil { context.fireErrorCaught(ChannelError.eof) }
+        context.fireChannelInactive()
+    }
+
     private static let forwardedFor = HTTPField.Name("X-Forwarded-For")
     private static let noRequest = APIError(.badRequest, .invalid, "This is not an HTTP request.")
 

@@ -188,6 +188,12 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        // Without an error, whoever reads the body would take the part that came for the whole.
+        if self.state.isReading { context.fireErrorCaught(ChannelError.eof) }
+        context.fireChannelInactive()
+    }
+
     func channelReadComplete(context: ChannelHandlerContext) {
         switch self.mode {
         case .taken, .closing:

@@ -5,7 +5,7 @@ package enum OutboundTarget {
     /// Throws for a URL that could never be called. A name's addresses are looked up and checked with each call.
     package static func check(_ url: String, _ rules: TargetRules) throws(OutboundError) {
         let target = try OutboundURL(parsing: url)
-        guard case .address(let bytes) = target.host, let why = rules.objection(to: bytes) else { return }
+        guard let why = rules.objection(to: target.host) else { return }
         throw .forbiddenTarget(host: target.hostText, address: target.hostText, why: why)
     }
 }

@@ -2,11 +2,19 @@ package import Support
 
 /// Decides which addresses the server may connect to by itself: public ones, and those in `outbound.allowPrivate`. Pure; any thread.
 ///
-/// Hooks and webhooks name their targets by URL, and neither a URL nor the name in it may be a way into the server's own network.
+/// Hooks, webhooks and links name their targets by URL, and neither a URL nor the name in it may be a way into the server's own network.
 package struct TargetRules: Sendable {
     private let allowed: [CIDR]
 
     package init(allowPrivate: [CIDR]) { self.allowed = allowPrivate }
+
+    /// The reason to refuse a URL that names this host, or nil. A name passes: its addresses are looked up and checked for each connection.
+    package func objection(to host: URLAuthority.Host) -> String? {
+        switch host {
+        case .address(let bytes): self.objection(to: bytes)
+        case .name: nil
+        }
+    }
 
     /// The reason to refuse this address (4 or 16 bytes, network order), or nil.
     package func objection(to address: [UInt8]) -> String? {
@@ -30,6 +38,7 @@ package struct TargetRules: Sendable {
     /// ::ffff:0:a.b.c.d       translated, RFC 7915
     /// 64:ff9b::a.b.c.d       NAT64, RFC 6052 §2.1
     /// 2002:aabb:ccdd::       6to4, RFC 3056 §2
+    /// …:0:5efe:a.b.c.d       ISATAP, RFC 5214 §6.1, also …:200:5efe:
     /// ```
     private static func embedded(in bytes: [UInt8]) -> [UInt8]? {
         let tail = Array(bytes[12...])
@@ -37,6 +46,7 @@ package struct TargetRules: Sendable {
         if Array(bytes[..<12]) == [0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0] { return tail }
         if Array(bytes[..<12]) == [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0] { return tail }
         if bytes[0] == 0x20, bytes[1] == 0x02 { return Array(bytes[2..<6]) }
+        if bytes[8] & 0xFD == 0, Array(bytes[9..<12]) == [0, 0x5E, 0xFE] { return tail }
         return nil
     }
 

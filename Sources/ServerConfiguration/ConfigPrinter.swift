@@ -46,7 +46,7 @@ extension LoadedConfig {
             case 0x22, 0x5C:
                 if alsoQuotes { result += "\\" }
                 result.unicodeScalars.append(scalar)
-            case 0x20...0x7E, 0xA1...0x2027, 0x202A...0xD7FF, 0x10000...0x10FFFF:
+            case 0x20...0xD7FF where !ShownText.isUnsafe(scalar), 0x10000...0x10FFFF:
                 result.unicodeScalars.append(scalar)
             default:
                 let digits = String(scalar.value, radix: 16)

@@ -110,16 +110,9 @@ extension UpstreamURL {
     /// Makes a server's text safe to show. Removes this URL's stream name and query values (servers repeat requested names) and control characters;
     /// keeps 200 characters at most.
     func scrub(_ text: String) -> String {
-        var words = String(text.prefix(1_000).map { $0.unicodeScalars.allSatisfy(Self.isShown) ? $0 : " " })
+        var words = String(text.prefix(1_000).map { $0.unicodeScalars.contains(where: ShownText.isUnsafe) ? " " : $0 })
         for secret in self.secrets { words = words.replacing(secret, with: "***") }
         return words.count <= 200 ? words : "\(words.prefix(199))…"
-    }
-
-    private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: false
-        default: true
-        }
     }
 
     /// Longest first, so that replacing one secret does not leave a part of a longer one.

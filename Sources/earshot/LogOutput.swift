@@ -101,7 +101,8 @@ struct LineLogHandler: LogHandler {
         switch format {
         case .text:
             let fields = pairs.map { key, value in "\(key)=\(Self.quoteIfNeeded(value))" }.joined(separator: " ")
-            return "\(time) \(level.rawValue.uppercased()) \(message)\(fields.isEmpty ? "" : " ")\(fields)\n"
+            // Some messages are made of errors' texts.
+            return "\(time) \(level.rawValue.uppercased()) \(ShownText.escaped(message))\(fields.isEmpty ? "" : " ")\(fields)\n"
         case .json:
             let fields = [("time", time), ("level", level.rawValue), ("message", message)] + pairs
             return "{" + fields.map { "\(Self.quote($0)):\(Self.isNumber($0, $1) ? $1 : Self.quote($1))" }.joined(separator: ",") + "}\n"
@@ -121,7 +122,7 @@ struct LineLogHandler: LogHandler {
     ]
 
     private static func quoteIfNeeded(_ value: String) -> String {
-        let plain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0 != " " && $0 != "\"" && $0 != "=" && !DisplayText.isUnsafe($0) }
+        let plain = !value.isEmpty && value.unicodeScalars.allSatisfy { $0 != " " && $0 != "\"" && $0 != "=" && !ShownText.isUnsafe($0) }
         return plain ? value : self.quote(value)
     }
 

@@ -167,6 +167,20 @@ import Testing
         #expect(office.remembered == 1)
     }
 
+    /// What some owners use leaves room for others.
+    @Test func ownersWithManyLeaveRoomForOthers() {
+        typealias Sealed = SealedTickets<Visitor>
+        var all = 0
+        var perOwner: [Int] = []
+        for _ in 0..<40 {
+            var own = 0
+            while Sealed.hasRoom(own: own, all: all) { (own, all) = (own + 1, all + 1) }
+            perOwner.append(own)
+        }
+        #expect(perOwner.first == Sealed.limitPerOwner && perOwner.allSatisfy { $0 >= 100 }, "\(perOwner)")
+        #expect(!Sealed.hasRoom(own: 0, all: Sealed.limit) && Sealed.hasRoom(own: 0, all: Sealed.limit - 1))
+    }
+
     /// As long as it is valid, an id is remembered, whenever it came.
     @Test func aUsedTicketStaysUsed() throws {
         typealias Sealed = SealedTickets<Visitor>

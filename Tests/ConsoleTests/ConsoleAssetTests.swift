@@ -51,6 +51,18 @@ import Testing
         #expect(!page.contains("onload=") && !page.contains("<style") && !page.contains("<script>"), "the policy forbids inline code")
     }
 
+    /// The pages escape the characters that the server's other texts for people escape, but for line ends and tabs.
+    @Test func unsafeCharactersAreTheServers() throws {
+        let line = try #require(try Self.text("dom.js").split(separator: "\n").first { $0.hasPrefix("const unsafe = /[") })
+        var escaped: Set<UInt32> = [0x09, 0x0A]
+        for match in line.matches(of: /\\u([0-9a-f]{4})(?:-\\u([0-9a-f]{4}))?/) {
+            let first = try #require(UInt32(match.1, radix: 16))
+            escaped.formUnion(first...(try match.2.map { try #require(UInt32($0, radix: 16)) } ?? first))
+        }
+        let unsafe = (UInt32(0)...0x10FFFF).filter { Unicode.Scalar($0).map(ShownText.isUnsafe) ?? false }
+        #expect(escaped == Set(unsafe))
+    }
+
     @Test func everyImportExists() throws {
         let scripts = try Self.scripts
         for name in scripts {

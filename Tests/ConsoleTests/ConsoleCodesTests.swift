@@ -23,11 +23,34 @@ import Testing
         #expect(codes.redeem(other) == nil)
     }
 
-    @Test func codesAreBounded() {
+    /// A token that makes codes without end drops its own only.
+    @Test func aTokenDropsItsOwnCodes() {
         let codes = ConsoleCodes(steadyMs: { 0 })
-        let first = codes.issue(for: 0)
-        let more = (1...Int64(ConsoleCodes.limit)).map { codes.issue(for: $0) }
-        #expect(codes.redeem(first) == nil, "the oldest went")
-        #expect(more.map { codes.redeem($0) } == (1...Int64(ConsoleCodes.limit)).map { $0 })
+        let admin = codes.issue(for: 1)
+        let flood = (0..<5 * ConsoleCodes.limit).map { _ in codes.issue(for: 2) }
+        #expect(codes.redeem(admin) == 1)
+        #expect(flood.compactMap { codes.redeem($0) }.count == ConsoleCodes.limitPerToken)
+        #expect(codes.redeem(flood[flood.count - ConsoleCodes.limitPerToken]) == nil, "used")
+    }
+
+    /// Nor do many tokens together drop the code of one that has a single one.
+    @Test func manyTokensDropTheCodesOfThoseWithMost() {
+        let codes = ConsoleCodes(steadyMs: { 0 })
+        let admin = codes.issue(for: 0)
+        var made: [String] = []
+        for token in 1...Int64(ConsoleCodes.limit / 5) {
+            for _ in 0..<ConsoleCodes.limitPerToken { made.append(codes.issue(for: token)) }
+        }
+        #expect(codes.redeem(admin) == 0)
+        #expect(made.compactMap { codes.redeem($0) }.count == ConsoleCodes.limit - 1)
+    }
+
+    @Test func oldCodesTakeNoPlace() {
+        let nowMs = Atomic<Int64>(0)
+        let codes = ConsoleCodes(steadyMs: { nowMs.load(ordering: .relaxed) })
+        for token in 0..<Int64(ConsoleCodes.limit) { _ = codes.issue(for: token) }
+        nowMs.store(ConsoleCodes.lifetimeMs, ordering: .relaxed)
+        let fresh = (0..<Int64(ConsoleCodes.limit)).map { codes.issue(for: $0) }
+        #expect(fresh.compactMap { codes.redeem($0) }.count == ConsoleCodes.limit)
     }
 }

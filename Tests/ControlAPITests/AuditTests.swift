@@ -8,10 +8,14 @@ import Testing
 @Suite struct AuditTests {
     @Test(arguments: [
         (JSONValue.string("plain"), "plain"), (.null, ""), (.integer(7), "7"), (.string("a,b"), "\"a,b\""),
-        (.string("say \"x\""), "\"say \"\"x\"\"\""), (.string("two\r\nlines"), "\"two\r\nlines\""),
+        (.string("say \"x\""), "\"say \"\"x\"\"\""), (.string("two\r\nlines"), #"two\r\nlines"#),
         // Spreadsheets would compute these.
         (.string("=1+1"), "'=1+1"), (.string("+1"), "'+1"), (.string("-1"), "'-1"), (.string("@x"), "'@x"),
         (.string("=HYPERLINK(\"http://x\",\"y\")"), "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""), (.string("a=1"), "a=1"),
+        (.string("\u{FF1D}1+1"), "'\u{FF1D}1+1"), (.string("\u{FF20}x"), "'\u{FF20}x"), (.string("\t=1"), #"\t=1"#),
+        // Terminals would obey these, and readers be misled.
+        (.string("a\u{1B}[31mb\u{9B}c"), #"a\u{1b}[31mb\u{9b}c"#), (.string("gpj\u{202E}.exe\u{2066}"), #"gpj\u{202e}.exe\u{2066}"#),
+        (.object([.init(name: "a", value: "\u{202E}")]), "\"{\"\"a\"\":\"\"\\u202e\"\"}\""),
         (.object([.init(name: "a", value: 1)]), "\"{\"\"a\"\":1}\""),
     ]) func cells(_ value: JSONValue, _ cell: String) {
         #expect(CSV.cell(value) == cell)

@@ -11,6 +11,10 @@ import Testing
         var text = MetricsText()
         text.sample("a", ["stream": "live/\"x\\\n"], 1.5)
         #expect(text.text == "a{stream=\"live/\\\"x\\\\\\n\"} 1.5\n")
+        // Neither a line of its own nor steering of a terminal.
+        var other = MetricsText()
+        other.sample("a", ["stream": "b\r\nc \u{9B}1m\u{202E}"], 1)
+        #expect(other.text == #"a{stream="b\\r\nc \\u{9b}1m\\u{202e}"} 1"# + "\n")
     }
 
     /// Buckets hold all that is below their end, in seconds.

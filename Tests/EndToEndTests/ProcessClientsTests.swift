@@ -39,7 +39,20 @@ import Testing
         }
     }
 
-    @Test(arguments: [SIGTERM, SIGINT]) func serveEndsAtOnceWithoutClients(_ signal: Int32) async throws {
+    /// Neither is a signal to end.
+    @Test(arguments: [SIGUSR1, SIGALRM]) func signalsWithoutAMeaningAreIgnored(_ signal: Int32) async throws {
+        try await Fixture.withDirectory { directory in
+            try await EarshotProcess.serve(data: directory) { earshot in
+                earshot.process.send(signal)
+                #expect(try await HTTPAnswer.get("\(earshot.http)/readyz").status == 200)
+                earshot.process.send(SIGTERM)
+                let ended = try await earshot.process.outcome()
+                #expect(ended.status == 0, "\(ended.errors)")
+            }
+        }
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT, SIGQUIT]) func serveEndsAtOnceWithoutClients(_ signal: Int32) async throws {
         try await Fixture.withDirectory { directory in
             try await EarshotProcess.serve(data: directory) { earshot in
                 earshot.process.send(signal)

@@ -20,9 +20,18 @@ import Testing
                 #expect(answer.status == status && answer.text.contains(words), "\(body): \(answer.text)")
             }
             // Without outbound.allowPrivate the server reaches no private address.
-            let literal = try await server.call(
-                "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"a","url":"rtmp://127.0.0.1:9/live/b"}"#)
-            #expect(literal.status == 400 && literal.text.contains("127.0.0.1 is loopback"), "\(literal.text)")
+            for (host, words) in [
+                ("127.0.0.1", "127.0.0.1 is loopback"), ("[::1]", "[::1] is loopback"), ("[fd00::1]", "[fd00::1] is private"),
+                ("[::ffff:10.0.0.1]", "is private"), ("[fe80::1]", "is link-local"), ("[fe80::1%eth0]", "no IPv6 address"),
+                ("[64:ff9b::a00:1]", "is private"), ("[2002:a00:1::1]", "is private"), ("[2001:0:1:2::3]", "is reserved"),
+                ("[::]", "is unspecified"), ("[::ffff:169.254.169.254]", "is link-local"),
+            ] {
+                for direction in ["push", "pull"] {
+                    let literal = try await server.call(
+                        "POST", "relay-tasks", #"{"direction":"\#(direction)","app":"live","name":"a","url":"rtmp://\#(host):9/live/b"}"#)
+                    #expect(literal.status == 400 && literal.text.contains(words), "\(host): \(literal.text)")
+                }
+            }
             let port = server.addresses.rtmp.port
             let id = try await server.makeRelayTask("pull", "a", "rtmp://localhost:\(port)/live/b")
             try await server.wait("relay-tasks/\(id)") { $0["state"].string == "failed" }

@@ -25,6 +25,13 @@ import Testing
         #expect(state.answerEnded(nowMs: 301_000) == false && state.deadlineMs == 361_000)
     }
 
+    /// The page for those who move their cameras' server here.
+    @Test func theDocumentTellsTheLimitOfHeads() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../docs/apps/camera.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.contains("than \(HTTPLimits().headBytes >> 10) KiB 431"))
+    }
+
     @Test func aConnectionServesManyRequests() async throws {
         try await PortlessServer.run { server in
             let socket = try await SocketClient.open(server.addresses.http.port)

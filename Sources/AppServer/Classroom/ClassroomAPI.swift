@@ -55,7 +55,8 @@ final class ClassroomAPI: Sendable {
         case GatheringFailure.refused(let refusal): refusal
         case let error as GatheringFailure: ClassroomCode.other.refusal(error.message)
         case let error as APIError:
-            (error.kind == .tooLarge ? ClassroomCode.parameter : error.kind == .forbidden ? .authorization : .other).refusal(error.message)
+            ([.invalid, .tooLarge].contains(error.kind) ? ClassroomCode.parameter : error.kind == .forbidden ? .authorization : .other)
+                .refusal(error.message)
         case RegistryError.diskFull: ClassroomCode.createRoom.refusal("The server's disk is almost full, so nothing new is stored.")
         case RegistryError.tooMany(let what, let limit): ClassroomCode.createRoom.refusal("There are \(limit) \(what) already, the limit.")
         default: ClassroomCode.other.refusal("The server failed to carry this out; nothing has changed. Try again.")

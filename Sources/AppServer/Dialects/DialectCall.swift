@@ -62,7 +62,7 @@ final class DialectCall: Sendable {
     }
 
     /// The body as text. Throws ``APIError`` when it is too long or cannot be read.
-    func body(_ request: Request, _ context: APIContext) async throws -> String {
+    func body(_ request: Request, _ context: APIContext) async throws(APIError) -> String {
         let bytes = try await BodyReader(request, context, self.services.memory.ledger, atMost: self.longestBody).collect()
         return String(buffer: bytes)
     }

@@ -53,7 +53,7 @@ final class DollsCatcher: Sendable {
         switch error {
         case let error as APIError:
             DollsCatcherError(
-                error.kind == .tooLarge ? .parameter : error.kind == .forbidden ? .forbidden : .server, error.message)
+                [.invalid, .tooLarge].contains(error.kind) ? .parameter : error.kind == .forbidden ? .forbidden : .server, error.message)
         case let error as GatheringFailure: DollsCatcherError(.server, error.message)
         case RegistryError.diskFull: DollsCatcherError(.server, "The server's disk is almost full, so nothing new is stored.")
         case RegistryError.tooMany(let what, let limit):

@@ -106,12 +106,11 @@ final class TencentFacade: Sendable {
             throw TencentError(.invalid, "The method is \(request.method.rawValue.prefix(20)); expected GET or POST.")
         }
         let body: ByteBuffer
-        do {
+        do throws(APIError) {
             body = try await BodyReader(request, context, self.services.memory.ledger, atMost: TencentRequest.longestBody).collect()
-        } catch let error as APIError where error.kind == .tooLarge {
-            throw TencentError(.requestSize, "The body has more than \(TencentRequest.longestBody) bytes.")
         } catch {
-            throw TencentError(.failed, "The body could not be read.")
+            guard error.kind == .tooLarge else { throw TencentError(.invalid, error.message) }
+            throw TencentError(.requestSize, "The body has more than \(TencentRequest.longestBody) bytes.")
         }
         return TencentRequest(
             method: method, host: request.head.authority ?? "", query: request.uri.query ?? "",

@@ -1,28 +1,12 @@
+import Support
+
 /// Measures and escapes text for a terminal, whatever a peer put into it.
 package enum DisplayText {
-    /// Whether a scalar must be escaped. These are control characters, line separators, and marks that reorder text (Unicode UAX #9).
-    package static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
-        default: false
-        }
-    }
+    /// As ``ShownText/isUnsafe(_:)``.
+    static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool { ShownText.isUnsafe(scalar) }
 
-    /// Escapes every unsafe scalar, as `\n` or `\u{1b}`.
-    static func escaped(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: self.isUnsafe) else { return text }
-        var out = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\n": out += "\\n"
-            case "\r": out += "\\r"
-            case "\t": out += "\\t"
-            case _ where self.isUnsafe(scalar): out += "\\u{\(String(scalar.value, radix: 16))}"
-            default: out.unicodeScalars.append(scalar)
-            }
-        }
-        return out
-    }
+    /// As ``ShownText/escaped(_:)``.
+    static func escaped(_ text: String) -> String { ShownText.escaped(text) }
 
     /// Appends a JSON string in which every unsafe scalar is escaped.
     package static func quote(_ value: String, to out: inout String) {

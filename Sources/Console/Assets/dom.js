@@ -1,5 +1,9 @@
 // Makes elements. Text only ever becomes text nodes, so nothing that a device or an app has set can become markup.
 
+// Control characters and marks that reorder text, as the server's own texts escape them; line ends and tabs may stay.
+const unsafe = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]/g;
+const shown = (text) => String(text).replace(unsafe, (sign) => `\\u{${sign.charCodeAt(0).toString(16)}}`);
+
 /** h('button', {class: 'x', onclick: f}, 'text', child, [more]) → element. Null and false children are left out. */
 export function h(tag, attributes, ...children) {
   const svg = svgTags.has(tag);
@@ -8,7 +12,7 @@ export function h(tag, attributes, ...children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (name in properties && !svg) element[name] = value;
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : name === 'title' ? shown(value) : value);
   }
   append(element, children);
   return element;
@@ -20,7 +24,7 @@ const svgTags = new Set(['svg', 'path', 'line', 'g', 'circle', 'rect', 'polyline
 function append(element, children) {
   for (const child of children) {
     if (Array.isArray(child)) append(element, child);
-    else if (child !== null && child !== undefined && child !== false) element.append(child instanceof Node ? child : String(child));
+    else if (child !== null && child !== undefined && child !== false) element.append(child instanceof Node ? child : shown(child));
   }
 }
 
@@ -41,6 +45,7 @@ export function show(element, ...children) {
 
 /** Sets text only when it differs, so that screen readers do not repeat it. */
 export function setText(element, text) {
+  text = shown(text);
   if (element.textContent !== text) element.textContent = text;
 }
 

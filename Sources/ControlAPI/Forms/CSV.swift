@@ -16,7 +16,7 @@ enum CSV {
     static func cell(_ value: JSONValue) -> String {
         switch value {
         case .null: ""
-        case .string(let text): self.quoted(self.harmless(text))
+        case .string(let text): self.quoted(self.harmless(ShownText.escaped(text)))
         default: self.quoted(value.text)
         }
     }
@@ -24,13 +24,14 @@ enum CSV {
     /// Spreadsheets treat text with these beginnings as a formula, and run it. Clients choose their names.
     private static func harmless(_ text: String) -> String {
         switch text.unicodeScalars.first {
-        case "=", "+", "-", "@", "\t", "\r": "'" + text
+        // Also as wide characters, which some read alike.
+        case "=", "+", "-", "@", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}": "'" + text
         default: text
         }
     }
 
     private static func quoted(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || $0 == "\r" || $0 == "\n" }) else { return text }
+        guard text.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" }) else { return text }
         var doubled = ""
         for scalar in text.unicodeScalars {
             if scalar == "\"" { doubled.unicodeScalars.append(scalar) }

@@ -1,4 +1,5 @@
 import Health
+import Support
 
 /// Prometheus' text format 0.0.4, family by family. A value.
 struct MetricsText {
@@ -68,15 +69,17 @@ struct MetricsText {
         return parts.isEmpty ? "" : "{\(parts.joined(separator: ","))}"
     }
 
-    /// A label's value may hold anything but a bare backslash, quote or line feed.
+    /// A label's value may hold anything but a bare backslash, quote or line feed. What must not be shown as it is becomes its escape, in text.
     private static func escaped(_ value: String) -> String {
-        guard value.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) else { return value }
-        return value.reduce(into: "") { text, character in
-            switch character {
+        let isPlain = value.unicodeScalars.allSatisfy { $0 != "\\" && $0 != "\"" && !ShownText.isUnsafe($0) }
+        if isPlain { return value }
+        return value.unicodeScalars.reduce(into: "") { text, scalar in
+            switch scalar {
             case "\\": text += "\\\\"
             case "\"": text += "\\\""
             case "\n": text += "\\n"
-            default: text.append(character)
+            case _ where ShownText.isUnsafe(scalar): text += "\\" + ShownText.escaped(String(scalar))
+            default: text.unicodeScalars.append(scalar)
             }
         }
     }

@@ -51,9 +51,7 @@ extension APIRoute {
             } catch {
                 throw APIError(FieldError("url", "", "\(error)"))
             }
-            if let address = IPText.v4(url.hostText) ?? IPText.v6(url.hostText),
-                let why = TargetRules(allowPrivate: call.services.config.outbound.allowPrivate).objection(to: address)
-            {
+            if let why = TargetRules(allowPrivate: call.services.config.outbound.allowPrivate).objection(to: url.host) {
                 throw APIError(FieldError("url", "", "\(UpstreamError.forbidden(host: url.hostText, address: url.hostText, why: why))"))
             }
             if direction == .pull, path.app == TalkStreamName.app {

@@ -125,9 +125,28 @@ extension JSONValue {
 
     private static let hex = Array("0123456789abcdef".utf8)
 
+    /// Escapes what ``ShownText`` holds to be unsafe, which readers of JSON undo, so that answers can be looked at on a terminal.
     private static func write(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+            self.append(text.utf8, to: &bytes)
+        } else {
+            for scalar in text.unicodeScalars {
+                if scalar.isASCII || !ShownText.isUnsafe(scalar) {
+                    self.append(UTF8.encode(scalar) ?? .init(), to: &bytes)
+                } else {
+                    // All of these are in the basic plane.
+                    let code = UInt16(truncatingIfNeeded: scalar.value)
+                    bytes.append(contentsOf: "\\u".utf8)
+                    for shift in [12, 8, 4, 0] { bytes.append(Self.hex[Int(code >> UInt16(shift) & 15)]) }
+                }
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func append(_ text: some Sequence<UInt8>, to bytes: inout [UInt8]) {
+        for byte in text {
             switch byte {
             case UInt8(ascii: "\""): bytes.append(contentsOf: "\\\"".utf8)
             case UInt8(ascii: "\\"): bytes.append(contentsOf: "\\\\".utf8)
@@ -141,6 +160,5 @@ extension JSONValue {
             default: bytes.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
     }
 }

@@ -10,7 +10,10 @@ package enum FirstProcess {
 
     private static var isThis: Bool { getpid() == 1 }
 
-    /// Lets SIGTERM and SIGINT end the process from now on, since signals have no default there, and begins to take the ends of orphans. Does nothing
+    /// The signals that ask for the end.
+    static let ending = [SIGTERM, SIGINT, SIGQUIT]
+
+    /// Lets ``ending`` end the process from now on, since signals have no default there, and begins to take the ends of orphans. Does nothing
     /// in other processes. Call before the signals are trapped.
     package static func prepare() {
         guard self.isThis else { return }
@@ -24,10 +27,10 @@ package enum FirstProcess {
         }
     }
 
-    /// Lets SIGTERM and SIGINT end the process at once.
+    /// Lets ``ending`` end the process at once.
     static func endBySignals() {
         guard self.isThis else { return }
-        for number in [SIGTERM, SIGINT] { signal(number) { _exit(128 + $0) } }
+        for number in self.ending { signal(number) { _exit(128 + $0) } }
     }
 
     /// Keeps signals for the next program in this process, which lets them through when it can end by them.
@@ -36,7 +39,7 @@ package enum FirstProcess {
     private static func setSignals(_ how: CInt) {
         var numbers = sigset_t()
         sigemptyset(&numbers)
-        for number in [SIGTERM, SIGINT] { sigaddset(&numbers, number) }
+        for number in self.ending { sigaddset(&numbers, number) }
         pthread_sigmask(how, &numbers, nil)
     }
 

@@ -90,10 +90,10 @@ package struct NextProgram: Sendable, Equatable {
         for (name, value) in environment { setenv(name, value, 1) }
         for descriptor in descriptors { _ = fcntl(descriptor, F_SETFD, 0) }
         Self.closeAtStart(but: Set(descriptors))
-        // SIGHUP and SIGUSR2 would end the next program before it traps them, so it starts with them ignored. SIGTERM and SIGINT must be able to
-        // end it, so they get their default action.
+        // SIGHUP and SIGUSR2 would end the next program before it traps them, so it starts with them ignored. Those that ask for the end must be
+        // able to end it, so they get their default action.
         for number in [SIGHUP, SIGUSR2] { signal(number, SIG_IGN) }
-        for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+        for number in FirstProcess.ending { signal(number, SIG_DFL) }
         FirstProcess.endBySignals()
         var none = sigset_t()
         sigemptyset(&none)

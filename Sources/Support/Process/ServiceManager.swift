@@ -25,7 +25,9 @@ package enum ServiceState: Sendable, Equatable {
         case .alive: "WATCHDOG=1"
         case .watchdog(let limit): "WATCHDOG_USEC=\(max(1, min(limit, Self.longestMs)) * 1_000)"
         case .status(let line):
-            "STATUS=" + String(String.UnicodeScalarView(line.unicodeScalars.prefix(Self.statusLength).map { $0.value < 0x20 ? " " : $0 }))
+            "STATUS="
+                + String(
+                    String.UnicodeScalarView(line.unicodeScalars.prefix(Self.statusLength).map { ShownText.isUnsafe($0) ? " " : $0 }))
         }
     }
 
