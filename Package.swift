@@ -212,7 +212,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening", "Media",
+                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening",
+                "Media",
                 "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
                 "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1,

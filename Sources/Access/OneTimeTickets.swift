@@ -112,9 +112,9 @@ package final class OneTimeTickets<Holder: TicketHolder>: Sendable {
 
     /// Drops the oldest of the owner with the most: an eighth at once, since finding them reads all tickets.
     private static func dropSomeOfMost(_ state: inout State) {
-        guard let (owner, count) = state.perOwner.max(by: { $0.value < $1.value }) else { return }
+        guard let (most, count) = state.perOwner.max(by: { $0.value < $1.value }) else { return }
         var left = max(1, count / 8)
-        for (text, _) in state.order[state.next...] where state.tickets[text]?.holder.ticketOwner == owner {
+        for (text, _) in state.order[state.next...] where state.tickets[text]?.holder.ticketOwner == most {
             _ = self.remove(text, &state)
             left -= 1
             if left == 0 { return }
