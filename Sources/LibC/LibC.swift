@@ -18,12 +18,23 @@ package let usageOfThisProcess = __rusage_who_t(RUSAGE_SELF.rawValue)
 package let mallocTrim: (@convention(c) (Int) -> CInt)? =
     // Null is RTLD_DEFAULT. The symbol's type is from the manual.
     dlsym(nil, "malloc_trim").map { unsafeBitCast($0, to: (@convention(c) (Int) -> CInt).self) }
+/// mallopt(3) of glibc; nil with other C libraries.
+package let mallocOption: (@convention(c) (CInt, CInt) -> CInt)? =
+    dlsym(nil, "mallopt").map { unsafeBitCast($0, to: (@convention(c) (CInt, CInt) -> CInt).self) }
+/// pthread_setattr_default_np(3), which the overlay omits too; nil with other C libraries.
+package let setDefaultThreadAttributes: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt)? =
+    dlsym(nil, "pthread_setattr_default_np").map { unsafeBitCast($0, to: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt).self) }
 #else
 package let streamSocket = CInt(SOCK_STREAM)
 package let datagramSocket = CInt(SOCK_DGRAM)
 package let usageOfThisProcess = RUSAGE_SELF
 package let mallocTrim: (@convention(c) (Int) -> CInt)? = nil
+package let mallocOption: (@convention(c) (CInt, CInt) -> CInt)? = nil
+package let setDefaultThreadAttributes: (@convention(c) (UnsafePointer<pthread_attr_t>) -> CInt)? = nil
 #endif
+
+/// `M_ARENA_MAX` of malloc.h: how many heaps malloc may make.
+package let mallocArenas: CInt = -8
 
 /// Sets an advisory option of a socket: a kernel that does not know it works without.
 package func setSocketOption(_ descriptor: CInt, _ level: CInt, _ option: CInt, _ value: CInt) {

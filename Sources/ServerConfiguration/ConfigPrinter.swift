@@ -1,3 +1,5 @@
+import Support
+
 extension LoadedConfig {
     /// The whole configuration as commented YAML that reads back to the same values.
     package var yaml: String {

@@ -28,13 +28,14 @@ struct Earshot: AsyncParsableCommand {
 
     /// Runs on the process's first thread up to the first suspension (SE-0323).
     @MainActor static func main() async {
+        AddressSpace.prepare()
         NextProgram.rememberParentDeathSignal()
         await self.parseAndRun()
     }
 
     private nonisolated static func parseAndRun() async {
         do {
-            var command = try await Self.parse(Array(CommandLine.arguments.dropFirst()))
+            var command = try await Self.parse(Array(ProcessArguments.atStart.dropFirst()))
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
             } else {

@@ -116,9 +116,9 @@ struct LineLogHandler: LogHandler {
     }
 
     private static let numbers: Set<String> = [
-        "after", "allowed", "asked", "attempts", "before", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections", "droppedFacts",
-        "failed", "frames", "givenUp", "lagMs", "linesDropped", "linesHeldBack", "microseconds", "ms", "number", "openFiles", "pid",
-        "pushes", "requests", "reserved", "rooms", "seconds", "secondsLeft", "status", "turnedAway", "used", "wanted",
+        "addressSpace", "after", "allowed", "asked", "attempts", "before", "bytes", "bytesIn", "bytesOut", "calls", "conn", "connections",
+        "droppedFacts", "failed", "frames", "givenUp", "lagMs", "linesDropped", "linesHeldBack", "microseconds", "ms", "number",
+        "openFiles", "pid", "pushes", "requests", "reserved", "rooms", "seconds", "secondsLeft", "status", "turnedAway", "used", "wanted",
     ]
 
     private static func quoteIfNeeded(_ value: String) -> String {

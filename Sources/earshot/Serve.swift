@@ -28,6 +28,7 @@ struct Serve: AsyncParsableCommand {
         // Runs before the command's error is printed.
         defer { AtExit.flushAll() }
         try OpenFiles.prepare(for: &config.limits, log)
+        try AddressSpace.fit(&config.limits, log)
         EventLoops.matchAvailableCores()
         // Whether the newest accepted settings came from a file.
         let hadSettings = Atomic(loaded.isFromFile)
@@ -46,6 +47,7 @@ struct Serve: AsyncParsableCommand {
                 }
                 var config = loaded.config
                 try OpenFiles.fit(&config.limits, log)
+                try AddressSpace.fit(&config.limits, log)
                 hadSettings.store(loaded.isFromFile, ordering: .relaxed)
                 return config
             },

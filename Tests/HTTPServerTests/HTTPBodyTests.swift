@@ -1,6 +1,8 @@
 import Foundation
 import PortlessTestSupport
+import ServerConfiguration
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 

@@ -37,7 +37,7 @@ struct ServerOptions: ParsableArguments {
         guard self.timeout.milliseconds > 0 else { throw ValidationError("--timeout must be longer than 0.") }
         guard !(self.json && self.quiet) else { throw ValidationError("--json and --quiet exclude each other.") }
         _ = try self.address()
-        try OptionName.check(CommandLine.arguments.dropFirst())
+        try OptionName.check(ProcessArguments.atStart.dropFirst())
     }
 
     /// The server's address.

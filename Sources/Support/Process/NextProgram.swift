@@ -13,7 +13,7 @@ package struct NextProgram: Sendable, Equatable {
     /// - Parameters:
     ///   - arguments: Those that this process was started with.
     ///   - file: The running program's file; by default as ``rememberPath()`` found it.
-    package init(arguments: [String] = CommandLine.arguments, file: String? = NextProgram.pathAtStart) throws(ValueProblem) {
+    package init(arguments: [String] = ProcessArguments.atStart, file: String? = NextProgram.pathAtStart) throws(ValueProblem) {
         self.arguments = arguments
         let path = Self.path(of: arguments.first ?? "", file: file)
         guard let path, Self.isProgram(path) else {
@@ -43,7 +43,7 @@ package struct NextProgram: Sendable, Equatable {
     /// The entry of `PATH` that led to the running file, else the file itself as the kernel names it.
     package static let pathAtStart: String? = {
         guard let file = Self.link("/proc/self/exe") else { return nil }
-        let name = CommandLine.arguments.first ?? ""
+        let name = ProcessArguments.atStart.first ?? ""
         let folders = getenv("PATH").map { String(cString: $0) }?.split(separator: ":") ?? []
         return folders.lazy.map { "\($0)/\(name)" }.first { $0.hasPrefix("/") && Self.real($0) == file } ?? file
     }()

@@ -66,10 +66,16 @@ package struct SystemMemory {
         }
     }
 
-    /// The process's bytes in RAM: proc(5), statm.
-    package var resident: Int? {
-        guard let pages = self.read("proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return nil }
-        return pages * Int(sysconf(CInt(_SC_PAGESIZE)))
+    /// The process's bytes in RAM.
+    package var resident: Int? { self.pages(1) }
+
+    /// The process's mapped bytes, which RLIMIT_AS limits.
+    package var mapped: Int? { self.pages(0) }
+
+    /// A field of proc(5)'s statm, in bytes.
+    private func pages(_ field: Int) -> Int? {
+        let fields = self.read("proc/self/statm")?.split(separator: " ") ?? []
+        return fields.dropFirst(field).first.flatMap { Int($0) }.map { $0 * Int(sysconf(CInt(_SC_PAGESIZE))) }
     }
 
     private func read(_ path: String) -> String? {
