@@ -384,7 +384,8 @@ let package = Package(
         .testTarget(
             name: "DeliveryTests",
             dependencies: [
-                "Access", "Delivery", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support", "TestSupport", "Trace", nioCore,
+                "Access", "Delivery", "Listening", "RTMP", "Relay", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support",
+                "TestSupport", "Trace", nioCore,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -317,8 +317,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     members = max(MEMBERS, CLASSES * 17, BOTH_CLASSES * 17 + MACHINES * 21) + 1500
     settings = {
-        # One address may have three quarters of all connections.
-        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(members * 4 // 3 + 1000),
+        # One address may have half of all connections.
+        "EARSHOT_LIMITS_CONNECTIONS": "1000", "EARSHOT_LIMITS_HTTP_CONNECTIONS": str(members * 2 + 1000),
         "EARSHOT_LIMITS_HTTP_PER_ADDRESS": str(members + 500),
         "EARSHOT_API_RATE_LIMIT": "1000",
     }

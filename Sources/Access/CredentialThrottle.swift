@@ -28,15 +28,15 @@ final class CredentialThrottle: Sendable {
     static func digest(_ credential: String) -> SHA256.Digest { SHA256.hash(data: Array(credential.utf8)) }
 
     /// Seconds until the credential may be checked; nil when it may be now.
-    func wait(_ address: String, _ credential: SHA256.Digest, nowNs: UInt64 = CredentialThrottle.nowNs) -> Double? {
+    func wait(_ host: HostKey, _ credential: SHA256.Digest, nowNs: UInt64 = CredentialThrottle.nowNs) -> Double? {
         self.state.withLock { state in
-            guard let wait = state.failures.wait(address, nowNs: nowNs) else { return nil }
+            guard let wait = state.failures.wait(host, nowNs: nowNs) else { return nil }
             return state.known.contains(credential) || state.older.contains(credential) ? nil : wait
         }
     }
 
-    func failed(_ address: String, nowNs: UInt64 = CredentialThrottle.nowNs) {
-        self.state.withLock { $0.failures.failed(address, nowNs: nowNs) }
+    func failed(_ host: HostKey, nowNs: UInt64 = CredentialThrottle.nowNs) {
+        self.state.withLock { $0.failures.failed(host, nowNs: nowNs) }
     }
 
     func succeeded(_ credential: SHA256.Digest) {

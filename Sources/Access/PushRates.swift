@@ -55,7 +55,7 @@ package final class PushRates: Sendable {
     }
 
     /// The keys of the limits. Without a checked credential only the address counts, because a client could change its identity each time.
-    private static func keys(_ request: AdmissionRequest, _ pass: AdmissionPass) -> (String, String?) {
+    private static func keys(_ request: AdmissionRequest, _ pass: AdmissionPass) -> (HostKey, String?) {
         (HostKey.of(request.remote), pass.isVerified ? pass.identity : nil)
     }
 }
@@ -65,7 +65,7 @@ package final class PushRates: Sendable {
 /// Buckets are in two generations of a bounded size. A bucket that is unused while a whole generation fills is dropped, and later starts full again.
 struct RateTable {
     private enum Key: Hashable {
-        case address(String)
+        case host(HostKey)
         case credential(String)
     }
 
@@ -95,8 +95,8 @@ struct RateTable {
     var count: Int { self.buckets.count + self.older.count }
 
     /// Takes a token from both buckets and returns nil; if one is empty, takes none and returns the seconds until neither is.
-    mutating func take(_ address: String, _ credential: String?, nowNs: UInt64) -> Double? {
-        let keys = [(Key.address(address), self.addressRate)] + (credential.map { [(Key.credential($0), self.credentialRate)] } ?? [])
+    mutating func take(_ host: HostKey, _ credential: String?, nowNs: UInt64) -> Double? {
+        let keys = [(Key.host(host), self.addressRate)] + (credential.map { [(Key.credential($0), self.credentialRate)] } ?? [])
         var found = keys.map { key, rate in
             self.buckets[key] ?? self.older[key] ?? TokenBucket(rate: Double(rate), burst: Double(rate * self.burst), nowNs: nowNs)
         }

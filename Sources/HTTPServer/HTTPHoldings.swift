@@ -1,4 +1,5 @@
 package import Relay
+package import Support
 import Synchronization
 
 /// Counts the bytes that HTTP's clients make the server hold: heads, bodies without a reader, unsent answers. Any thread.
@@ -13,7 +14,7 @@ import Synchronization
 package final class HTTPHoldings: Sendable {
     private let ledger: MemoryLedger
     private let total = Atomic<Int>(0)
-    private let accounts = Mutex<[String: Entry]>([:])
+    private let accounts = Mutex<[HostKey: Entry]>([:])
 
     private struct Entry {
         weak var account: Account?
@@ -28,7 +29,7 @@ package final class HTTPHoldings: Sendable {
     package var held: Int { self.total.load(ordering: .relaxed) }
 
     /// The account of an address; all its connections and requests share it. Nil: a proxy or a client that is not known yet, counted only in total.
-    package func account(of address: String?, mayUseReserve: Bool = false) -> Account {
+    package func account(of address: HostKey?, mayUseReserve: Bool = false) -> Account {
         guard let address else { return Account(nil, mayUseReserve: mayUseReserve, in: self) }
         return self.accounts.withLock { accounts in
             if let known = accounts[address]?.account { return known }
@@ -38,7 +39,7 @@ package final class HTTPHoldings: Sendable {
         }
     }
 
-    private func forget(_ address: String) {
+    private func forget(_ address: HostKey) {
         // The last reference to another account of this address must not go while the lock is held.
         let other = self.accounts.withLock { accounts in
             let other = accounts[address]?.account
@@ -52,12 +53,12 @@ package final class HTTPHoldings: Sendable {
 
     /// What one address makes the server hold. Any thread.
     package final class Account: Sendable {
-        private let address: String?
+        private let address: HostKey?
         private let mayUseReserve: Bool
         private let holdings: HTTPHoldings
         private let bytes = Atomic<Int>(0)
 
-        fileprivate init(_ address: String?, mayUseReserve: Bool, in holdings: HTTPHoldings) {
+        fileprivate init(_ address: HostKey?, mayUseReserve: Bool, in holdings: HTTPHoldings) {
             self.address = address
             self.mayUseReserve = mayUseReserve
             self.holdings = holdings

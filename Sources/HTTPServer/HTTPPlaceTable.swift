@@ -1,3 +1,5 @@
+import Support
+
 /// Allots HTTP connections their places: a total, a limit per address, and a reserve for API callers. A value; no clock, no channel.
 ///
 /// A connection without a request under way is idle. If no place is left, a connection that has been idle for a second gives up its own.
@@ -26,7 +28,7 @@ struct HTTPPlaceTable {
     }
 
     fileprivate struct Entry {
-        var address: String?
+        var host: HostKey?
         var isRefused: Bool
         /// Sequence number in the idle order; nil while a request is under way.
         var idle: UInt64?
@@ -37,7 +39,7 @@ struct HTTPPlaceTable {
         enum Stage { case waiting, working, answered }
 
         let id: ID
-        let address: String?
+        let host: HostKey?
         var stage = Stage.waiting
     }
 
@@ -49,10 +51,10 @@ struct HTTPPlaceTable {
     private(set) var served = 0
     /// Oldest first.
     private var refused: [Refused] = []
-    private var counts: [String: Int] = [:]
+    private var counts: [HostKey: Int] = [:]
     private var order: UInt64 = 0
     private var idle = IdleOrder()
-    private var idleOf: [String: IdleOrder] = [:]
+    private var idleOf: [HostKey: IdleOrder] = [:]
 
     init(_ limits: Limits) { self.limits = limits }
 
@@ -61,47 +63,47 @@ struct HTTPPlaceTable {
 
     func has(_ id: ID) -> Bool { self.entries[id] != nil }
 
-    /// Takes a place. `address`: nil if the connection is not counted by address. `shed`: connections that lost their place and must be closed.
-    mutating func enter(_ id: ID, _ address: String?, mayUseReserve: Bool, nowMs: Int64) -> (refusal: Refusal?, shed: [ID]) {
+    /// Takes a place. `host`: nil if the connection is not counted by address. `shed`: connections that lost their place and must be closed.
+    mutating func enter(_ id: ID, _ host: HostKey?, mayUseReserve: Bool, nowMs: Int64) -> (refusal: Refusal?, shed: [ID]) {
         let before = nowMs - Self.graceMs
         var shed: [ID] = []
-        if let address, self.counts[address, default: 0] >= self.limits.perAddress {
-            guard let own = self.takeIdle(of: address, since: before) else { return self.refuse(id, address, .tooManyFromAddress) }
+        if let host, self.counts[host, default: 0] >= self.limits.perAddress {
+            guard let own = self.takeIdle(of: host, since: before) else { return self.refuse(id, host, .tooManyFromAddress) }
             shed.append(own)
         }
         if self.served >= self.limits.total - (mayUseReserve ? 0 : self.limits.reserved) {
-            guard let other = address.flatMap({ self.takeIdle(of: $0, since: before) }) ?? self.takeIdle(since: before) else {
-                let (refusal, refused) = self.refuse(id, address, .tooMany)
+            guard let other = host.flatMap({ self.takeIdle(of: $0, since: before) }) ?? self.takeIdle(since: before) else {
+                let (refusal, refused) = self.refuse(id, host, .tooMany)
                 return (refusal, shed + refused)
             }
             shed.append(other)
         }
-        self.insert(id, address, nowMs)
+        self.insert(id, host, nowMs)
         return (nil, shed)
     }
 
-    private mutating func insert(_ id: ID, _ address: String?, _ nowMs: Int64) {
-        self.entries[id] = Entry(address: address, isRefused: false, idle: nil)
+    private mutating func insert(_ id: ID, _ host: HostKey?, _ nowMs: Int64) {
+        self.entries[id] = Entry(host: host, isRefused: false, idle: nil)
         self.served += 1
-        if let address { self.counts[address, default: 0] += 1 }
+        if let host { self.counts[host, default: 0] += 1 }
         self.rest(id, nowMs: nowMs)
     }
 
-    private mutating func refuse(_ id: ID, _ address: String?, _ refusal: Refusal) -> (Refusal?, [ID]) {
+    private mutating func refuse(_ id: ID, _ host: HostKey?, _ refusal: Refusal) -> (Refusal?, [ID]) {
         var shed: [ID] = []
-        while self.refused.count >= self.limits.refused, let next = self.refusedToShed(for: address) {
+        while self.refused.count >= self.limits.refused, let next = self.refusedToShed(for: host) {
             self.leave(next)
             shed.append(next)
         }
-        self.entries[id] = Entry(address: nil, isRefused: true, idle: nil)
-        self.refused.append(Refused(id: id, address: address))
+        self.entries[id] = Entry(host: nil, isRefused: true, idle: nil)
+        self.refused.append(Refused(id: id, host: host))
         return (refusal, shed)
     }
 
     /// The refused connection to close in favor of one more from this address.
-    private func refusedToShed(for address: String?) -> ID? {
+    private func refusedToShed(for host: HostKey?) -> ID? {
         func first(_ stage: Refused.Stage, ofAddress: Bool) -> ID? {
-            self.refused.first { $0.stage == stage && (!ofAddress || $0.address == address) }?.id
+            self.refused.first { $0.stage == stage && (!ofAddress || $0.host == host) }?.id
         }
         return first(.answered, ofAddress: false) ?? first(.waiting, ofAddress: true) ?? first(.waiting, ofAddress: false)
             ?? first(.working, ofAddress: true) ?? first(.working, ofAddress: false)
@@ -114,9 +116,9 @@ struct HTTPPlaceTable {
 
     /// Marks a request as under way. A connection that lost its place while the request was arriving gets it back, exceeding the total for
     /// a while.
-    mutating func work(_ id: ID, _ address: String?, isRefused: Bool) {
+    mutating func work(_ id: ID, _ host: HostKey?, isRefused: Bool) {
         guard !isRefused else { return self.setStage(.working, of: id) }
-        if self.entries[id] == nil { self.insert(id, address, 0) }
+        if self.entries[id] == nil { self.insert(id, host, 0) }
         self.entries[id]?.idle = nil
     }
 
@@ -127,8 +129,8 @@ struct HTTPPlaceTable {
         self.order += 1
         self.entries[id]?.idle = self.order
         self.idle.append(id, self.order, nowMs, live: self.served, of: self.entries)
-        guard let address = entry.address else { return }
-        self.idleOf[address, default: IdleOrder()].append(id, self.order, nowMs, live: self.counts[address, default: 0], of: self.entries)
+        guard let host = entry.host else { return }
+        self.idleOf[host, default: IdleOrder()].append(id, self.order, nowMs, live: self.counts[host, default: 0], of: self.entries)
     }
 
     mutating func leave(_ id: ID) {
@@ -137,23 +139,23 @@ struct HTTPPlaceTable {
             self.refused.removeAll { $0.id == id }
         } else {
             self.served -= 1
-            if let address = entry.address { self.release(address) }
+            if let host = entry.host { self.release(host) }
         }
     }
 
     // MARK: Requests that a trusted proxy forwards
 
     /// Counts a request; returns false if the address is at its limit.
-    mutating func enterRequest(of address: String) -> Bool {
-        guard self.counts[address, default: 0] < self.limits.perAddress else { return false }
-        self.counts[address, default: 0] += 1
+    mutating func enterRequest(of host: HostKey) -> Bool {
+        guard self.counts[host, default: 0] < self.limits.perAddress else { return false }
+        self.counts[host, default: 0] += 1
         return true
     }
 
-    mutating func release(_ address: String) {
-        let count = self.counts[address, default: 1] - 1
-        self.counts[address] = count > 0 ? count : nil
-        if count <= 0 { self.idleOf[address] = nil }
+    mutating func release(_ host: HostKey) {
+        let count = self.counts[host, default: 1] - 1
+        self.counts[host] = count > 0 ? count : nil
+        if count <= 0 { self.idleOf[host] = nil }
     }
 
     // MARK: Idle connections
@@ -164,8 +166,8 @@ struct HTTPPlaceTable {
         return first
     }
 
-    private mutating func takeIdle(of address: String, since ms: Int64) -> ID? {
-        let first = self.idleOf[address]?.takeFirst(of: self.entries, since: ms)
+    private mutating func takeIdle(of host: HostKey, since ms: Int64) -> ID? {
+        let first = self.idleOf[host]?.takeFirst(of: self.entries, since: ms)
         if let first { self.leave(first) }
         return first
     }

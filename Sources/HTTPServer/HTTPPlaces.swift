@@ -1,7 +1,6 @@
 import HTTPTypes
 import Listening
 import NIOCore
-import NIOSSL
 import ServerConfiguration
 import Support
 import Synchronization
@@ -81,19 +80,19 @@ final class HTTPPlaces: Sendable {
         let isTrusted = peer.map { access.trustedProxies.contains(address: $0) } ?? false
         // Each request that a trusted proxy forwards names its own client.
         place.isProxy = isTrusted
-        let address = isTrusted ? nil : peer.map { HostKey.of($0) }
-        self.enter(place, address, mayUseReserve: !isTrusted && peer.map { access.apiFrom.contains(address: $0) } ?? false)
+        let host = isTrusted ? nil : peer.map { HostKey.of($0) }
+        self.enter(place, host, mayUseReserve: !isTrusted && peer.map { access.apiFrom.contains(address: $0) } ?? false)
     }
 
-    private func enter(_ place: HTTPPlace, _ address: String?, mayUseReserve: Bool) {
+    private func enter(_ place: HTTPPlace, _ host: HostKey?, mayUseReserve: Bool) {
         let (refusal, shed) = self.state.withLock { state in
             state.table.leave(place.id)
-            let (refusal, shed) = state.table.enter(place.id, address, mayUseReserve: mayUseReserve, nowMs: LoopSweeper.nowMs)
+            let (refusal, shed) = state.table.enter(place.id, host, mayUseReserve: mayUseReserve, nowMs: LoopSweeper.nowMs)
             return (refusal, shed.compactMap { id in state.channels[id].map { (id, $0) } })
         }
-        place.address = address
+        place.host = host
         place.refusal = refusal
-        place.moved(to: self.holdings.account(of: address, mayUseReserve: mayUseReserve))
+        place.moved(to: self.holdings.account(of: host, mayUseReserve: mayUseReserve))
         if let refusal { self.counters.limits.hit(refusal.limit) }
         if refusal != nil || !shed.isEmpty {
             self.counters.update {
@@ -150,7 +149,7 @@ final class HTTPPlaces: Sendable {
     }
 
     fileprivate func work(_ place: HTTPPlace) {
-        self.state.withLock { $0.table.work(place.id, place.address, isRefused: place.refusal != nil) }
+        self.state.withLock { $0.table.work(place.id, place.host, isRefused: place.refusal != nil) }
     }
 
     fileprivate func rest(_ place: HTTPPlace) { self.state.withLock { $0.table.rest(place.id, nowMs: LoopSweeper.nowMs) } }
@@ -158,21 +157,20 @@ final class HTTPPlaces: Sendable {
     /// Counts a request that a trusted proxy forwards, by its client's address. Throws 503.
     func enterRequest(peer: SocketAddress?, forwarded: [String]) throws(APIError) -> HTTPForwarded? {
         guard let client = self.clients.client(peer: peer, forwarded: forwarded), client != peer else { return nil }
-        let address = HostKey.of(client)
-        guard self.state.withLock({ $0.table.enterRequest(of: address) }) else {
+        let host = HostKey.of(client)
+        guard self.state.withLock({ $0.table.enterRequest(of: host) }) else {
             self.counters.update { $0.httpConnectionsRefused += 1 }
             self.counters.limits.hit(.httpPerAddress)
             throw HTTPPlaceTable.Refusal.tooManyFromAddress.error
         }
         let access = self.state.withLock { $0.access }
         return HTTPForwarded(
-            address: address, places: self,
-            account: self.holdings.account(of: address, mayUseReserve: access.apiFrom.contains(address: client)))
+            host: host, places: self, account: self.holdings.account(of: host, mayUseReserve: access.apiFrom.contains(address: client)))
     }
 
     fileprivate func hit(_ limit: CountedLimit) { self.counters.limits.hit(limit) }
 
-    fileprivate func leaveRequest(of address: String) { self.state.withLock { $0.table.release(address) } }
+    fileprivate func leaveRequest(of host: HostKey) { self.state.withLock { $0.table.release(host) } }
 
     func peer(of channel: any Channel) -> SocketAddress? { self.clients.peer(of: channel) }
 }
@@ -180,21 +178,13 @@ final class HTTPPlaces: Sendable {
 extension Channel {
     /// Asks the handlers to end the connection as its protocol requires.
     fileprivate func quiesce() { self.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
-
-    /// Closes the socket at once, bypassing TLS. On its loop.
-    fileprivate func cut() {
-        guard let tls = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
-            return self.close(promise: nil)
-        }
-        tls.close(promise: nil)
-    }
 }
 
 /// One connection's place. Loop-bound.
 final class HTTPPlace {
     fileprivate let id: HTTPPlaceTable.ID
     private let places: HTTPPlaces
-    fileprivate var address: String?
+    fileprivate var host: HostKey?
     /// The reason why the connection has no place, to be sent as its answer.
     fileprivate(set) var refusal: HTTPPlaceTable.Refusal?
     /// Whether the peer is a trusted proxy.
@@ -249,21 +239,21 @@ final class HTTPPlace {
 
 /// Counts a forwarded request against its client's address for as long as this exists.
 final class HTTPForwarded: Sendable {
-    private let address: String
+    private let host: HostKey
     private let places: HTTPPlaces
     fileprivate let account: HTTPHoldings.Account
 
-    fileprivate init(address: String, places: HTTPPlaces, account: HTTPHoldings.Account) {
-        self.address = address
+    fileprivate init(host: HostKey, places: HTTPPlaces, account: HTTPHoldings.Account) {
+        self.host = host
         self.places = places
         self.account = account
     }
 
-    deinit { self.places.leaveRequest(of: self.address) }
+    deinit { self.places.leaveRequest(of: self.host) }
 }
 
 extension HTTPPlaceTable.Limits {
-    /// One address gets three quarters of all places at most, or this many if more. Its setting can only lower that, since few descriptors
+    /// One address gets half of all places at most, or this many if more. Its setting can only lower that, since few descriptors
     /// leave few places.
     private static let leastPerAddress = 64
     private static let mostReserved = 64
@@ -271,7 +261,7 @@ extension HTTPPlaceTable.Limits {
     package init(_ limits: HTTPLimits) {
         self.total = limits.connections
         self.reserved = min(Self.mostReserved, limits.connections / 16)
-        self.perAddress = min(limits.perAddress, max(Self.leastPerAddress, limits.connections / 4 * 3))
+        self.perAddress = min(limits.perAddress, max(Self.leastPerAddress, limits.connections / 2))
         // Half of the connections that the listeners accept beyond the limit.
         self.refused = min(64, max(2, limits.connections / 64))
     }

@@ -152,7 +152,6 @@ package struct HLSEndpoint: Sendable {
         let services = self.services
         let path = play.request.address.path
         let limit = services.config.limits.viewersPerStream
-        let address = play.request.remote?.ipAddress ?? "unknown"
         if let home = services.streams.registry.find(path)?.home {
             do throws(APIError) {
                 try await services.waitForPlace(play.request.address, from: play.request.remote, on: home.eventLoop)
@@ -161,12 +160,7 @@ package struct HLSEndpoint: Sendable {
                 throw error
             }
         }
-        if let reason = services.connections.admission.enter(address) {
-            play.grant.end(reason)
-            throw services.refused(
-                AdmissionRefusal(reason: reason, message: "Too many viewers (limits.connections, limits.connectionsPerAddress)."),
-                play.request.address, play.request.remote)
-        }
+        try self.takePlace(play)
         let made = await services.streams.onHome(of: path) { home, _ -> HLSSession? in
             guard let loop = services.streams.context(of: home.eventLoop) else { return nil }
             let stream = services.streams.registry.acquire(path, on: home)
@@ -195,7 +189,7 @@ package struct HLSEndpoint: Sendable {
             return session
         }
         guard let made, let session = made else {
-            services.connections.admission.leave(address)
+            services.connections.hls.leave(play.request.session)
             play.grant.end(.tooManyViewers)
             throw services.refused(
                 AdmissionRefusal(
@@ -203,6 +197,22 @@ package struct HLSEndpoint: Sendable {
                 play.request.address, play.request.remote)
         }
         return session
+    }
+
+    /// Takes a player's place, that of one that no longer asks if need be. Throws the answer if there is none.
+    private func takePlace(_ play: HTTPPlay) throws(APIError) {
+        let services = self.services
+        let host = HostKey.of(play.request.remote)
+        let (refusal, shed) = services.connections.hls.enter(
+            play.request.session, host, nowMs: LoopSweeper.nowMs, idleMs: HLSPlaces.idleMs(segmentMs: services.config.hls.segmentMs))
+        for id in shed { services.sessions.session(id)?.end(.clientClosed) }
+        guard let refusal else { return }
+        let reason: CloseReason = refusal == .tooMany ? .tooManyViewers : .tooManyFromAddress
+        if refusal == .tooMany { services.connections.counters.limits.hit(.hlsPlayers) }
+        play.grant.end(reason)
+        throw services.refused(
+            AdmissionRefusal(reason: reason, message: "Too many HLS players (limits.hlsPlayers, limits.connectionsPerAddress)."),
+            play.request.address, play.request.remote)
     }
 
     private func close(_ session: HLSSession, _ reason: CloseReason) async {

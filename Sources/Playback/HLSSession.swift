@@ -33,6 +33,8 @@ package final class HLSSession: LiveConnection, Sendable {
 
     private struct State {
         var lastSeenMs: Int64
+        /// Time of the last request that its place knows of.
+        var rankedMs: Int64 = 0
         package var requests = 0
         package var bytesOut: UInt64 = 0
         package var isOver = false
@@ -45,8 +47,9 @@ package final class HLSSession: LiveConnection, Sendable {
     private static let silenceMs: Int64 = 30_000
     /// A player without a request for this long after the final playlist has what it wants, or is gone.
     private static let finishedMs: Int64 = 2_000
+    private static let rankMs: Int64 = 1_000
 
-    /// The caller has acquired and entered `stream` for this session, and counted its address. On `loop`.
+    /// The caller has acquired and entered `stream` for this session, and taken its place. On `loop`.
     init(
         _ play: HTTPPlay, client: String?, showedCredential: Bool, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
         stream: Relay.Stream, loop: LoopContext
@@ -69,13 +72,19 @@ package final class HLSSession: LiveConnection, Sendable {
 
     /// Records a request of the player; returns false if the session is over. Any thread.
     package func touch(bytes: Int = 0) -> Bool {
-        self.state.withLock { state in
-            guard !state.isOver else { return false }
+        let nowMs = LoopSweeper.nowMs
+        let (goesOn, isNews) = self.state.withLock { state in
+            guard !state.isOver else { return (false, false) }
             state.lastSeenMs = self.loop.relay.nowMs
             state.requests += bytes == 0 ? 1 : 0
             state.bytesOut &+= UInt64(bytes)
-            return true
+            // All players share one table of places.
+            let isNews = nowMs - state.rankedMs >= Self.rankMs
+            if isNews { state.rankedMs = nowMs }
+            return (true, isNews)
         }
+        if isNews { self.connections.hls.seen(self.id, nowMs: nowMs) }
+        return goesOn
     }
 
     /// Last segment that a playlist without directives has shown the player. Any thread.
@@ -112,7 +121,7 @@ package final class HLSSession: LiveConnection, Sendable {
         guard wasOpen else { return }
         self.sessions.remove(self)
         self.loop.remove(self)
-        self.connections.admission.leave(self.remote)
+        self.connections.hls.leave(self.id)
         self.stream.leaveViewer()
         self.report(reason)
         self.streams.registry.release(self.stream)

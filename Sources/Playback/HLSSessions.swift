@@ -1,15 +1,33 @@
 package import Support
 import Synchronization
 
-/// HLS sessions by token. Any thread.
+/// HLS sessions by token, and by id. Any thread.
 package final class HLSSessions: Sendable {
-    private let rows = Mutex<[String: HLSSession]>([:])  // compares tokens
+    private struct Rows {
+        var byToken: [String: HLSSession] = [:]
+        var byID: [UInt64: HLSSession] = [:]
+
+        var values: Dictionary<String, HLSSession>.Values { self.byToken.values }
+    }
+
+    private let rows = Mutex(Rows())
 
     package init() {}
 
-    func find(_ token: String) -> HLSSession? { self.rows.withLock { $0[token] } }
-    func add(_ session: HLSSession) { self.rows.withLock { $0[session.token] = session } }
-    func remove(_ session: HLSSession) { self.rows.withLock { $0[session.token] = nil } }
+    func find(_ token: String) -> HLSSession? { self.rows.withLock { $0.byToken[token] } }
+    func session(_ id: UInt64) -> HLSSession? { self.rows.withLock { $0.byID[id] } }
+    func add(_ session: HLSSession) {
+        self.rows.withLock {
+            $0.byToken[session.token] = session
+            $0.byID[session.id] = session
+        }
+    }
+    func remove(_ session: HLSSession) {
+        self.rows.withLock {
+            $0.byToken[session.token] = nil
+            $0.byID[session.id] = nil
+        }
+    }
 
     /// Whether somebody plays the stream.
     package func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path.exact == path.exact } } }

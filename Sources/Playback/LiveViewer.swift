@@ -114,7 +114,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.openedMs = loop.relay.nowMs
         self.lastPingMs = self.openedMs
         self.services.connections.counters.update { $0.connectionsAccepted += 1 }
-        if let refusal = self.services.connections.admission.enter(self.addressKey) {
+        if let refusal = self.services.connections.admission.enterPlay(self.id, HostKey.of(self.play.request.remote)) {
             return self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
         }
         self.isAdmitted = true
@@ -123,7 +123,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.begin(loop, writer)
     }
 
-    private var addressKey: String { self.play.request.remote?.ipAddress ?? self.remote }
+    private var address: String { self.play.request.remote?.ipAddress ?? self.remote }
 
     private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
         let path = self.play.request.address.path
@@ -191,7 +191,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         guard let loop = self.loop else { return }
         self.loop = nil
         loop.remove(self)
-        if self.isAdmitted { self.services.connections.admission.leave(self.addressKey) }
+        if self.isAdmitted { self.services.connections.admission.leave(self.id) }
         let reason = self.closeReason ?? .clientClosed
         self.services.connections.counters.update { $0.closed[reason, default: 0] += 1 }
         defer { self.endTrace(reason, loop) }
@@ -227,7 +227,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.services.streams.playEnded(
             stream, on: self.loop,
             FinishedPlay(
-                path: stream.path, room: pass.room, session: self.id, user: pass.user, address: self.addressKey,
+                path: stream.path, room: pass.room, session: self.id, user: pass.user, address: self.address,
                 transport: self.play.transport, client: self.play.client.map { String($0.prefix(Self.longestClient)) },
                 durationMs: endedAtMs - viewer.joinedMs, bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed,
                 skippedFrames: viewer.gate.skippedFrames, longestBehindMs: viewer.longestBehindMs))

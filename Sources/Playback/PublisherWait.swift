@@ -49,8 +49,8 @@ extension PlaybackServices {
     /// The same until the task is cancelled.
     func waitForPublisher(_ play: HTTPPlay) async throws(APIError) {
         let path = play.request.address.path
-        let address = play.request.remote?.ipAddress ?? "unknown"
-        if let reason = self.connections.admission.enter(address) {
+        let id = play.request.session
+        if let reason = self.connections.admission.enterPlay(id, HostKey.of(play.request.remote)) {
             play.grant.end(reason)
             throw self.refused(
                 AdmissionRefusal(reason: reason, message: "Too many players (limits.connections, limits.connectionsPerAddress)."),
@@ -59,7 +59,7 @@ extension PlaybackServices {
         self.connections.counters.update { $0.playsWaited += 1 }
         self.connections.playerWaits()
         defer {
-            self.connections.admission.leave(address)
+            self.connections.admission.leave(id)
             self.connections.playerWaitsNoLonger()
         }
         let endMs = LoopSweeper.nowMs + self.config.http.firstWaitMs

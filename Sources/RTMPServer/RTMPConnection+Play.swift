@@ -34,6 +34,9 @@ extension RTMPConnection {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)
         case .success(let pass):
+            do throws(AdmissionRefusal) { try self.takePlayersPlace() } catch {
+                return self.refusePlay(streamID, error.message, error.reason, address)
+            }
             // Decides at once if nobody else must be asked: a thousand joins must not be a thousand tasks.
             guard self.services.admission.mustWaitToPlay(request, pass) else { return self.play(streamID, request, pass) }
             self.input.isDeciding = true
@@ -123,6 +126,7 @@ extension RTMPConnection {
 
     func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
         self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
+        self.settlePlace()
         let text = RefusalText(address, what)
         self.services.connections.refusals.note(.play, text, reason, from: self.remoteAddress)
         self.refused(reason, "play \(text.path): \(text.message)", address)
@@ -138,6 +142,7 @@ extension RTMPConnection {
         if play.viewer.stream !== play.stream { self.services.talk.registry(of: .opus).release(play.viewer.stream) }
         self.services.streams.registry.release(play.stream)
         play.listening?.end()
+        self.settlePlace()
         self.services.rules.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
     }
 
@@ -146,7 +151,7 @@ extension RTMPConnection {
         self.services.streams.playEnded(
             play.stream, on: self.loop,
             FinishedPlay(
-                path: play.stream.path, room: play.pass.room, session: self.id, user: play.pass.user, address: self.addressKey,
+                path: play.stream.path, room: play.pass.room, session: self.id, user: play.pass.user, address: self.address,
                 transport: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion, durationMs: self.nowMs - viewer.joinedMs,
                 bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed, skippedFrames: viewer.gate.skippedFrames,
                 longestBehindMs: viewer.longestBehindMs))

@@ -33,6 +33,7 @@ extension RTMPConnection {
                 let what = "The server already has its maximum of \(limit) publishers (limits.publishersTotal)."
                 return self.refusePublish(streamID, .tooManyPublishers, what, address)
             }
+            self.holdPlace(pushes: true)
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let services = self.services
@@ -110,6 +111,7 @@ extension RTMPConnection {
             publishing.token = token
             self.publishAccepted()
             self.services.connections.counters.update { $0.publishesStarted += 1 }
+            self.services.connections.admission.pushed(self.host)
             self.services.connections.refusals.admitted(address, from: self.remoteAddress)
             publishing.admission.session.began(stream)
             self.noteRole("publish", address, room: publishing.admission.session.roomID, "Publish started")
@@ -132,6 +134,7 @@ extension RTMPConnection {
 
     func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
         self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
+        self.settlePlace()
         let text = RefusalText(address, what)
         self.services.connections.refusals.note(.publish, text, reason, from: self.remoteAddress)
         self.refused(reason, "publish \(text.path): \(text.message)", address)
@@ -200,7 +203,9 @@ extension RTMPConnection {
         publishing.admission.session.ended(end)
         self.services.streams.registry.release(publishing.stream)
         self.services.connections.admission.leavePublisher()
+        self.settlePlace()
         if publishing.token != nil {
+            self.services.connections.admission.pushed(self.host)
             self.services.rules.notifyEnded(publishing.request, pass: publishing.admission.pass, reason: self.closeReason ?? .clientClosed)
         }
     }
@@ -213,7 +218,7 @@ extension RTMPConnection {
             publishing.stream, token, on: self.loop, seen: admission.session.firstMedia,
             FinishedPush(
                 path: publishing.stream.path, room: admission.session.roomID?.rawValue, session: self.id, user: admission.pass.user,
-                address: self.addressKey, source: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion,
+                address: self.address, source: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion,
                 durationMs: self.nowMs - publishing.sinceMs, bytes: publishing.bytes, end: end))
     }
 }

@@ -51,6 +51,7 @@ extension RTMPConnection {
         guard self.handshake?.isDone == true else { return }
         self.handshake = nil
         self.handshakeDoneMs = self.loop.relay.punctualMs
+        self.services.connections.admission.stepped(self.id)
     }
 
     private func readMessages() throws(RTMPError) {

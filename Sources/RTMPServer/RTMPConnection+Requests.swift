@@ -75,6 +75,7 @@ extension RTMPConnection {
             return self.close(.badName, detail: "connect with an app of \(request.app.utf8.count) bytes")
         }
         self.connect = request
+        self.services.connections.admission.stepped(self.id)
         if request.announcesPublish { self.trace?.expectPublisher() }
         // Publishers do not wait behind viewers.
         guard !request.announcesPublish, !self.loop.joins.isOpen else { return self.session.acceptConnect() }

@@ -23,6 +23,7 @@ extension RTMPConnection {
                     reason: .tooManyPublishers,
                     message: "The server already has its maximum of \(limit) publishers (limits.publishersTotal).")
             }
+            self.holdPlace(pushes: true)
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let services = self.services
@@ -40,6 +41,7 @@ extension RTMPConnection {
     func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
             let (place, request, pass) = try self.checkTalk(.play, address)
+            try self.takePlayersPlace()
             let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)

@@ -67,6 +67,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     let isTLS: Bool
     private(set) var remote = ""
     private(set) var remoteAddress: SocketAddress?
+    /// Whose places it counts among.
+    private(set) var host = HostKey.of(nil)
     /// The newest role, for the log.
     var lastRole: (name: StaticString, address: StreamAddress, room: RoomID?)?
     private(set) var context: ChannelHandlerContext?
@@ -165,6 +167,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.context = context
         self.remoteAddress = self.services.connections.clients.peer(of: context.channel)
         self.remote = self.remoteAddress?.hostAndPort ?? "unknown"
+        self.host = HostKey.of(self.remoteAddress)
         self.services.connections.counters.update { $0.connectionsAccepted += 1 }
         var descriptor: CInt?
         if !self.isTLS {
@@ -176,17 +179,23 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
             }
         }
         self.writer = SocketWriter(owner: self, context: context, descriptor: descriptor)
-        if let refusal = self.services.connections.admission.enter(self.addressKey) {
-            self.close(refusal, detail: "see limits.connections and limits.connectionsPerAddress")
-            return
+        if let refusal = self.services.connections.enter(self.id, self.remoteAddress, context.channel) {
+            return self.losePlace(refusal, "see limits.connections and limits.connectionsPerAddress")
         }
         self.lifecycle.admitted()
         self.loop.add(self)
         if self.services.streams.draining { self.close(.serverShutdown) }
     }
 
+    /// Ends a connection without a place. Cuts its socket, whose descriptor others need: it has nothing to be told yet, and TLS would wait for it.
+    private func losePlace(_ reason: CloseReason, _ detail: String) {
+        self.close(reason, detail: detail)
+        guard let context = self.context else { return }
+        context.eventLoop.assumeIsolated().execute { self.context?.channel.cut() }
+    }
+
     /// The address without its port.
-    var addressKey: String { self.remoteAddress?.ipAddress ?? self.remote }
+    var address: String { self.remoteAddress?.ipAddress ?? self.remote }
 
     func channelInactive(context: ChannelHandlerContext) {
         self.writer?.invalidate()
@@ -208,7 +217,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.charge(0)
         for action in self.lifecycle.ended() {
             switch action {
-            case .giveBackPlace: self.services.connections.admission.leave(self.addressKey)
+            case .giveBackPlace: self.services.connections.admission.leave(self.id)
             case .log(let end):
                 self.logClose(end)
                 self.endTrace(end.reason)
@@ -231,7 +240,8 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        context.fireUserInboundEventTriggered(event)
+        guard let lost = event as? LostPlace, !self.isGone else { return context.fireUserInboundEventTriggered(event) }
+        self.losePlace(lost.reason, "another connection needed its place, and it neither published nor played")
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -342,7 +352,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         self.services.connections.counters.update { $0.closed[end.reason, default: 0] += 1 }
         guard
             self.services.connections.closes.pass(
-                end.reason, isPublisher: self.isPublisher, from: HostKey.of(self.remoteAddress), nowMs: self.nowMs)
+                end.reason, isPublisher: self.isPublisher, from: self.host, nowMs: self.nowMs)
         else { return }
         var metadata: Logger.Metadata = [
             "reason": "\(end.reason.rawValue)", "bytesIn": "\(self.bytesReceived)", "bytesOut": "\(self.writer?.bytesWritten ?? 0)",

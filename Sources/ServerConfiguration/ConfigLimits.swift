@@ -37,8 +37,10 @@ extension ConfigSetting {
             applies: .reload),
         .make("limits.connections", \.limits.connections, .count(1...1_000_000), "RTMP and RTMPS connections at a time.", applies: .reload),
         .make(
-            "limits.connectionsPerAddress", \.limits.connectionsPerAddress, .count(1...1_000_000), "The same, from one address.",
+            "limits.connectionsPerAddress", \.limits.connectionsPerAddress, .optional(.count(1...1_000_000)),
+            "The same, from one address (IPv6: a /64), and HLS players of one. Default: half of all, 64 to 5000.",
             applies: .reload),
+        .make("limits.hlsPlayers", \.limits.hlsPlayers, .count(1...1_000_000), "Players over HLS at a time.", applies: .reload),
         .make(
             "limits.viewersPerStream", \.limits.viewersPerStream, .count(1...1_000_000), "Viewers of one stream at a time.",
             applies: .reload),
@@ -63,7 +65,7 @@ extension ConfigSetting {
             "HTTP connections at a time, viewers and event feeds included; the last few are reserved for access.apiFrom.", applies: .reload),
         .make(
             "limits.httpPerAddress", \.limits.httpPerAddress, .count(1...1_000_000),
-            "HTTP connections of one address, plus requests that trusted proxies forward for it; at most three quarters of all.",
+            "HTTP connections of one address, plus requests that trusted proxies forward for it; at most half of all.",
             applies: .reload),
         .make(
             "limits.httpHead", \.limits.httpHeadMs, .duration(100...day), "Time from the connection to the first request's headers.",

@@ -11,6 +11,8 @@ package struct DescriptorPlan: Sendable, Equatable {
     package let connections: Int
     /// HTTP and HTTPS.
     package let httpConnections: Int
+    /// RTMP and RTMPS, of one address; nil unless a setting says it.
+    package let connectionsPerAddress: Int?
 
     /// A server with fewer connections than this is useless.
     private static let fewestConnections = 64
@@ -36,12 +38,18 @@ package struct DescriptorPlan: Sendable, Equatable {
             self.httpConnections = min(limits.httpConnections, places - half)
             self.connections = min(limits.connections, places - self.httpConnections)
         }
+        // A setting as large as all connections says that addresses have no limit.
+        let isFitted = self.connections < limits.connections && limits.connectionsPerAddress ?? .max < limits.connections
+        let share = isFitted ? ServerConfig.Limits.share(of: self.connections) : .max
+        self.connectionsPerAddress = limits.connectionsPerAddress.map { min($0, share) }
     }
 
     /// Settings that exceed the available number: requested and granted.
     package func reductions(of limits: ServerConfig.Limits) -> [(setting: String, asked: Int, kept: Int)] {
-        [
+        let perAddress = limits.connectionsPerAddress ?? 0
+        return [
             ("limits.connections", limits.connections, self.connections),
+            ("limits.connectionsPerAddress", perAddress, self.connectionsPerAddress ?? perAddress),
             ("limits.httpConnections", limits.httpConnections, self.httpConnections),
         ].filter { $0.1 > $0.2 }
     }
@@ -49,6 +57,7 @@ package struct DescriptorPlan: Sendable, Equatable {
     /// Lowers the settings to this plan.
     package func apply(to limits: inout ServerConfig.Limits) {
         limits.connections = self.connections
+        limits.connectionsPerAddress = self.connectionsPerAddress
         limits.httpConnections = self.httpConnections
     }
 }

@@ -346,7 +346,10 @@ package struct ServerConfig: Sendable, Equatable {
         package var frameQueueBytes = 32 << 20
         /// RTMP and RTMPS connections at a time.
         package var connections = 20_000
-        package var connectionsPerAddress = 5_000
+        /// Nil: half of all, 5,000 at most (``connectionsOfAddress``).
+        package var connectionsPerAddress: Int?
+        /// Players over HLS at a time, who have no connections.
+        package var hlsPlayers = 20_000
         package var viewersPerStream = 20_000
         /// Publishers at a time, over all streams.
         package var publishersTotal = 2_000

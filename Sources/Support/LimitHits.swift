@@ -13,6 +13,7 @@ package enum CountedLimit: String, Sendable, CaseIterable {
     case frameQueue = "limits.frameQueue"
     case publishersTotal = "limits.publishersTotal"
     case viewersPerStream = "limits.viewersPerStream"
+    case hlsPlayers = "limits.hlsPlayers"
     case httpConnections = "limits.httpConnections"
     case httpPerAddress = "limits.httpPerAddress"
     case httpHead = "limits.httpHead"

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import RTMP
 import ServerConfiguration
+import ServerTestSupport
 import Testing
 
 @testable import Access

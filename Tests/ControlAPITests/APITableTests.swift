@@ -232,14 +232,14 @@ import Testing
     @Test func addressesAreHeldBackAfterManyFailures() {
         let limits = RateLimits(rate: 1)
         for _ in 0..<20 {
-            #expect(limits.mayTry(address: "a", nowNs: 0) == nil)
-            limits.failed(address: "a", nowNs: 0)
+            #expect(limits.mayTry(host: "a", nowNs: 0) == nil)
+            limits.failed(host: "a", nowNs: 0)
         }
-        #expect(limits.mayTry(address: "a", nowNs: 0).map { $0 > 0 } == true)
-        #expect(limits.mayTry(address: "b", nowNs: 0) == nil)
-        #expect(limits.mayTry(address: "a", nowNs: 5 * self.second) == nil)
+        #expect(limits.mayTry(host: "a", nowNs: 0).map { $0 > 0 } == true)
+        #expect(limits.mayTry(host: "b", nowNs: 0) == nil)
+        #expect(limits.mayTry(host: "a", nowNs: 5 * self.second) == nil)
         // Memory stays bounded however many addresses fail: old entries are dropped.
-        for index in 0..<30_000 { limits.failed(address: "x\(index)", nowNs: 6 * self.second) }
-        #expect(limits.mayTry(address: "y", nowNs: 6 * self.second) == nil)
+        for index in 0..<30_000 { limits.failed(host: "x\(index)", nowNs: 6 * self.second) }
+        #expect(limits.mayTry(host: "y", nowNs: 6 * self.second) == nil)
     }
 }

@@ -1,4 +1,5 @@
 import Rooms
+import ServerTestSupport
 import Support
 import Testing
 

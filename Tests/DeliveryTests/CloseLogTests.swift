@@ -1,3 +1,4 @@
+import ServerTestSupport
 import Support
 import Synchronization
 import Testing
@@ -12,8 +13,8 @@ import Testing
 
     @Test func publishersNeverAndFloodsTogether() {
         let told = Told()
-        let closes = CloseLog { reason, address, count in
-            told.all.withLock { $0.append("\(reason.rawValue) \(address.map { "\($0) " } ?? "")\(count)") }
+        let closes = CloseLog { reason, host, count in
+            told.all.withLock { $0.append("\(reason.rawValue) \(host.map { "\($0) " } ?? "")\(count)") }
         }
         let passed = (0..<53).count { _ in closes.pass(.serverShutdown, from: "a", nowMs: 1_000) }
         #expect(passed == CountedLines<CloseReason>.mostLines)
@@ -31,8 +32,8 @@ import Testing
     /// A guesser has twenty lines and a sum; another client's single refusal beside it has its own.
     @Test func refusalsByAddress() {
         let told = Told()
-        let closes = CloseLog { reason, address, count in
-            told.all.withLock { $0.append("\(reason.rawValue) \(address ?? "many") \(count)") }
+        let closes = CloseLog { reason, host, count in
+            told.all.withLock { $0.append("\(reason.rawValue) \(host.map { "\($0)" } ?? "many") \(count)") }
         }
         #expect((0..<100).count { _ in closes.pass(.credentialWrong, from: "192.0.2.1", nowMs: 1_000) } == 20)
         #expect(closes.pass(.forbidden, from: "192.0.2.2", nowMs: 1_000))

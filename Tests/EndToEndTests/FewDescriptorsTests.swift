@@ -55,6 +55,7 @@ import Testing
                 let refused =
                     (counters["connectionsTurnedAway"].int ?? 0) + (counters["httpConnectionsRefused"].int ?? 0)
                     + (counters["closed"]["too_many_connections"].int ?? 0)
+                    + (counters["closed"]["too_many_from_address"].int ?? 0)
                     // Idle connections that a slow machine shed to admit others.
                     + (counters["httpConnectionsShed"].int ?? 0)
                 #expect(refused >= Self.rounds * (400 - Self.limit + 64), "\(counters)")

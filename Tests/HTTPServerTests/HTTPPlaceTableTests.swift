@@ -1,3 +1,5 @@
+import ServerTestSupport
+import Support
 import Synchronization
 import Testing
 
@@ -17,10 +19,10 @@ import Testing
 
     /// Enters the connection and starts its first request. Returns the refusal and the connections that were shed.
     private static func work(
-        _ table: inout HTTPPlaceTable, _ id: ID, _ address: String?, reserve: Bool = false
+        _ table: inout HTTPPlaceTable, _ id: ID, _ host: HostKey?, reserve: Bool = false
     ) -> (HTTPPlaceTable.Refusal?, [ID]) {
-        let answer = table.enter(id, address, mayUseReserve: reserve, nowMs: Self.later())
-        table.work(id, address, isRefused: answer.refusal != nil)
+        let answer = table.enter(id, host, mayUseReserve: reserve, nowMs: Self.later())
+        table.work(id, host, isRefused: answer.refusal != nil)
         return (answer.refusal, answer.shed)
     }
 
@@ -91,8 +93,8 @@ import Testing
     /// Answered refusals make room first, then the newcomer's own address. Their limit is never exceeded.
     @Test func answeredOnesGoFirst() {
         var table = Self.table(1, refused: 3)
-        func refuse(_ id: ID, _ address: String) -> [ID] {
-            let (refusal, shed) = table.enter(id, address, mayUseReserve: false, nowMs: Self.later())
+        func refuse(_ id: ID, _ host: HostKey) -> [ID] {
+            let (refusal, shed) = table.enter(id, host, mayUseReserve: false, nowMs: Self.later())
             #expect(refusal == .tooMany)
             return shed
         }
@@ -138,31 +140,31 @@ import Testing
             return Int(random >> 33) % bound
         }
         var table = Self.table(40, reserved: 5, perAddress: 12, refused: 3)
-        var open: [ID: (address: String, isWorking: Bool)] = [:]
+        var open: [ID: (host: HostKey, isWorking: Bool)] = [:]
         var refused: Set<ID> = []
         for id in 1...6_000 as ClosedRange<ID> {
             switch next(4) {
             case 0, 1:
-                let address = "a\(next(9))"
-                let (refusal, shed) = table.enter(id, address, mayUseReserve: next(5) == 0, nowMs: Self.later())
+                let host: HostKey = "a\(next(9))"
+                let (refusal, shed) = table.enter(id, host, mayUseReserve: next(5) == 0, nowMs: Self.later())
                 for gone in shed {
                     #expect(refused.contains(gone) || open[gone]?.isWorking == false, "a busy one was shed")
                     open[gone] = nil
                     refused.remove(gone)
                 }
-                if refusal == nil { open[id] = (address, false) } else { refused.insert(id) }
+                if refusal == nil { open[id] = (host, false) } else { refused.insert(id) }
             case 2:
                 guard let one = open.randomPick(next) else { continue }
                 let entry = open[one] ?? ("", false)
                 open[one]?.isWorking = !entry.isWorking
-                if entry.isWorking { table.rest(one, nowMs: Self.later()) } else { table.work(one, entry.address, isRefused: false) }
+                if entry.isWorking { table.rest(one, nowMs: Self.later()) } else { table.work(one, entry.host, isRefused: false) }
             default:
                 guard let one = open.randomPick(next) else { continue }
                 open[one] = nil
                 table.leave(one)
             }
             #expect(table.served == open.count && table.served <= 40 && refused.count <= 3)
-            #expect(Dictionary(grouping: open.values, by: \.address).values.allSatisfy { $0.count <= 12 })
+            #expect(Dictionary(grouping: open.values, by: \.host).values.allSatisfy { $0.count <= 12 })
         }
         for one in open.keys { table.leave(one) }
         #expect(table.served == 0)

@@ -385,6 +385,7 @@ import Testing
         config.recording.directory = nil
         config.snapshots.directory = nil
         config.limits.memoryBytes = nil
+        config.limits.connectionsPerAddress = nil
         #expect(config == ServerConfig())
     }
 

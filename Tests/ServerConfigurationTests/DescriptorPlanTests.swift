@@ -37,6 +37,32 @@ import Testing
         #expect(try DescriptorPlan(limit: limit, limits: applied, loops: 2).reductions(of: applied).isEmpty)
     }
 
+    /// One address has half of the fitted places at most. A setting as large as all places says that addresses have no limit.
+    @Test(arguments: [
+        // limit of files, asked: in all and of an address; kept: of an address
+        (1_024, 20_000, nil as Int?, 224),
+        (1_024, 20_000, 5_000, 224),
+        (1_024, 20_000, 100, 100),
+        (1_024, 20_000, 20_000, 448),
+        (256, 20_000, nil, 64),
+        (65_536, 20_000, nil, 5_000),
+        (65_536, 20_000, 15_000, 15_000),
+        (65_536, 300, nil, 150),
+    ]) func anAddressHasItsShare(_ limit: Int, _ total: Int, _ asked: Int?, _ kept: Int) throws {
+        var limits = Self.limits(total, 20_000)
+        limits.connectionsPerAddress = asked
+        let plan = try DescriptorPlan(limit: limit, limits: limits, loops: 2)
+        let isLowered = plan.reductions(of: limits).contains { $0.setting == "limits.connectionsPerAddress" }
+        plan.apply(to: &limits)
+        #expect(min(limits.connectionsOfAddress, limits.connections) == kept)
+        #expect(isLowered == (limits.connectionsPerAddress != asked))
+    }
+
+    /// Plays leave places to pushes, but for a server of one connection.
+    @Test(arguments: [(1, 0), (2, 1), (96, 12), (448, 56), (20_000, 256)]) func pushesHaveAReserve(_ total: Int, _ reserve: Int) {
+        #expect(Self.limits(total, 100).connectionsForPushes == reserve)
+    }
+
     @Test func tooFewAreAnError() throws {
         #expect(throws: DescriptorShortage(limit: 127, least: 128)) { try DescriptorPlan(limit: 127, limits: Self.limits(1, 1), loops: 2) }
         // Each event loop needs some of its own.

@@ -15,7 +15,7 @@ import Synchronization
 /// status 200, refusals too. Any thread.
 final class DialectCall: Sendable {
     private let services: AppServices
-    private let paces: Mutex<PaceTable>
+    private let paces: Mutex<PaceTable<HostKey>>
     private let longestBody: Int
 
     /// `perTenSeconds`: requests from one address.

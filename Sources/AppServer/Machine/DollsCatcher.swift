@@ -92,7 +92,7 @@ final class DollsCatcher: Sendable {
         throw DollsCatcherError(.forbidden, "This address may not call this; the server's setting \(setting) lists the addresses that may.")
     }
 
-    private func carryOut(_ call: DollsCatcherCall, _ host: String, _ urls: StreamURLs) async throws -> JSONValue {
+    private func carryOut(_ call: DollsCatcherCall, _ host: HostKey, _ urls: StreamURLs) async throws -> JSONValue {
         switch call {
         case .tourist(let sid):
             let account = try self.tourists.account(sid, from: host, nowMs: WallClock.ms)

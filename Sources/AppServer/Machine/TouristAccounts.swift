@@ -8,14 +8,14 @@ final class TouristAccounts: Sendable {
         let account: DollsCatcherAccount
         /// Everybody in a room sees account names, and an account brings the token that plays. So a name renews its account only from the address
         /// that made it.
-        let host: String
+        let host: HostKey
         var expiresMs: Int64
     }
 
     private struct State {
         var accounts: [String: Entry] = [:]
-        /// New accounts per address since the day began.
-        var made: [String: Int] = [:]
+        /// New accounts per host since the day began.
+        var made: [HostKey: Int] = [:]
         var day: Int64 = 0
     }
 
@@ -28,8 +28,8 @@ final class TouristAccounts: Sendable {
 
     init() {}
 
-    /// The account if it is still valid at this address, otherwise a new one. `host`: the guest's address (``HostKey``).
-    func account(_ sid: String?, from host: String, nowMs: Int64) throws(DollsCatcherError) -> DollsCatcherAccount {
+    /// The account if it is still valid at this address, otherwise a new one.
+    func account(_ sid: String?, from host: HostKey, nowMs: Int64) throws(DollsCatcherError) -> DollsCatcherAccount {
         try self.state.withLock { (state) throws(DollsCatcherError) in
             if let sid, let known = state.accounts[sid], known.expiresMs > nowMs, known.host == host {
                 state.accounts[sid]?.expiresMs = nowMs + Self.lifetimeMs

@@ -26,10 +26,10 @@ import Synchronization
 final class PushHeartbeat: Sendable {
     private let services: AppServices
     /// Reports per stream: one a second, a few at once.
-    private let paces = Mutex(PaceTable(rate: 1, burst: 3))
+    private let paces = Mutex(PaceTable<String>(rate: 1, burst: 3))
 
     /// Calls per address, which may be shared by many broadcasters.
-    private let calls = Mutex(PaceTable(rate: 200, burst: 400))
+    private let calls = Mutex(PaceTable<HostKey>(rate: 200, burst: 400))
 
     private static let bodyBytes = 4 << 10
 

@@ -21,7 +21,7 @@ final class TencentFacade: Sendable {
     private let limits: Mutex<Limits>
 
     private struct Limits {
-        var calls: PaceTable
+        var calls: PaceTable<String>
         var failures = FailureBuckets()
         /// Ids of keys with at least one correct signature.
         var proven: Set<String> = []
@@ -119,7 +119,7 @@ final class TencentFacade: Sendable {
 
     /// Throttles an address after wrong keys and signatures, as after wrong tokens. A key that has signed correctly before is still checked, so that
     /// others behind the same address cannot shut it out.
-    private func caller(_ request: TencentRequest, _ source: String) async throws(TencentError) -> (TencentSignature, AccessKey) {
+    private func caller(_ request: TencentRequest, _ source: HostKey) async throws(TencentError) -> (TencentSignature, AccessKey) {
         let nowNs = NIODeadline.now().uptimeNanoseconds
         let signature = try TencentSignature(request)
         let wait = self.limits.withLock { $0.failures.wait(source, nowNs: nowNs) }

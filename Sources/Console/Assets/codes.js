@@ -37,7 +37,7 @@ export const coded = (words, code) => (words === code ? words : [words, ' ', h('
 
 /** Limits by their names in `earshot_limit_hits_total`, and counters of limits without a setting. */
 export const limits = {
-  'limits.connections': 'too many connections', 'limits.connectionsPerAddress': 'too many connections from its address', 'limits.publishersTotal': 'too many pushes', 'limits.viewersPerStream': 'too many viewers',
+  'limits.connections': 'too many connections', 'limits.connectionsPerAddress': 'too many connections from its address', 'limits.publishersTotal': 'too many pushes', 'limits.viewersPerStream': 'too many viewers', 'limits.hlsPlayers': 'too many HLS players',
   'limits.memory': 'the memory for media is used up', 'limits.lag': 'the server is overloaded', pushRates: 'too many attempts from its address', 'limits.bytesBeforePublish': 'sent more than it may',
   'limits.handshake': 'its handshake took too long', 'limits.connect': 'did not say what it wants in time', 'limits.firstMedia': 'sent no media in time', 'data.minFree': 'the disk is full', 'relay.maxBehind': 'too slow: fell too far behind',
   credentials: 'too many wrong credentials from its address', 'limits.httpConnections': 'too many HTTP connections', arrivals: 'too many at once: closed on arrival', 'api.rateLimit': 'too many calls', eventFeeds: 'too many event feeds',

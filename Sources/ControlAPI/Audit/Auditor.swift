@@ -118,7 +118,7 @@ package final class Auditor: Sendable {
         self.registry.ended(call)
     }
 
-    private func mayWrite(_ caller: String) -> Bool {
+    private func mayWrite(_ caller: HostKey) -> Bool {
         let nowNs = NIODeadline.now().uptimeNanoseconds
         return self.pace.withLock { $0.take(caller, nowNs: nowNs) }
     }
@@ -139,7 +139,7 @@ package final class Auditor: Sendable {
     package func report(nowMs: Int64?) {
         for held in self.lines.takeHeld(nowMs: nowMs) {
             var metadata: Logger.Metadata = ["reason": "\(held.kind)", "calls": "\(held.count)"]
-            if let address = held.address { metadata["remote"] = "\(address)" }
+            if let host = held.host { metadata["remote"] = "\(host)" }
             self.log.warning("More API calls were refused", metadata: metadata)
         }
     }
@@ -159,7 +159,7 @@ extension AuditTool {
 /// Limits the audit trail's lines of failed calls, per address and in total. A value without a clock; `nowNs` is monotonic.
 struct FailurePace {
     private var all: TokenBucket
-    private var callers: [String: TokenBucket] = [:]
+    private var callers: [HostKey: TokenBucket] = [:]
 
     /// Lines per second, and the burst.
     static let rate = (all: 20.0, caller: 1.0)
@@ -168,7 +168,7 @@ struct FailurePace {
 
     init(nowNs: UInt64) { self.all = TokenBucket(rate: Self.rate.all, burst: Self.burst.all, nowNs: nowNs) }
 
-    mutating func take(_ caller: String, nowNs: UInt64) -> Bool {
+    mutating func take(_ caller: HostKey, nowNs: UInt64) -> Bool {
         if self.callers.count >= Self.mostCallers, self.callers[caller] == nil {
             for (known, var bucket) in self.callers where bucket.isFull(nowNs: nowNs) { self.callers[known] = nil }
             if self.callers.count >= Self.mostCallers { self.callers.removeAll() }

@@ -75,12 +75,12 @@ package final class Authentication: Sendable {
     /// Counts a wrong credential from this address.
     package func failed(_ remote: SocketAddress?) {
         self.figures?.failed(.wrong)
-        self.limits.failed(address: HostKey.of(remote))
+        self.limits.failed(host: HostKey.of(remote))
     }
 
     /// Throws 429 after too many wrong credentials from this address.
     package func checkFailures(_ remote: SocketAddress?) throws(APIError) {
-        guard let wait = self.limits.mayTry(address: HostKey.of(remote)) else { return }
+        guard let wait = self.limits.mayTry(host: HostKey.of(remote)) else { return }
         self.figures?.failed(.throttled)
         var error = APIError(.tooManyRequests, .rateLimited, "Too many calls without a valid token from this address.")
         error.headers[.retryAfter] = String(Int(wait.rounded(.up)))

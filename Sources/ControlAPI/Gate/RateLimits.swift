@@ -2,7 +2,7 @@ import NIOCore
 import Support
 import Synchronization
 
-/// Limits calls per token, and failed authentications per address. Any thread.
+/// Limits calls per token, and failed authentications per host. Any thread.
 final class RateLimits: Sendable {
     private struct State {
         var calls: [Int64: TokenBucket] = [:]
@@ -28,13 +28,13 @@ final class RateLimits: Sendable {
         }
     }
 
-    /// Seconds until this address may try an unknown token; nil when it may now.
-    func mayTry(address: String, nowNs: UInt64 = RateLimits.nowNs) -> Double? {
-        self.state.withLock { $0.failures.wait(address, nowNs: nowNs) }
+    /// Seconds until this host may try an unknown token; nil when it may now.
+    func mayTry(host: HostKey, nowNs: UInt64 = RateLimits.nowNs) -> Double? {
+        self.state.withLock { $0.failures.wait(host, nowNs: nowNs) }
     }
 
-    /// Counts an invalid token from this address.
-    func failed(address: String, nowNs: UInt64 = RateLimits.nowNs) {
-        self.state.withLock { $0.failures.failed(address, nowNs: nowNs) }
+    /// Counts an invalid token from this host.
+    func failed(host: HostKey, nowNs: UInt64 = RateLimits.nowNs) {
+        self.state.withLock { $0.failures.failed(host, nowNs: nowNs) }
     }
 }

@@ -57,8 +57,8 @@ struct SelfCheck: Sendable {
                     actual: Int64(clamping: counters.connectionsAccepted) - Int64(clamping: closed)),
                 .init(
                     name: "connectionsAdmitted",
-                    help: "Open connections, and players that wait for a publisher; those counted against the limit.",
-                    expected: Int64(sessions.count + waiting), actual: Int64(admitted.connections)),
+                    help: "Open connections, and players that wait for a publisher; those counted against the limits.",
+                    expected: Int64(sessions.count + waiting), actual: Int64(admitted.connections + services.connections.hls.count)),
                 .init(
                     name: "publishers", help: "Streams that connections publish; those counted against the limit.",
                     expected: Int64(sessions.reduce(0) { $0 + $1.publishing.count }), actual: Int64(admitted.publishers)),

@@ -25,7 +25,7 @@ package final class RecentRefusals: Sendable {
         package let firstAt: Int64
         package fileprivate(set) var lastAt: Int64
         package fileprivate(set) var count: Int64
-        fileprivate let host: String
+        fileprivate let host: HostKey
     }
 
     package static let perAction = 128

@@ -1,9 +1,9 @@
-/// Token buckets by key, such as a client's address or a stream; bounded. A value.
-package struct PaceTable: Sendable {
+/// Token buckets by key, such as a client's host or a stream; bounded. A value.
+package struct PaceTable<Key: Hashable & Sendable>: Sendable {
     private let rate: Double
     private let burst: Double
     private let most: Int
-    private var buckets: [String: TokenBucket] = [:]
+    private var buckets: [Key: TokenBucket] = [:]
 
     /// `rate`: per second. `most`: largest number of keys; at the limit, keys whose bucket is full are forgotten first, then all.
     package init(rate: Double, burst: Double, most: Int = 10_000) {
@@ -12,7 +12,7 @@ package struct PaceTable: Sendable {
         self.most = most
     }
 
-    package mutating func take(_ key: String, nowNs: UInt64) -> TokenBucket.Outcome {
+    package mutating func take(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome {
         if self.buckets.count >= self.most, self.buckets[key] == nil {
             for (known, var bucket) in self.buckets where bucket.isFull(nowNs: nowNs) { self.buckets[known] = nil }
             if self.buckets.count >= self.most { self.buckets.removeAll() }

@@ -222,10 +222,11 @@ import Testing
             try await first.handshake()
             let other = try await Self.client(server, Self.v1("203.0.113.10"))
             try await other.handshake()
+            // Of the first one's client, whose place it takes.
             let second = try await Self.client(server, Self.v2())
-            try await second.waitUntilClosed()
+            try await first.waitUntilClosed()
             try await eventually("the counter") { server.closed(.tooManyFromAddress) == 1 }
-            for client in [first, other] { await client.close() }
+            for client in [second, other] { await client.close() }
         }
     }
 

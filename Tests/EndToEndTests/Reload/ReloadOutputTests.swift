@@ -57,6 +57,13 @@ import Testing
             let playlist = try await Self.fullPlaylist(server, "cam1")
             #expect(playlist.contains("PART-TARGET=0.5") && playlist.contains("#EXT-X-TARGETDURATION:1\n"), "\(playlist)")
             #expect(Self.segments(playlist) <= 8, "\(playlist)")
+
+            try await server.apply(["limits.hlsPlayers": "1"])
+            // Those who have not asked for a while make room first.
+            try await eventually("a player too many") {
+                let answer = try await HTTPAnswer.get("\(server.http)/live/cam1.m3u8")
+                return answer.status == 503 && answer.text.contains("limits.hlsPlayers")
+            }
         }
     }
 

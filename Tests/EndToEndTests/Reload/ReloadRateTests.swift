@@ -47,10 +47,10 @@ import Testing
         try await ReloadingServer.run { server in
             try await server.apply(["limits.connections": "2", "limits.handshake": "5m", "limits.connect": "5m"])
             let admitted = [try await RawClient.shaken(server.rtmpPort), try await RawClient.shaken(server.rtmpPort)]
-            let refused = try await RawClient.open(server.rtmpPort)
-            try await eventually("the end of the third") { refused.isClosed }
+            let third = try await RawClient.open(server.rtmpPort)
+            try await eventually("the end of the first") { admitted[0].isClosed }
             try await server.logs("Connection closed", "reason=too_many_connections")
-            for client in admitted { await client.close() }
+            for client in [admitted[1], third] { await client.close() }
         }
     }
 

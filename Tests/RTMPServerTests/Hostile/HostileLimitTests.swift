@@ -16,30 +16,82 @@ extension Hostile {
         @Test func connectionsPerAddress() async throws {
             // The canary has two connections.
             try await UnboundServer.withCanary({ $0.limits.connectionsPerAddress = 4 }) { server in
-                let admitted = [try await RawClient.shaken(server.port), try await RawClient.shaken(server.port)]
+                let idle = [try await RawClient.shaken(server.port), try await RawClient.shaken(server.port)]
+                // One that does nothing makes room, of the same address.
+                let elsewhere = try await RawClient.shaken(server.port, .from("127.0.0.2"))
+                let second = try await server.player(of: "canary")
+                try await server.expectClosed(idle[0], .tooManyFromAddress)
+                let third = try await server.player(of: "canary")
+                try await server.expectClosed(idle[1], .tooManyFromAddress)
+                // All of them push or play.
                 let refused = try await RawClient.open(server.port)
                 try await server.expectClosed(refused, .tooManyFromAddress)
-                let elsewhere = try await RawClient.shaken(server.port, .from("127.0.0.2"))
-                await admitted[0].close()
+                await second.close()
                 try await server.expectConnections(4)
                 let next = try await RawClient.shaken(server.port)
-                for client in [admitted[1], elsewhere, next] { await client.close() }
+                for client in [third, elsewhere, next] { await client.close() }
                 try await server.expectConnections(2)
-                try await eventually("the counter") { server.closed(.tooManyFromAddress) == 1 }
+                try await eventually("the counter") { server.closed(.tooManyFromAddress) == 3 }
+            }
+        }
+
+        /// A /64 of IPv6 is one host, which has that many addresses.
+        @Test func anIPv6HostIsItsNetwork() async throws {
+            try await UnboundServer.run({ $0.limits.connectionsPerAddress = 3 }) { server in
+                var clients: [RawClient] = []
+                for index in 1...8 { clients.append(try await RawClient.shaken(server.port, .from("2001:db8::\(index)"))) }
+                try await eventually("all but three to be closed") { server.closed(.tooManyFromAddress) == 5 }
+                let another = try await RawClient.shaken(server.port, .from("2001:db8:0:1::1"))
+                try await server.expectConnections(4)
+                for client in clients + [another] { await client.close() }
             }
         }
 
         @Test func connectionsInTotal() async throws {
             try await UnboundServer.withCanary({ $0.limits.connections = 4 }) { server in
-                let admitted = [
-                    try await RawClient.shaken(server.port, .from("127.0.0.2")),
-                    try await RawClient.shaken(server.port, .from("127.0.0.3")),
-                ]
-                for address in ["127.0.0.2", "127.0.0.4", "127.0.0.5"] {
+                let idle = try await RawClient.shaken(server.port, .from("192.0.2.2"))
+                let second = try await RawClient.publishing(server.port, "second")
+                let third = try await RawClient.publishing(server.port, "third")
+                try await server.expectClosed(idle, .tooManyConnections)
+                for address in ["192.0.2.2", "192.0.2.4", "127.0.0.5"] {
                     let refused = try await RawClient.open(server.port, .from(address))
                     try await server.expectClosed(refused, .tooManyConnections)
                 }
-                for client in admitted { await client.close() }
+                for client in [second, third] { await client.close() }
+                try await server.expectConnections(2)
+            }
+        }
+
+        /// Strangers who send nothing, or greet and no more, from many addresses: whoever comes to push gets in.
+        @Test(arguments: ["127.0.0.1", "198.51.100.1"]) func aPublisherAmongStrangers(_ address: String) async throws {
+            try await UnboundServer.withCanary({
+                $0.limits.connections = 20
+                $0.access.playFrom = CIDR.any
+                $0.credentials.key = TestCredential.keys.key
+            }) { server in
+                var strangers: [RawClient] = []
+                for index in 0..<60 {
+                    let from = RawClient.Options.from(index % 2 == 0 ? "192.0.2.\(index % 14)" : "2001:db8:0:\(index % 14)::\(index)")
+                    strangers.append(try await index % 3 == 0 ? RawClient.shaken(server.port, from) : RawClient.open(server.port, from))
+                }
+                func publish(_ name: String) async throws -> RawClient {
+                    try await RawClient.publishing(server.port, "\(name)?\(TestCredential.signed(name))", .from(address))
+                }
+                let camera = try await publish("camera")
+                for index in 0..<60 { strangers.append(try await RawClient.open(server.port, .from("192.0.2.\(index % 14)"))) }
+                #expect(!camera.isClosed)
+                // Plays do not take the last places.
+                var players: [RawClient] = []
+                for index in 0..<16 {
+                    let player = try await RawClient.connected(server.port, .from("203.0.113.\(index)"))
+                    try await player.createStreamAndTryToPlay("canary")
+                    players.append(player)
+                }
+                try await eventually("a refused play") { players.contains { $0.statusCodes.contains(StatusCode.playFailed) } }
+                #expect(server.closed(.tooManyConnections) > 0)
+                let late = try await publish("late")
+                #expect(!late.isClosed && !camera.isClosed)
+                for client in strangers + players + [camera, late] { await client.close() }
                 try await server.expectConnections(2)
             }
         }
