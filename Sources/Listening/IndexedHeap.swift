@@ -1,5 +1,5 @@
 /// Keys by priority, the lowest first; a key's priority can change. A binary heap that knows where each key is: all changes take O(log n). A value.
-struct IndexedHeap<Key: Hashable, Priority: Comparable> {
+struct IndexedHeap<Key: Hashable & Sendable, Priority: Comparable & Sendable>: Sendable {
     private var nodes: [(key: Key, priority: Priority)] = []
     private var positions: [Key: Int] = [:]
 
