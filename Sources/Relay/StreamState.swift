@@ -11,6 +11,9 @@ package struct PublisherIdentity: Hashable, Sendable {
         self.rawValue = rawValue
         self.rank = rank
     }
+
+    /// Whether this caller acts for the publisher `owner`: it is the same one, by a credential that is not older. Every door asks this.
+    package func actsFor(_ owner: PublisherIdentity) -> Bool { self.rawValue == owner.rawValue && self.rank >= owner.rank }
 }
 
 /// Which publishers may take over a name that is being published.
@@ -137,7 +140,7 @@ package struct StreamState: Sendable {
             case .nobody: throw .nameTaken
             case .anybody: break
             case .sameIdentity:
-                guard owner.rawValue == identity.rawValue, identity.rank >= owner.rank else { throw .nameTaken }
+                guard identity.actsFor(owner) else { throw .nameTaken }
             }
             self.takeoversMs.removeAll { nowMs - $0 > Self.takeoverWindowMs }
             guard self.takeoversMs.count < Self.takeoverLimit else { throw .flapping }
