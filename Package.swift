@@ -426,8 +426,8 @@ let package = Package(
         .testTarget(
             name: "PlaybackTests",
             dependencies: [
-                "HTTPServer", "PortlessTestSupport", "Playback", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport",
-                httpTypes, nioCore,
+                "Access", "HTTPServer", "PortlessTestSupport", "Playback", "ServerConfiguration", "ServerTestSupport", "Support",
+                "TestSupport", httpTypes, nioCore,
             ],
             swiftSettings: settings),
         .testTarget(

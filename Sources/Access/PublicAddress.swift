@@ -1,3 +1,4 @@
+package import NIOCore
 package import ServerConfiguration
 package import Support
 
@@ -15,13 +16,21 @@ package struct PublicAddress: Sendable, Equatable {
     /// Uses the settings `urls.*`, or else the listener's address and real port.
     ///
     /// A listener on every address (`0.0.0.0`) has no address of its own. It uses `requestHost`, the Host header of the call: the name by
-    /// which the caller reaches this machine.
+    /// which the caller reaches this machine. Only for URLs that go to this caller.
     package init(config: ServerConfig, addresses: BoundAddresses, requestHost: String?) {
         let caller = requestHost.flatMap(Self.host)
         self.rtmp = Self.trimmed(config.urls.rtmp) ?? Self.base("rtmp", addresses.rtmp, usual: 1935, caller)
         // Players assume port 443 for a URL without one.
         self.rtmps = Self.trimmed(config.urls.rtmps) ?? addresses.rtmps.map { Self.base("rtmps", $0, usual: 443, caller) }
         self.http = Self.trimmed(config.urls.http) ?? Self.base("http", addresses.http, usual: 80, caller)
+    }
+
+    /// The same for URLs that go to others than the caller. The caller chooses its Host header, so a listener on every address uses the address at
+    /// which the request arrived, `arrivedAt`.
+    package init(forOthers config: ServerConfig, addresses: BoundAddresses, arrivedAt: SocketAddress?) {
+        let bytes = arrivedAt?.ipBytes ?? []
+        let host = arrivedAt?.ipAddress.map { bytes.count == 16 ? "[\($0)]" : $0 }
+        self.init(config: config, addresses: addresses, requestHost: host)
     }
 
     private static func trimmed(_ url: String?) -> String? {

@@ -14,7 +14,7 @@ package final class AppServices: Sendable {
     let config: Live<ServerConfig>
     private let liveKeys: Live<KeyRing>
     let rooms: RoomRegistry
-    let rules: AdmissionRules
+    let admission: RoomAdmission
     let streams: LiveStreams
     let control: LiveControl
     let connections: Connections
@@ -35,7 +35,7 @@ package final class AppServices: Sendable {
     private let floods = LogRateLimiters()
 
     package init(
-        _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, rules: AdmissionRules, streams: LiveStreams,
+        _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, admission: RoomAdmission, streams: LiveStreams,
         control: LiveControl,
         connections: Connections, memory: MemoryBudget, sweepers: LoopSweepers,
         mute: @escaping @Sendable (RoomID, String, Bool) async -> Void, post: @escaping OutboundPost,
@@ -44,7 +44,7 @@ package final class AppServices: Sendable {
         self.config = config
         self.liveKeys = keys
         self.rooms = rooms
-        self.rules = rules
+        self.admission = admission
         self.streams = streams
         self.control = control
         self.connections = connections
@@ -72,6 +72,7 @@ package final class AppServices: Sendable {
     }
 
     var keys: KeyRing { self.liveKeys.current }
+    var rules: AdmissionRules { self.admission.rules }
 
     /// Restores the gatherings from the store. Call before the ports open.
     package func start() async throws {

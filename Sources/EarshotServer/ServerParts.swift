@@ -85,8 +85,8 @@ package final class ServerParts: Sendable {
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
         self.apps = AppServices(
-            live, liveKeys, rooms, rules: self.rules, streams: streams, control: self.control, connections: connections, memory: memory,
-            sweepers: sweepers,
+            live, liveKeys, rooms, admission: self.admission, streams: streams, control: self.control, connections: connections,
+            memory: memory, sweepers: sweepers,
             mute: { [talk = self.talk] room, user, isMuted in try? await talk.mute(user, in: room, isMuted) },
             post: { [outbound = self.outbound] url, headers, body, timeout in
                 let answer = try await outbound.post(url: url, headers: headers, body: body, timeout: timeout, pool: "apps").get()

@@ -46,7 +46,7 @@ package struct HLSEndpoint: Sendable {
         let access: [(HTTPField.Name, String)]
         do throws(APIError) {
             let page = PageRequest(request, context.channel)
-            access = try self.pages.check(page, showsCredential: self.showsCredential(request, isFile: isFile ?? false))
+            access = try self.access(page, request, isFile: isFile ?? false)
         } catch {
             return Self.finished(error.response(context), [])
         }
@@ -56,7 +56,7 @@ package struct HLSEndpoint: Sendable {
             response =
                 isFile
                 ? try await self.file(request)
-                : try await self.multivariant(request, context.channel)
+                : try await self.multivariant(request, context)
         } catch {
             response = error.response(context)
         }
@@ -76,12 +76,17 @@ package struct HLSEndpoint: Sendable {
         return response
     }
 
-    /// Whether the request counts as one with a credential. Later requests count as their first playlist did; an unknown session, refused
-    /// anyway, counts as having one.
-    private func showsCredential(_ request: Request, isFile: Bool) -> Bool {
+    /// Checks the page before admission; one that shows a credential is checked again once that is verified. Later requests count as their first
+    /// playlist did. An unknown session is refused anyway, and its page may read why.
+    private func access(_ page: PageRequest, _ request: Request, isFile: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
         let query = request.uri.query ?? ""
-        guard isFile else { return self.services.admission.rules.showsCredential(query, .play) }
-        return QueryParameters(query).all("s").first.flatMap { self.services.sessions.find($0) }?.showedCredential ?? true
+        guard isFile else {
+            return self.services.admission.rules.showsCredential(query, .play) ? self.pages.withCredential : try self.pages.check(page, nil)
+        }
+        guard let session = QueryParameters(query).all("s").first.flatMap({ self.services.sessions.find($0) }) else {
+            return self.pages.withCredential
+        }
+        return try self.pages.check(page, session.caller)
     }
 
     /// Whether the path is a playlist's, or that of a file in a playlist.
@@ -102,8 +107,8 @@ package struct HLSEndpoint: Sendable {
 
     // MARK: The first playlist
 
-    private func multivariant(_ request: Request, _ channel: any Channel) async throws(APIError) -> Response {
-        let clients = self.services.clients
+    private func multivariant(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
+        let (clients, channel) = (self.services.clients, context.channel)
         let remote = clients.client(peer: clients.peer(of: channel), request.headers)
         let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
         // A listener's place in its channel belongs to a connection, and HLS has none.
@@ -111,6 +116,7 @@ package struct HLSEndpoint: Sendable {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over HLS.")
         }
         let play = try await self.services.admit(path.address, from: remote)
+        try self.services.checkPage(self.pages, PageRequest(request, channel), play)
         let streamPath = path.address.path
         if request.method == .get, try await self.services.mustWait(play) {
             try await self.services.waitForPublisher(play, on: channel)
@@ -171,7 +177,7 @@ package struct HLSEndpoint: Sendable {
             }
             let session = HLSSession(
                 play, client: client.map { String($0.prefix(200)) },
-                showedCredential: services.admission.rules.showsCredential(play.request.address.query, .play),
+                caller: services.verifiedCaller(play),
                 sessions: services.sessions, streams: services.streams, connections: services.connections, stream: stream,
                 loop: loop)
             loop.add(session)

@@ -17,8 +17,8 @@ package final class HLSSession: LiveConnection, Sendable {
     package let id: UInt64
     package let path: String
     package let token: String
-    /// Whether the viewer showed a credential, instead of being admitted by its address alone.
-    package let showedCredential: Bool
+    /// Nil for a viewer that its address alone admitted.
+    package let caller: VerifiedCaller?
     private let play: HTTPPlay
     private let client: String?
     private let sessions: HLSSessions
@@ -51,13 +51,13 @@ package final class HLSSession: LiveConnection, Sendable {
 
     /// The caller has acquired and entered `stream` for this session, and taken its place. On `loop`.
     init(
-        _ play: HTTPPlay, client: String?, showedCredential: Bool, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
+        _ play: HTTPPlay, client: String?, caller: VerifiedCaller?, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
         stream: Relay.Stream, loop: LoopContext
     ) {
         self.id = play.request.session
         self.path = stream.path
         self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
-        self.showedCredential = showedCredential
+        self.caller = caller
         self.play = play
         self.client = client
         self.sessions = sessions

@@ -39,6 +39,16 @@ extension PlaybackServices {
         }
     }
 
+    /// The proof that a credential admitted the viewer, not its address.
+    func verifiedCaller(_ play: HTTPPlay) -> VerifiedCaller? {
+        VerifiedCaller(play.pass, shown: self.admission.rules.showsCredential(play.request.address.query, .play))
+    }
+
+    /// Throws for a page that showed a credential, or what looks like one, although its user's address alone admitted it.
+    func checkPage(_ pages: PageRules, _ page: PageRequest, _ play: HTTPPlay) throws(APIError) {
+        _ = try pages.check(page, self.verifiedCaller(play))
+    }
+
     /// Counts and records the refusal of a viewer over HTTP; returns its answer.
     func refused(_ refusal: AdmissionRefusal, _ address: StreamAddress, _ remote: SocketAddress?) -> APIError {
         self.connections.countRefused(refusal.reason)

@@ -38,9 +38,10 @@ package struct LiveEndpoint: HTTPTakeover {
 
     package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {
         let page = PageRequest(request)
-        let showsCredential = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)
+        let shows = self.services.admission.rules.showsCredential(request.head.query.map(String.init) ?? "", .play)
         let access: [(HTTPField.Name, String)]
-        do throws(APIError) { access = try self.pages.check(page, showsCredential: showsCredential) } catch { return .refuse(error) }
+        // Without anything to verify, the page is refused before a hook is asked.
+        do throws(APIError) { access = shows ? self.pages.withCredential : try self.pages.check(page, nil) } catch { return .refuse(error) }
         do throws(APIError) {
             return try await self.open(request, page, access)
         } catch {
@@ -73,6 +74,7 @@ package struct LiveEndpoint: HTTPTakeover {
         let client = self.services.clients.client(of: request)
         try await self.services.waitForPlace(path.address, from: client, on: request.channel.eventLoop)
         let play = try await self.admit(path.address, from: client, request)
+        try self.services.checkPage(self.pages, page, play)
         let services = self.services
         let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)
         if try await services.mustWait(play) {

@@ -1,4 +1,4 @@
-import Access
+package import Access
 package import HTTPServer
 package import HTTPTypes
 package import Hummingbird
@@ -42,6 +42,16 @@ package struct PageRequest: Sendable {
     }
 }
 
+/// Proof that a request's credential has been checked and is good. A value.
+package struct VerifiedCaller: Sendable, Equatable {
+    /// Nil if the address alone admits the caller. `shown`: whether the request showed a credential, the server's or one for the hook; a hook
+    /// vouches for no page that brought nothing to be checked.
+    package init?(_ pass: AdmissionPass, shown: Bool) { guard shown, pass.isVerified else { return nil } }
+
+    /// A ``ChannelToken`` that comes from a request exists only once its signature is checked.
+    package init(_ token: ChannelToken) {}
+}
+
 /// Decides which pages may play, and which host names work without a credential. Pure except for the machine's name; any thread.
 ///
 /// If the address alone admits a person, every page that this person opens could use that, because the browser's requests come from the same address.
@@ -51,7 +61,7 @@ package struct PageRequest: Sendable {
 ///   neither `<video>` nor WebSockets.) Clients other than browsers send neither header.
 /// - It uses one of the server's own names, so that a stranger's page cannot pass as the server's own through a name that leads here (DNS rebinding).
 ///
-/// A credential in the URL must have been given to the page, so with a credential `http.allowOrigin` alone decides.
+/// A good credential must have been given to the page, so with one (``VerifiedCaller``) `http.allowOrigin` alone decides.
 package struct PageRules: Sendable {
     private let allowOrigin: String
     private let takesAnyHost: Bool
@@ -76,9 +86,11 @@ package struct PageRules: Sendable {
         self.hosts = Set((named + Self.machine).map { $0.lowercased() })
     }
 
-    /// Returns the answer's cross-origin headers. Throws the refusal, without such headers.
-    package func check(_ request: PageRequest, showsCredential: Bool) throws(APIError) -> [(HTTPField.Name, String)] {
-        guard !showsCredential else { return self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)] }
+    /// May this page ask? Returns the answer's cross-origin headers. Throws the refusal, without such headers.
+    ///
+    /// `caller` is nil until a credential has been found good: showing one is not enough, since any page can show anything.
+    package func check(_ request: PageRequest, _ caller: VerifiedCaller?) throws(APIError) -> [(HTTPField.Name, String)] {
+        guard caller == nil else { return self.withCredential }
         try self.checkHost(request)
         let isNamed = self.allowOrigin != "*" && !self.allowOrigin.isEmpty && request.origins.map { $0.lowercased() } == [self.allowOrigin]
         if !isNamed {
@@ -89,6 +101,21 @@ package struct PageRules: Sendable {
         // Covers media that a page embeds without a preflight (Fetch §3.7) if the browser does not identify the page.
         let embedding: [(HTTPField.Name, String)] = Self.resourcePolicy.map { [($0, "same-site")] } ?? []
         return isNamed ? [(.accessControlAllowOrigin, self.allowOrigin)] : embedding
+    }
+
+    /// The refusal of a request that its address alone would admit; nil when the page may ask.
+    package func objection(_ request: PageRequest) -> APIError? {
+        do throws(APIError) {
+            _ = try self.check(request, nil)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The cross-origin headers of answers to requests with a credential, refusals too: a page's script may read why.
+    package var withCredential: [(HTTPField.Name, String)] {
+        self.allowOrigin.isEmpty ? [] : [(.accessControlAllowOrigin, self.allowOrigin)]
     }
 
     /// Whether a page of this origin may open a WebSocket with a credential. Browsers restrict requests to other origins but not

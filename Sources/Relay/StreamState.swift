@@ -12,6 +12,9 @@ package struct PublisherIdentity: Hashable, Sendable {
         self._rawValue = rawValue.exact
         self.rank = rank
     }
+
+    /// Whether this caller acts for the publisher `owner`: it is the same one, by a credential that is not older. Every door asks this.
+    package func actsFor(_ owner: PublisherIdentity) -> Bool { self.rawValue.exact == owner.rawValue.exact && self.rank >= owner.rank }
 }
 
 /// Which publishers may take over a name that is being published.
@@ -138,7 +141,7 @@ package struct StreamState: Sendable {
             case .nobody: throw .nameTaken
             case .anybody: break
             case .sameIdentity:
-                guard owner.rawValue.exact == identity.rawValue.exact, identity.rank >= owner.rank else { throw .nameTaken }
+                guard identity.actsFor(owner) else { throw .nameTaken }
             }
             self.takeoversMs.removeAll { nowMs - $0 > Self.takeoverWindowMs }
             guard self.takeoversMs.count < Self.takeoverLimit else { throw .flapping }

@@ -1,3 +1,4 @@
+import NIOCore
 import RTMP
 import Rooms
 import ServerConfiguration
@@ -136,6 +137,22 @@ import Testing
         #expect(address.rtmp == expected)
         #expect(address.http == expected.replacing("rtmp://", with: "http://") + ":8080")
         #expect(address.rtmps == nil)
+    }
+
+    /// Listener, the address at which a request arrived, and the beginning of URLs for others: never the name that the caller chose.
+    @Test(arguments: [
+        ("127.0.0.1", "127.0.0.1", "rtmp://127.0.0.1"), ("192.0.2.1", "10.0.0.5", "rtmp://192.0.2.1"),
+        ("0.0.0.0", "10.0.0.5", "rtmp://10.0.0.5"), ("::", "2001:db8::5", "rtmp://[2001:db8::5]"),
+        ("0.0.0.0", nil as String?, "rtmp://localhost"),
+    ])
+    func forOthers(_ listener: String, _ arrivedAt: String?, _ expected: String) throws {
+        let local = try arrivedAt.map { try SocketAddress(ipAddress: $0, port: 8_080) }
+        let address = PublicAddress(forOthers: ServerConfig(), addresses: Self.addresses(listener), arrivedAt: local)
+        #expect(address.rtmp == expected)
+        var config = ServerConfig()
+        config.urls.http = "https://class.example.com"
+        let named = PublicAddress(forOthers: config, addresses: Self.addresses(listener), arrivedAt: local)
+        #expect(named.http == "https://class.example.com")
     }
 
     @Test func portsAreShownWhereTheyAreNotUsual() {

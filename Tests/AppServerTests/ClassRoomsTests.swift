@@ -59,9 +59,48 @@ import Testing
             #expect(joined.contains(#""errCode":2"#) && joined.contains("http.hosts") && joined.contains("class.example.net"), "\(joined)")
             let made = try await call("/dollsCatcher/host/create", "accid=c&nickname=c&name=C")
             #expect(made.contains(#""code":403"#) && made.contains("http.hosts"), "\(made)")
+            // The teacher's token is good; the name in the request is still no part of the board's address.
             let board = try await call("\(base)/whiteboard/create", #"{"roomId":"math"}"#, "Authorization: \(ann.authorization)\r\n")
-            #expect(board.contains(#""errCode":2"#) && board.contains("http.hosts"), "\(board)")
+            #expect(board.contains(#""errCode":0"#) && !board.contains("class.example.net"), "\(board)")
+            #expect(board.replacing("\\/", with: "/").contains("http://127.0.0.1:\(server.addresses.http.port)/board/"), "\(board)")
             #expect(try await ann.call("/room/whiteboard/create") == 0)
+        }
+    }
+
+    /// What looks like a credential relaxes no rule: a page that may not join without one may not with junk either.
+    @Test(arguments: ["", "x", "Bearer x", "Bearer a.b.c", "Basic YTpi"])
+    func junkOpensNoClass(_ junk: String) async throws {
+        try await PortlessServer.run { server in
+            let own = "http://127.0.0.1:\(server.addresses.http.port)"
+            // Headers of the page, and whether it may join.
+            let pages: [([String: String], Bool)] = [
+                ([:], true), (["Origin": own], true), (["Origin": "https://evil.example"], false), (["Origin": "null"], false),
+                (["Sec-Fetch-Site": "cross-site"], false), (["Host": "evil.example"], false),
+                (["Host": "evil.example", "Origin": "http://evil.example"], false),
+            ]
+            for (page, isLetIn) in pages {
+                var headers = page
+                if !junk.isEmpty { headers["Authorization"] = junk }
+                let answer = try await HTTPAnswer.call(
+                    "POST", "\(server.http)/classroom/api/v1/room/join", body: Data(#"{"roomId":"math","userName":"Bob"}"#.utf8),
+                    headers: headers)
+                let code = try answer.json()["errCode"].int
+                #expect(code == (isLetIn ? 0 : 2), "\(page): \(answer.text)")
+            }
+        }
+    }
+
+    /// A good credential admits the pages that `http.allowOrigin` names, here all; a page with one that is no longer good may read so.
+    @Test func aGoodCredentialCounts() async throws {
+        try await PortlessServer.run { server in
+            let ann = try await ClassMember.join(server, "Ann")
+            for (token, code) in [(ann.authorization, 0), ("\(ann.authorization)x", 2)] {
+                let answer = try await HTTPAnswer.call(
+                    "GET", "\(server.http)/classroom/api/v1/room/members?roomId=math",
+                    headers: ["Authorization": token, "Origin": "https://app.example"])
+                #expect(try answer.json()["errCode"].int == code, "\(answer.text)")
+                #expect(answer.headers["access-control-allow-origin"] == "https://app.example")
+            }
         }
     }
 }

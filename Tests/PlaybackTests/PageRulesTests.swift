@@ -1,3 +1,4 @@
+import Access
 import Foundation
 import HTTPServer
 import HTTPTypes
@@ -21,7 +22,7 @@ import Testing
         let request = PageRequest(
             origins: origin.map { [$0] } ?? [], fetchSite: site, hosts: host.map { [$0] } ?? [],
             local: try SocketAddress(ipAddress: local, port: 8_080))
-        let headers = try rules.check(request, showsCredential: false)
+        let headers = try rules.check(request, nil)
         return Dictionary(uniqueKeysWithValues: headers.map { ($0.0.rawName.lowercased(), $0.1) })
     }
 
@@ -56,7 +57,7 @@ import Testing
         _ = try Self.ask(Self.rules(), host: nil)
         #expect(throws: APIError.self) { try Self.ask(Self.rules(), host: nil, origin: "http://127.0.0.1:8080") }
         let two = PageRequest(origins: [], fetchSite: nil, hosts: ["127.0.0.1", "evil.example"])
-        #expect(throws: APIError.self) { try Self.rules().check(two, showsCredential: false) }
+        #expect(throws: APIError.self) { try Self.rules().check(two, nil) }
     }
 
     /// Origin and Sec-Fetch-Site; allowed by default; allowed if `http.allowOrigin` names good.example.
@@ -91,8 +92,19 @@ import Testing
 
     @Test func aCredentialIsAsBefore() throws {
         let evil = PageRequest(origins: ["https://evil.example"], fetchSite: "cross-site", hosts: ["evil.example"])
-        let any = try Self.rules().check(evil, showsCredential: true)
+        let good = VerifiedCaller(AdmissionPass(identity: "user a", user: "a", isVerified: true, parameters: ""), shown: true)
+        let any = try Self.rules().check(evil, good)
         #expect(any.map(\.1) == ["*"])
-        #expect(try Self.rules { $0.http.allowOrigin = "" }.check(evil, showsCredential: true).isEmpty)
+        #expect(try Self.rules { $0.http.allowOrigin = "" }.check(evil, good).isEmpty)
+    }
+
+    /// A credential counts once it is verified, and an address or a hook that was shown nothing verifies none.
+    @Test(arguments: [(true, true, true), (true, false, false), (false, true, false), (false, false, false)])
+    func whatCounts(_ isVerified: Bool, _ isShown: Bool, _ isLetIn: Bool) {
+        let evil = PageRequest(origins: ["https://evil.example"], fetchSite: "cross-site", hosts: ["127.0.0.1"])
+        let caller = VerifiedCaller(
+            AdmissionPass(identity: "address 127.0.0.1", user: nil, isVerified: isVerified, parameters: ""), shown: isShown)
+        #expect((caller != nil) == isLetIn)
+        #expect(((try? Self.rules().check(evil, caller)) != nil) == isLetIn)
     }
 }

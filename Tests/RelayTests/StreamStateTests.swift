@@ -37,6 +37,16 @@ import Testing
         #expect(state.phase == .live(token: 1, identity: self.me))
     }
 
+    /// Identity and rank of caller and publisher, and whether the one acts for the other.
+    @Test(
+        arguments: [
+            ("a", 0, "a", 0, true), ("a", 2, "a", 1, true), ("a", 1, "a", 2, false), ("b", 0, "a", 0, false), ("b", 9, "a", 0, false),
+            ("", 0, "a", 0, false),
+        ] as [(String, Int64, String, Int64, Bool)])
+    func whoActsForThePublisher(_ caller: String, _ rank: Int64, _ owner: String, _ ownerRank: Int64, _ acts: Bool) {
+        #expect(PublisherIdentity(caller, rank: rank).actsFor(PublisherIdentity(owner, rank: ownerRank)) == acts)
+    }
+
     @Test mutating func takeoverBySameIdentity() throws {
         var state = StreamState()
         let old = try state.claim(self.me, nowMs: 0, items: &self.items).token

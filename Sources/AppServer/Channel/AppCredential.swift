@@ -90,7 +90,7 @@ struct AppTicketRoute: Sendable {
         }
         var answer = APIAnswer(.ok, ["ticket": .string(ticket.text), "expiresAt": .string(Instant.text(ticket.expiresAt))])
         answer.headers[.cacheControl] = "no-store"
-        for (name, value) in try self.services.pages.check(PageRequest(request, context.channel), showsCredential: true) {
+        for (name, value) in try self.services.pages.check(PageRequest(request, context.channel), VerifiedCaller(token)) {
             answer.headers[name] = value
         }
         return answer

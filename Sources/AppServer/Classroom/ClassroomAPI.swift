@@ -5,6 +5,7 @@ import HTTPServer
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Playback
 import RoomStore
 import Rooms
 import ServerConfiguration
@@ -38,11 +39,12 @@ final class ClassroomAPI: Sendable {
             return await RongCloudWebhookRoute(services: self.services, call: self.call).respond(to: request, query, context)
         }
         if let preflight = self.call.preflight(request, context) { return preflight }
-        var headers: HTTPFields = [:]
+        let headers = self.call.readable(request, context, shows: request.headers[.authorization] != nil)
         let value: JSONValue
         do {
-            headers = try self.call.crossOrigin(request, context, showsCredential: request.headers[.authorization] != nil)
-            value = ClassroomAnswer.result(try await self.answer(request, query, context))
+            let token = self.token(request)
+            try self.call.checkPage(request, context, (try? token.get()).map { VerifiedCaller($0) })
+            value = ClassroomAnswer.result(try await self.answer(request, query, token, context))
         } catch {
             value = ClassroomAnswer.refusal(Self.refusal(error))
         }
@@ -66,7 +68,7 @@ final class ClassroomAPI: Sendable {
     // MARK: - Calls
 
     private func answer(
-        _ request: Request, _ query: [(name: String, value: String)], _ context: APIContext
+        _ request: Request, _ query: [(name: String, value: String)], _ token: Result<ChannelToken, GatheringRefusal>, _ context: APIContext
     ) async throws -> JSONValue {
         guard let client = self.call.client(request, context), self.services.config.apps.classroomFrom.contains(address: client) else {
             self.services.noteRefusal(
@@ -80,7 +82,6 @@ final class ClassroomAPI: Sendable {
             method: request.method.rawValue, path: String(request.uri.path.dropFirst(Self.base.count)), query: query,
             body: try await self.call.body(request, context))
         guard let read else { throw ClassroomCode.parameter.refusal("There is no such call.") }
-        let token = self.token(request)
         switch read.action {
         case .join(let name, let isAudience, let disableCamera):
             return try await self.classes.join(
@@ -92,7 +93,7 @@ final class ClassroomAPI: Sendable {
             guard let room = read.roomID, token.room == "\(Classes.prefix)\(room)" else {
                 throw ClassroomCode.role.refusal("The token is for another class.")
             }
-            return try await self.carryOut(read, token, request, context)
+            return try await self.carryOut(read, token, context)
         }
     }
 
@@ -114,17 +115,15 @@ final class ClassroomAPI: Sendable {
         return ["authorization": .string(text), "imToken": .string(imToken ?? text)]
     }
 
-    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ request: Request, _ context: APIContext) async throws -> JSONValue
-    {
+    private func carryOut(_ read: ClassroomCall, _ token: ChannelToken, _ context: APIContext) async throws -> JSONValue {
         let (runner, room) = try self.classes.find(token.room)
         switch read.action {
         case .members, .boards:
             guard room.role(of: token.user) != nil else { throw ClassroomCode.authorization.refusal() }
             return read.action == .members ? ClassroomAnswer.members(room) : ClassroomAnswer.boards(room)
         case .boardCreate:
-            try self.call.checkName(request, context)
-            guard let urls = self.call.publicAddress(request) else { throw APIError.unavailable("The server is starting.") }
-            return .string(try await self.classes.createBoard(by: token.user, here: urls.http, runner, room))
+            guard let own = self.call.addressForOthers(context) else { throw APIError.unavailable("The server is starting.") }
+            return .string(try await self.classes.createBoard(by: token.user, here: own.http, runner, room))
         case .boardDelete(let id):
             try await self.classes.deleteBoard(id, by: token.user, runner, room)
             return true

@@ -25,26 +25,33 @@ final class DialectCall: Sendable {
         self.paces = Mutex(PaceTable(rate: Double(perTenSeconds) / 10, burst: Double(perTenSeconds)))
     }
 
-    /// Headers that let the page behind a request read the answer. Throws for pages that may not call at all: only this server's own origin and the
-    /// one in `http.allowOrigin` may. Its `*` applies only to requests with a credential: otherwise any page that a user at an allowed address opens
-    /// could call. A call by a name that the server does not know may come from such a page, too.
-    func crossOrigin(_ request: Request, _ context: APIContext, showsCredential: Bool) throws(APIError) -> HTTPFields {
+    /// Throws for a page that may not call. Without a verified credential only this server's own pages and those of the origin in
+    /// `http.allowOrigin` may, by a name that the server knows: otherwise any page that a user at an allowed address opens could call.
+    func checkPage(_ request: Request, _ context: APIContext, _ caller: VerifiedCaller?) throws(APIError) {
         let page = PageRequest(request, context.channel)
-        if !showsCredential {
-            _ = try self.services.pages.check(page, showsCredential: false)
-        } else if !self.services.pages.letsSocket(page) {
+        if caller == nil { _ = try self.services.pages.check(page, nil) }
+        guard self.services.pages.letsSocket(page) else {
             throw APIError(
                 .forbidden, .forbidden,
                 "Pages of this origin may not call this; the server's setting http.allowOrigin names the one that may.")
         }
-        guard let origin = request.headers[.origin] else { return [:] }
+    }
+
+    /// Headers that let the page behind a request read the answer, a refusal too: with a credential that has expired, it must learn so. None for
+    /// pages that may not call with any credential. `shows`: whether the request shows one, good or not.
+    func readable(_ request: Request, _ context: APIContext, shows: Bool) -> HTTPFields {
+        let page = PageRequest(request, context.channel)
+        guard let origin = request.headers[.origin], self.services.pages.letsSocket(page),
+            shows || self.services.pages.objection(page) == nil
+        else { return [:] }
         return [.accessControlAllowOrigin: origin, .accessControlAllowCredentials: "true", .vary: "Origin"]
     }
 
-    /// The answer to a preflight; nil for other requests.
+    /// The answer to a preflight, which shows no credential yet; nil for other requests.
     func preflight(_ request: Request, _ context: APIContext) -> Response? {
         guard request.method == .options else { return nil }
-        guard var headers = try? self.crossOrigin(request, context, showsCredential: true) else { return Response(status: .forbidden) }
+        guard self.services.pages.letsSocket(PageRequest(request, context.channel)) else { return Response(status: .forbidden) }
+        var headers = self.readable(request, context, shows: true)
         headers[.accessControlAllowMethods] = "GET, POST, OPTIONS"
         headers[.accessControlAllowHeaders] = "content-type, authorization"
         headers[.accessControlMaxAge] = "86400"
@@ -67,22 +74,19 @@ final class DialectCall: Sendable {
         return String(buffer: bytes)
     }
 
-    /// Throws unless the request's Host header has the server's name. Only then may it be part of an address that others open.
-    func checkName(_ request: Request, _ context: APIContext) throws(APIError) {
-        guard self.services.config.urls.http == nil else { return }
-        try self.services.pages.checkHost(PageRequest(request, context.channel))
-    }
-
-    /// The server's addresses from this client's view. Nil while the server starts.
-    func publicAddress(_ request: Request) -> PublicAddress? {
+    /// The server's addresses for others than this client. Nil while the server starts.
+    func addressForOthers(_ context: APIContext) -> PublicAddress? {
         self.services.connections.addresses.map {
-            PublicAddress(config: self.services.config.current, addresses: $0, requestHost: request.head.authority)
+            PublicAddress(forOthers: self.services.config.current, addresses: $0, arrivedAt: context.channel.localAddress)
         }
     }
 
+    /// URLs for this client alone: they may have the name by which it reached the server. Nil while the server starts.
     func urls(_ request: Request) -> StreamURLs? {
-        self.publicAddress(request).map {
-            StreamURLs(address: $0, keys: self.services.keys, hash: self.services.config.credentials.hash)
+        self.services.connections.addresses.map {
+            StreamURLs(
+                address: PublicAddress(config: self.services.config.current, addresses: $0, requestHost: request.head.authority),
+                keys: self.services.keys, hash: self.services.config.credentials.hash)
         }
     }
 

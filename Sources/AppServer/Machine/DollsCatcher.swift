@@ -35,10 +35,10 @@ final class DollsCatcher: Sendable {
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }
-        var headers: HTTPFields = [:]
+        let headers = self.call.readable(request, context, shows: false)
         let value: JSONValue
         do {
-            headers = try self.call.crossOrigin(request, context, showsCredential: false)
+            try self.call.checkPage(request, context, nil)
             value = try await self.answer(request, context)
         } catch let error as DollsCatcherError {
             value = DollsCatcherAnswer.failure(error)

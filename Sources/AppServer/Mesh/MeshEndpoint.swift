@@ -69,7 +69,7 @@ package struct MeshEndpoint: AppEndpoint {
                 "Mesh rooms need a channel token from this address; the server's setting apps.mesh.from lists the addresses that need none."
             )
         }
-        _ = try self.services.pages.check(page, showsCredential: false)
+        _ = try self.services.pages.check(page, nil)
         return nil
     }
 }

@@ -5,8 +5,8 @@ import HTTPTypes
 import Hummingbird
 import Listening
 import NIOCore
+import Playback
 import RTMP
-import Relay
 import RoomStore
 import Rooms
 import ServerConfiguration
@@ -22,7 +22,7 @@ import Synchronization
 /// | `"finished"` | the push ends, as if the client had stopped it; if its connection was lost before, the room waits as after a stop |
 ///
 /// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` asks the broadcaster to stop, for `reason`. An expired URL is accepted
-/// here while the push that it began still runs.
+/// here while the push that it began still runs. ``RoomAdmission/mayAct(_:_:on:)`` decides who may report.
 final class PushHeartbeat: Sendable {
     private let services: AppServices
     /// Reports per stream: one a second, a few at once.
@@ -70,15 +70,26 @@ final class PushHeartbeat: Sendable {
         if let client, !self.calls.withLock({ $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
             throw APIError(.tooManyRequests, .rateLimited, "There are too many heartbeats from this address.")
         }
-        let pass = try await self.pass(AdmissionRequest(action: .publish, address: address, remote: client, session: 0))
-        try self.checkPace(address.path)
+        let caller = try self.caller(AdmissionRequest(action: .publish, address: address, remote: client, session: 0), request, context)
         let path = StreamPath(app: address.app, name: address.name)
-        guard let room = try await self.room(path), pass.room == nil || pass.room?.exact == room.id.rawValue.exact else {
+        guard let (room, slot) = try await self.room(path),
+            caller.pass.room == nil || caller.pass.room?.exact == room.id.rawValue.exact
+        else {
+            if let late = caller.late { throw self.refused(late, caller.request) }
+            // Who shows no credential must not learn which rooms exist.
+            if let page = caller.page, !caller.pass.isVerified { throw self.refused(page, caller.request) }
             throw APIError.notFound("room of the stream", "\(path)", field: "name")
         }
+        let permit: PushPermit
+        switch await self.services.admission.mayAct(.report, caller, on: slot.path) {
+        case .success(let given): permit = given
+        case .failure(let refusal): throw self.refused(refusal, caller.request)
+        }
+        // Checked last: the reports of others must not use up the publisher's.
+        try self.checkPace(address.path)
         self.services.counters.update { $0.heartbeats += 1 }
-        let slot = room.slots.first { $0.path == path } ?? room.slots.first
-        return Self.answer(try await self.take(status, room, slot, pass), slot: slot?.number)
+        let now = permit.isForbidden ? room : try await self.take(status, room, slot, permit)
+        return Self.answer(now, slot: slot.number)
     }
 
     private static func status(_ body: ByteBuffer) throws(APIError) -> Status {
@@ -106,47 +117,31 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    /// Admits by the credential alone, by the address, or by the hook that decides about pushes.
-    private func pass(_ request: AdmissionRequest) async throws(APIError) -> AdmissionPass {
-        let checked = self.services.rules.check(request, nowSeconds: WallClock.seconds)
-        var outcome = checked
-        if case .success(let pass) = checked, !pass.isVerified, self.services.rules.mustAsk(.publish, pass) {
-            outcome = await self.services.rules.ask(request, pass: pass)
+    /// Who asks, by credential or address.
+    private func caller(_ request: AdmissionRequest, _ http: Request, _ context: APIContext) throws(APIError) -> PushCaller {
+        let page = self.services.pages.objection(PageRequest(http, context.channel)).map {
+            AdmissionRefusal(reason: .accessDenied, message: $0.message)
         }
-        switch outcome {
-        case .success(let pass): return pass
+        switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
+        case .success(let pass): return PushCaller(request, pass, page: page)
         case .failure(let refusal):
-            if let late = refusal.late, let pass = await self.pass(ofRunningPush: late, request) { return pass }
-            self.services.noteRefusal(
-                "A push heartbeat was refused",
-                [
-                    "stream": "\(request.address.path)", "remote": "\(request.remote?.ipAddress ?? "unknown")",
-                    "reason": "\(refusal.reason.rawValue)",
-                ])
-            var error = APIError(.unauthorized, .unauthorized, refusal.message)
-            if let seconds = refusal.retrySeconds {
-                error = APIError(.tooManyRequests, .rateLimited, refusal.message)
-                error.headers[.retryAfter] = "\(seconds)"
-            }
-            throw error
+            guard let late = refusal.late else { throw self.refused(refusal, request) }
+            return PushCaller(request, late, page: page, late: refusal)
         }
     }
 
-    /// The pass of a credential that has expired, if the push that it began is still running; nil for any other push of the stream.
-    private func pass(ofRunningPush late: AdmissionPass, _ request: AdmissionRequest) async -> AdmissionPass? {
-        if await self.isRunning(late, request.address.path) { return late }
-        // A hook that decides about pushes may have set the publisher's user.
-        guard self.services.rules.hasHook(.publish), case .success(let pass) = await self.services.rules.ask(request, pass: late),
-            await self.isRunning(pass, request.address.path)
-        else { return nil }
-        return pass
-    }
-
-    private func isRunning(_ pass: AdmissionPass, _ path: String) async -> Bool {
-        let identity = PublisherIdentity(pass.identity, rank: pass.rank)
-        return await self.services.streams.onHome(of: path) { home, stream in
-            if case .live(_, identity)? = home.snapshot(of: stream)?.stream.phase { true } else { false }
-        } ?? false
+    private func refused(_ refusal: AdmissionRefusal, _ request: AdmissionRequest) -> APIError {
+        self.services.noteRefusal(
+            "A push heartbeat was refused",
+            [
+                "stream": "\(request.address.path)", "remote": "\(request.remote?.ipAddress ?? "unknown")",
+                "reason": "\(refusal.reason.rawValue)",
+            ])
+        switch refusal.reason {
+        case .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .hookDenied:
+            return APIError(.unauthorized, .unauthorized, refusal.message)
+        default: return APIError(refusal)
+        }
     }
 
     private func checkPace(_ path: String) throws(APIError) {
@@ -156,19 +151,23 @@ final class PushHeartbeat: Sendable {
         throw error
     }
 
-    private func room(_ path: StreamPath) async throws(APIError) -> Room? {
+    /// The room and the slot to which a push by this name goes: by stream, else by device.
+    private func room(_ path: StreamPath) async throws(APIError) -> (Room, Room.Slot)? {
         do throws(RegistryError) {
-            if let room = try await self.services.rooms.room(ofStream: path) { return room }
-            return RoomID.isID(path.name) ? try await self.services.rooms.room(ofDevice: path.name) : nil
+            if let room = try await self.services.rooms.room(ofStream: path), let slot = room.slot(path) { return (room, slot) }
+            guard RoomID.isID(path.name), let room = try await self.services.rooms.room(ofDevice: path.name), let slot = room.slots.first,
+                slot.app.exact == path.app.exact || path.app == "live"
+            else { return nil }
+            return (room, slot)
         } catch {
             throw APIError.unavailable("The rooms cannot be read: \(error)")
         }
     }
 
     /// The room after the report. A report that the room's state does not allow changes nothing; the answer then asks the broadcaster to stop.
-    private func take(_ status: Status, _ room: Room, _ slot: Room.Slot?, _ pass: AdmissionPass) async throws(RegistryError) -> Room {
+    private func take(_ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit) async throws(RegistryError) -> Room {
         do throws(RegistryError) {
-            return try await self.carryOut(status, room, slot, Actor(pass.user ?? "publisher"), sender: pass.user)
+            return try await self.carryOut(status, room, slot, permit, by: Actor(permit.pass.user ?? "publisher"))
         } catch {
             guard case .wrongState = error else { throw error }
             return try await self.services.rooms.room(room.id.rawValue)
@@ -176,14 +175,16 @@ final class PushHeartbeat: Sendable {
     }
 
     private func carryOut(
-        _ status: Status, _ room: Room, _ slot: Room.Slot?, _ actor: Actor, sender: String?
+        _ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit, by actor: Actor
     ) async throws(RegistryError) -> Room {
         let (rooms, id) = (self.services.rooms, room.id.rawValue)
         switch status {
-        case .pushing, .resumed: return try await rooms.apply(.heartbeat(sender: sender), to: id, action: "heartbeat", by: actor)
-        case .paused: return try await rooms.apply(.pauseAnnounced(slot: slot?.number), to: id, action: "pause", by: actor)
+        case .pushing, .resumed: return try await rooms.apply(.heartbeat(sender: permit.pass.user), to: id, action: "heartbeat", by: actor)
+        case .paused: return try await rooms.apply(.pauseAnnounced(slot: slot.number), to: id, action: "pause", by: actor)
         case .finished:
-            guard let slot, await !self.services.control.cut(slot.path, .clientStopped, endsViewers: false) else {
+            if let running = permit.running,
+                await self.services.control.cut(slot.path, sequence: running, .clientStopped, endsViewers: false)
+            {
                 return try await rooms.room(id)
             }
             // Its connection was lost before.
@@ -191,7 +192,7 @@ final class PushHeartbeat: Sendable {
         }
     }
 
-    private static func answer(_ room: Room, slot number: Int?) -> JSONValue {
+    private static func answer(_ room: Room, slot number: Int) -> JSONValue {
         let isForbidden = room.state == .forbidden || room.slots.contains { $0.number == number && $0.isForbidden }
         let stops = room.state.isTerminal || isForbidden
         let reason = room.slots.first { $0.number == number && $0.isForbidden }?.forbidReason ?? room.forbidReason ?? ""

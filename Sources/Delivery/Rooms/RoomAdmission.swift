@@ -73,6 +73,11 @@ package final class RoomAdmission: Sendable {
             }
         }
         let path = StreamPath(app: request.address.app, name: request.address.name)
+        // No web page speaks RTMP.
+        switch await self.mayAct(.publish, PushCaller(request, pass, page: nil), on: path) {
+        case .success(let permit): pass = permit.pass
+        case .failure(let refusal): return .failure(refusal)
+        }
         let push = PushRequest(
             path: path, clientAddress: request.remote?.ipAddress ?? "", session: request.session, parameters: pass.parameters,
             mayCreateRoom: self.mayCreateRoom(request),

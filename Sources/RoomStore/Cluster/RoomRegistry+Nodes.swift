@@ -272,11 +272,21 @@ extension RoomTransaction {
         case .nobody: throw PushRefusal.nameTaken
         case .anybody: break
         case .sameIdentity:
-            let identity = TokenSecret.hash(claim.identity)
-            guard running.allSatisfy({ $0.identity?.exact == identity.exact && $0.rank <= claim.rank }) else { throw PushRefusal.nameTaken }
+            guard running.allSatisfy({ $0.isHeld(by: claim) }) else { throw PushRefusal.nameTaken }
         }
         guard one.takeovers < PushClaim.takeoverLimit else { throw PushRefusal.flapping }
         return others
+    }
+}
+
+extension RoomRegistry {
+    /// Whether the pushes of the stream on other nodes are all this claim's; nil when none runs there.
+    package nonisolated func isHeldElsewhere(_ path: StreamPath, by claim: PushClaim) async throws(RegistryError) -> Bool? {
+        try await self.store.read { store in
+            guard let node = store.node else { return nil }
+            let running = try store.pushesElsewhere(of: path, than: node, takeoversSince: .max).filter(\.isOfRunningNode)
+            return running.isEmpty ? nil : running.allSatisfy { $0.isHeld(by: claim) }
+        }
     }
 }
 

@@ -246,6 +246,9 @@ struct PushElsewhere {
     let isOfRunningNode: Bool
     /// How often its stream was taken over lately.
     let takeovers: Int64
+
+    /// The rule of one node's streams, `PublisherIdentity.actsFor`.
+    func isHeld(by claim: PushClaim) -> Bool { self.identity == TokenSecret.hash(claim.identity) && self.rank <= claim.rank }
 }
 
 /// A server that shares the registry, or did.
