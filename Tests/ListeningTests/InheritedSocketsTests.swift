@@ -1,4 +1,5 @@
 import LibC
+import NIOCore
 import Support
 import Testing
 
@@ -9,18 +10,17 @@ import Testing
     /// A socket bound to a free port of this address; it listens unless `listens` is false.
     private static func open(_ host: String = "127.0.0.1", listens: Bool = true) throws -> (descriptor: CInt, port: Int) {
         let descriptor = socket(AF_INET, streamSocket, 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr(host)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
-            }
+        let isBound = try SocketAddress(ipAddress: host, port: 0).withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 }
+        // sockaddr_in: family, then the port in network order.
+        var name = [UInt8](repeating: 0, count: 16)
+        var size = socklen_t(name.count)
+        let isNamed = name.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return getsockname(descriptor, start.assumingMemoryBound(to: sockaddr.self), &size) == 0
         }
-        try #require(isBound)
+        try #require(isBound && isNamed)
         if listens { try #require(listen(descriptor, 5) == 0) }
-        return (descriptor, Int(address.sin_port.byteSwapped))
+        return (descriptor, Int(name[2]) << 8 | Int(name[3]))
     }
 
     private static func read(_ values: [String: String]) -> InheritedSockets {
