@@ -64,7 +64,7 @@ import Testing
         var table = Self.table(2)
         Self.enter(&table, 1, "a")
         Self.enter(&table, 2, "b")
-        #expect(table.play(1, "a"))
+        #expect(table.play(1, "a") == true)
         table.set(2, "b", .push)
         #expect(Self.enter(&table, 3, "c") == (.tooMany, []))
         // What has ended makes room.
@@ -81,10 +81,10 @@ import Testing
         for id in 1...3 as ClosedRange<ID> { Self.enter(&table, id, "a\(id)") }
         #expect(table.play(1, "a1") && table.enter(10, "http", as: .play).refusal == nil)
         #expect(!table.play(2, "a2") && table.enter(11, "http", as: .play).refusal == .tooMany)
-        #expect(table.play(1, "a1"), "one that plays already")
+        #expect(table.play(1, "a1") == true, "one that plays already")
         #expect(Self.enter(&table, 4, "new") == (nil, [2]))
         table.set(4, "new", .push)
-        #expect(table.play(4, "new"), "a push may play as well")
+        #expect(table.play(4, "new") == true, "a push may play as well")
         #expect(Self.enter(&table, 5, "new") == (nil, [3]))
         table.set(5, "new", .push)
         #expect(Self.enter(&table, 6, "more") == (.tooMany, []))
