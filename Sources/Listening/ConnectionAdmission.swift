@@ -47,7 +47,8 @@ package final class ConnectionAdmission: Sendable {
     package func enter(_ id: ID, _ host: HostKey, mayPush: Bool, _ channel: any Channel) -> CloseReason? {
         let (refusal, shed) = self.state.withLock { state in
             let isKnown = mayPush || state.known.contains(host) || state.older.contains(host)
-            let answer = Self.enter(&state, id, host, as: state.nextStep(), isKnown: isKnown)
+            let use = state.nextStep()
+            let answer = Self.enter(&state, id, host, as: use, isKnown: isKnown)
             if answer.refusal == nil { state.channels[id] = channel }
             return answer
         }
@@ -62,17 +63,24 @@ package final class ConnectionAdmission: Sendable {
         return refusal
     }
 
-    private typealias Lost = (id: ID, reason: CloseReason, channel: any Channel)
+    /// A connection whose place went to a newcomer.
+    private struct Lost {
+        let id: ID
+        let reason: CloseReason
+        let channel: any Channel
+    }
 
     private static func enter(
         _ state: inout State, _ id: ID, _ host: HostKey, as use: PlaceTable.Use, isKnown: Bool
     ) -> (refusal: CloseReason?, shed: [Lost]) {
         let (refusal, shed) = state.table.enter(id, host, as: use, isKnown: isKnown)
         state.highest = max(state.highest, state.table.count)
-        return (
-            refusal?.reason,
-            shed.compactMap { lost in state.channels[lost.id].map { (lost.id, lost.limit.reason, $0) } }
-        )
+        var lost: [Lost] = []
+        for one in shed {
+            guard let channel = state.channels[one.id] else { continue }
+            lost.append(Lost(id: one.id, reason: one.limit.reason, channel: channel))
+        }
+        return (refusal?.reason, lost)
     }
 
     private func tell(_ shed: [Lost]) {
@@ -102,7 +110,12 @@ package final class ConnectionAdmission: Sendable {
     }
 
     /// Records that a connection neither pushes nor plays any more.
-    package func rests(_ id: ID, _ host: HostKey) { self.state.withLock { $0.table.set(id, host, $0.nextStep()) } }
+    package func rests(_ id: ID, _ host: HostKey) {
+        self.state.withLock { state in
+            let use = state.nextStep()
+            state.table.set(id, host, use)
+        }
+    }
 
     package func leave(_ id: ID) {
         self.state.withLock { state in

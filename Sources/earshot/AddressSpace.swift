@@ -1,3 +1,4 @@
+import Commands
 import LibC
 import Logging
 import NIOCore

@@ -38,9 +38,9 @@ import Testing
     }
 
     /// One address has half of the fitted places at most. A setting as large as all places says that addresses have no limit.
-    @Test(arguments: [
-        // limit of files, asked: in all and of an address; kept: of an address
-        (1_024, 20_000, nil as Int?, 224),
+    private static let shares: [(limit: Int, total: Int, asked: Int?, kept: Int)] = [
+        // asked and kept: of an address
+        (1_024, 20_000, nil, 224),
         (1_024, 20_000, 5_000, 224),
         (1_024, 20_000, 100, 100),
         (1_024, 20_000, 20_000, 448),
@@ -48,7 +48,9 @@ import Testing
         (65_536, 20_000, nil, 5_000),
         (65_536, 20_000, 15_000, 15_000),
         (65_536, 300, nil, 150),
-    ]) func anAddressHasItsShare(_ limit: Int, _ total: Int, _ asked: Int?, _ kept: Int) throws {
+    ]
+
+    @Test(arguments: shares) func anAddressHasItsShare(_ limit: Int, _ total: Int, _ asked: Int?, _ kept: Int) throws {
         var limits = Self.limits(total, 20_000)
         limits.connectionsPerAddress = asked
         let plan = try DescriptorPlan(limit: limit, limits: limits, loops: 2)

@@ -4,7 +4,7 @@ import LibC
 private func unistdWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 
 /// The commands' standard output and error. Unbuffered, so that each line is visible (or in the pipe) at once.
-enum Console {
+package enum Console {
     /// The output's reader has closed the pipe.
     struct ReaderGone: Error {}
 
