@@ -62,5 +62,3 @@ struct IndexedHeap<Key: Hashable & Sendable, Priority: Comparable & Sendable>: S
         self.positions[self.nodes[right].key] = right
     }
 }
-
-extension IndexedHeap: Sendable where Key: Sendable, Priority: Sendable {}

@@ -42,7 +42,7 @@ package enum Console {
 
     /// Prints a hint, a note or an error to standard error. Standard output holds only the answer. Escapes what peers may have put into it; only line
     /// ends stay.
-    static func complain(_ lines: String) {
+    package static func complain(_ lines: String) {
         let safe = lines.split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.escaped(String($0)) }
         // An error of standard error itself cannot be reported anywhere.
         _ = self.write(safe.joined(separator: "\n") + "\n", to: STDERR_FILENO)
