@@ -10,7 +10,7 @@ import urllib.request
 import guide
 import tools
 from browser import Browser
-from proxy import Nginx
+from proxy import CLIENT, Nginx
 from registry import case
 from server import wait_for
 from sound import loudness
@@ -124,7 +124,7 @@ def mesh_page_behind_nginx(server):
         meet(server, f"http://127.0.0.1:{nginx.port}", "proxied")
 
 
-mesh_page_behind_nginx.settings = {"EARSHOT_ACCESS_TRUSTED_PROXIES": "127.0.0.1"}
+mesh_page_behind_nginx.settings = {"EARSHOT_ACCESS_TRUSTED_PROXIES": "127.0.0.1", "EARSHOT_APPS_MESH_FROM": f"127.0.0.1,{CLIENT}"}
 
 
 @case

@@ -7,6 +7,9 @@ import subprocess
 import guide
 from server import wait_for
 
+# The address by which all clients of the proxy go.
+CLIENT = "192.0.2.7"
+
 
 class Nginx:
     """Hands everything on, WebSockets too, with the name that the client used and its address."""
@@ -18,6 +21,10 @@ class Nginx:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         path = os.path.join(self.folder, "nginx.conf")
+        # As from a client elsewhere: one of this machine counts as unknown behind a proxy.
+        settings = guide.here(guide.blocks("mesh.md", "nginx")[0], server)
+        assert "$proxy_add_x_forwarded_for" in settings
+        settings = settings.replace("$proxy_add_x_forwarded_for", CLIENT)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"""daemon off;
 master_process off;
@@ -34,7 +41,7 @@ http {{
     map $http_upgrade $connection_upgrade {{ default upgrade; "" close; }}
     server {{
         listen 127.0.0.1:{self.port};
-{guide.here(guide.blocks('mesh.md', 'nginx')[0], server)}    }}
+{settings}    }}
 }}
 """)
         program = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")

@@ -35,7 +35,7 @@ package struct NodeForwarder: Sendable {
         let answer: NodeReply
         do throws(OutboundError) {
             answer = try await self.client.forward(
-                request.method.rawValue, to: address + request.uri.string, headers: self.headers(request), body: body,
+                request.method.rawValue, to: address + Self.target(request), headers: self.headers(request), body: body,
                 timeout: Self.patience)
         } catch {
             throw APIError.unavailable("\(what), which did not answer: \(error). The call may have been carried out there.")
@@ -46,6 +46,11 @@ package struct NodeForwarder: Sendable {
     /// Tells the other nodes where they reach this one: as the settings say, or where its HTTP port listens, unless that is on all addresses.
     package static func announce(_ rooms: RoomRegistry, _ config: ServerConfig, http: HostPort) async throws(RegistryError) {
         try await rooms.announceAddress(config.cluster.address ?? (http.isEverywhere ? nil : "http://\(http)"))
+    }
+
+    /// The path and query: a target in HTTP/1.1's absolute form (RFC 9112 §3.2.2) names a host too.
+    private static func target(_ request: Request) -> String {
+        request.uri.path + (request.uri.query.map { "?\($0)" } ?? "")
     }
 
     private func headers(_ request: Request) -> [(name: String, value: String)] {

@@ -77,7 +77,7 @@ import Testing
                 await socket.close()
                 return answer?.body
             }
-            let header = "PROXY TCP4 127.0.0.8 127.0.0.1 4000 8080\r\n"
+            let header = "PROXY TCP4 192.0.2.8 127.0.0.1 4000 8080\r\n"
             #expect(try await answer(Self.get("/healthz")) == "ok\n")
             #expect(try await answer(header + Self.get("/healthz")) != "ok\n")
             try await server.apply(["access.proxyProtocolFrom": "[127.0.0.7]"])
