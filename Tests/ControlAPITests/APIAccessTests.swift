@@ -1,5 +1,6 @@
 import APITestSupport
 import Access
+import Delivery
 import Foundation
 import HTTPTypes
 import RoomStore

@@ -1,3 +1,4 @@
+import Delivery
 import RoomStore
 import ServerConfiguration
 import Testing
