@@ -1,3 +1,5 @@
+import Delivery
+import EarshotServer
 import RTMP
 import ServerTestSupport
 import TestSupport
