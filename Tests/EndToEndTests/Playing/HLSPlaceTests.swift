@@ -1,5 +1,6 @@
 import Delivery
 import EarshotServer
+import Listening
 import RTMP
 import ServerTestSupport
 import TestSupport
