@@ -257,7 +257,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         let holding = self.holding
         holding.add(bytes)
         // What viewers get is bounded by how far they may be behind.
-        if case .http = self.mode, !holding.account.mayAnswer {
+        if case .http = self.mode, !holding.account.mayAnswer(bytes) {
             holding.add(-bytes)
             promise?.fail(ChannelError.ioOnClosedChannel)
             return self.reset(.enhanceYourCalm, context)

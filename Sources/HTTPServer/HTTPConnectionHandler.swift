@@ -292,7 +292,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         let sent = promise ?? context.eventLoop.makePromise()
         sent.futureResult.assumeIsolated().whenComplete { _ in holding.add(-bytes) }
         context.write(self.wrapOutboundOut(.body(data)), promise: sent)
-        guard holding.account.mayAnswer else {
+        guard holding.account.mayAnswer(bytes) else {
             self.hit(.httpMemory)
             return context.close(promise: nil)
         }

@@ -76,8 +76,9 @@ package final class HTTPHoldings: Sendable {
 
         /// Whether a new request is served.
         package var hasRoom: Bool { self.isWithin(ofAddress: 2, ofAll: 4) }
-        /// Whether an answer may go on.
-        package var mayAnswer: Bool { self.isWithin(ofAddress: 3, ofAll: 6) }
+        /// Whether an answer may go on that holds so many bytes more. A short one always may: new requests are refused before there are many, and a
+        /// health check is answered whatever others hold.
+        package func mayAnswer(_ bytes: Int = .max) -> Bool { bytes <= HTTPHolding.shortAnswer || self.isWithin(ofAddress: 3, ofAll: 6) }
 
         private func isWithin(ofAddress: Int, ofAll: Int) -> Bool {
             let isOwnWithin = self.address == nil || self.bytes.load(ordering: .relaxed) <= self.holdings.share(ofAddress)
@@ -109,6 +110,7 @@ extension HTTPHolding {
     static let secureConnectionBytes = 64 << 10
     /// What an HTTP/2 stream takes besides its head and body: channel, handlers, task.
     static let streamBytes = 12 << 10
+    static let shortAnswer = 4 << 10
     /// What a header field takes besides its text.
     static let fieldBytes = 96
 }

@@ -23,11 +23,12 @@ import Testing
         #expect(one === same)
         let held = HTTPHolding(one)
         held.add(64 * Self.mebibyte)
-        #expect(one.hasRoom && one.mayAnswer && ledger.used == 64 * Self.mebibyte)
+        #expect(one.hasRoom && one.mayAnswer() && ledger.used == 64 * Self.mebibyte)
         held.add(1)
-        #expect(!one.hasRoom && one.mayAnswer && other.hasRoom)
+        #expect(!one.hasRoom && one.mayAnswer() && other.hasRoom)
         held.set(96 * Self.mebibyte + 1)
-        #expect(!one.mayAnswer && other.hasRoom && other.mayAnswer)
+        #expect(!one.mayAnswer() && other.hasRoom && other.mayAnswer())
+        #expect(one.mayAnswer(100) && !one.mayAnswer(100_000), "short answers always go out")
         held.set(0)
         #expect(one.hasRoom && ledger.used == 0)
     }
@@ -42,9 +43,9 @@ import Testing
         #expect(stranger.hasRoom && proxy.hasRoom)
         let last = HTTPHolding(proxy)
         last.add(1)
-        #expect(!stranger.hasRoom && stranger.mayAnswer && !proxy.hasRoom && caller.hasRoom)
+        #expect(!stranger.hasRoom && stranger.mayAnswer() && !proxy.hasRoom && caller.hasRoom)
         last.add(64 * Self.mebibyte)
-        #expect(!stranger.mayAnswer && caller.mayAnswer)
+        #expect(!stranger.mayAnswer() && caller.mayAnswer())
     }
 
     /// An account ends with its last holder, and one of the same address begins anew.
@@ -97,6 +98,10 @@ import Testing
             let share = 16 * Self.mebibyte
             #expect(clients.contains { $0.soFar(199).reset == Code.refusedStream })
             #expect(ledger.used - before >= share / 2 && ledger.used - before <= share + 2 * Self.mebibyte, "\(ledger.used) \(before)")
+            let same = try await HTTP2Client.open(server.secure)
+            try await same.get("/healthz", on: 1, Self.from("203.0.113.9"))
+            #expect(try await same.answer(1).text == "ok\n", "a health check is answered all the same")
+            await same.close()
             let other = try await HTTP2Client.open(server.secure)
             try await other.get("/healthz", on: 1, Self.from("203.0.113.10"))
             #expect(try await other.answer(1).status == 200)

@@ -157,7 +157,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
     private func charge(_ waiting: Int) -> Bool {
         let held = self.reader.heldBytes + waiting
         if abs(held - self.holding.bytes) >= Self.chargeStep { self.holding.set(held) }
-        return self.holding.account.mayAnswer
+        return self.holding.account.mayAnswer()
     }
 
     private static let pastShare = "this address makes the server hold too much (limits.memory)"
