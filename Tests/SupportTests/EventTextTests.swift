@@ -21,7 +21,7 @@ import Testing
         let odd = "\"\\/\n\r\t\u{0}\u{8}\u{1F}\u{7F}é\u{2028}💥"
         var data: [JSONValue.Member] = []
         data.add(odd, odd)
-        let text = #""\"\\/\n\r\t\u0000\u0008\u001f\u007fé"# + "\u{2028}💥\""
+        let text = #""\"\\/\n\r\t\u0000\u0008\u001f\u007fé\u2028"# + "💥\""
         #expect(data.text == "{\(text):\(text)}")
     }
 }
