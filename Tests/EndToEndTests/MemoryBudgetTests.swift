@@ -126,7 +126,8 @@ import Testing
             #expect(used > 14 * Self.mebibyte && used <= 17 * Self.mebibyte, "\(used)")
             #expect(try await refused() < 600)
             for client in clients { await client.close() }
-            try await eventually("all to be given back") { try await server.counter("memoryUsedBytes") == 0 }
+            // What is left is this question's own connection.
+            try await eventually("all to be given back") { try await server.counter("memoryUsedBytes") < 64 << 10 }
         }
     }
 
