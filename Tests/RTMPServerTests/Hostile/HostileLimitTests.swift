@@ -69,6 +69,7 @@ extension Hostile {
                 $0.limits.connections = 20
                 $0.access.playFrom = CIDR.any
                 $0.credentials.key = TestCredential.keys.key
+                $0.rooms.autoCreate = .always
             }) { server in
                 var strangers: [RawClient] = []
                 for index in 0..<60 {
