@@ -6,10 +6,14 @@ package import RTMPServer
 package import ServerConfiguration
 package import ServerTestSupport
 import Support
+import Synchronization
 package import Testing
 
 /// Connections to a server's RTMP services without a port: each is a pair of channels in memory. Any thread.
 package struct MemoryDoor: RTMPDoor {
+    /// Ports of clients, so that no two have the same address.
+    private static let nextPort = Atomic<UInt16>(10_000)
+
     private let services: RTMPServices
     private let group: any EventLoopGroup
 
@@ -22,16 +26,16 @@ package struct MemoryDoor: RTMPDoor {
     package func open(
         _ options: RawClient.Options, _ prepare: @escaping @Sendable (any Channel) throws -> Void
     ) async throws -> any Channel {
+        let port = Int(Self.nextPort.wrappingAdd(1, ordering: .relaxed).oldValue)
+        let ends = MemoryChannel.pair(
+            client: options.group.next(), server: self.group.next(),
+            address: try SocketAddress(ipAddress: options.from ?? "127.0.0.1", port: port),
+            serverAddress: try SocketAddress(ipAddress: "127.0.0.1", port: UnboundServer.addresses.rtmp.port))
+        try await ends.client.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: options.readBytes)).get()
         let services = self.services
-        return try await MemoryNetwork.connect(
-            UnboundServer.addresses.rtmp.port, from: options.from, receiveBuffer: options.receiveBuffer,
-            on: (client: options.group.next(), server: self.group.next()),
-            { channel in channel.eventLoop.makeCompletedFuture { try RTMPListener.prepare(channel, services) } }
-        ) { channel in
-            try channel.syncOptions?.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: options.readBytes))
-            try prepare(channel)
-            return channel
-        }
+        try await ends.server.activate { try RTMPListener.prepare($0, services) }
+        try await ends.client.activate(prepare)
+        return ends.client
     }
 }
 

@@ -218,7 +218,7 @@ package final class RawClient: Sendable {
 
     /// Closes with a TCP reset (SO_LINGER 0) instead of an orderly end.
     package func reset() async throws {
-        if let channel = self.channel as? NetworkChannel { return try await channel.reset().get() }
+        if let channel = self.channel as? MemoryChannel { return try await channel.reset().get() }
         guard let socket = self.channel as? any SocketOptionProvider else { return }
         do {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()

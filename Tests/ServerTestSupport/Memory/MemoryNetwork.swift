@@ -43,20 +43,11 @@ package enum MemoryNetwork {
     ) async throws -> Result? {
         guard let accept = self.state.withLock({ $0.servers[port] }) else { return nil }
         let group = MultiThreadedEventLoopGroup.singleton
-        return try await self.connect(
-            port, from: address, receiveBuffer: receiveBuffer, on: (client: group.next(), server: group.next()), accept, initialize)
-    }
-
-    /// The same with a server that has no port in this network, on these loops.
-    package static func connect<Result: Sendable>(
-        _ port: Int, from address: String? = nil, receiveBuffer: Int? = nil, on loops: (client: any EventLoop, server: any EventLoop),
-        _ accept: @escaping Accept, _ initialize: @escaping @Sendable (any Channel) throws -> Result
-    ) async throws -> Result {
         let server = try SocketAddress(ipAddress: "127.0.0.1", port: port)
         let client = try SocketAddress(ipAddress: address ?? "127.0.0.1", port: self.clientPort())
         let (there, back) = (MemoryPipe(capacity: self.capacity), MemoryPipe(capacity: receiveBuffer ?? self.capacity))
-        let near = NetworkChannel(on: loops.client, back, there, localAddress: client, remoteAddress: server)
-        let far = NetworkChannel(on: loops.server, there, back, localAddress: server, remoteAddress: client)
+        let near = NetworkChannel(on: group.next(), back, there, localAddress: client, remoteAddress: server)
+        let far = NetworkChannel(on: group.next(), there, back, localAddress: server, remoteAddress: client)
         there.connect(canRead: { far.wake() }, canWrite: { near.wake() })
         back.connect(canRead: { near.wake() }, canWrite: { far.wake() })
         // The pipes would keep both ends.

@@ -12,8 +12,6 @@ final class MemoryPipe: Sendable {
         var count = 0
         /// The writer has finished.
         var isEnded = false
-        /// … and not in an orderly way.
-        var isReset = false
         /// The reader is gone.
         var isBroken = false
         var canRead: @Sendable () -> Void = {}
@@ -47,12 +45,12 @@ final class MemoryPipe: Sendable {
     }
 
     /// The next bytes, at most as many as one read of a socket brings, and whether none will come after them.
-    func take(atMost longest: Int = MemoryPipe.longestRead) -> (bytes: ByteBuffer?, isEnd: Bool) {
+    func take() -> (bytes: ByteBuffer?, isEnd: Bool) {
         let (bytes, isEnd, canWrite) = self.state.withLock { state -> (ByteBuffer?, Bool, (@Sendable () -> Void)?) in
             guard state.count > 0 else { return (nil, state.isEnded, nil) }
             var bytes = ByteBuffer()
-            while bytes.readableBytes < longest, !state.parts.isEmpty {
-                let room = longest - bytes.readableBytes
+            while bytes.readableBytes < Self.longestRead, !state.parts.isEmpty {
+                let room = Self.longestRead - bytes.readableBytes
                 let first = state.parts.startIndex
                 guard var part = state.parts[first].readSlice(length: min(room, state.parts[first].readableBytes)) else { break }
                 bytes.writeBuffer(&part)
@@ -65,16 +63,13 @@ final class MemoryPipe: Sendable {
         return (bytes, isEnd)
     }
 
-    static let longestRead = 64 << 10
+    private static let longestRead = 64 << 10
 
     var hasEnded: Bool { self.state.withLock { $0.isEnded } }
-    /// Whether the end is that of a TCP reset.
-    var isReset: Bool { self.state.withLock { $0.isReset } }
 
     /// The writer has finished: the reader gets what waits, then the end.
-    func end(resets: Bool = false) {
+    func end() {
         let canRead = self.state.withLock { state in
-            state.isReset = resets && !state.isEnded
             state.isEnded = true
             return state.canRead
         }

@@ -30,7 +30,6 @@ final class NetworkChannel: Channel, @unchecked Sendable {
 
     // Options.
     private var autoRead = true
-    private var longestRead = MemoryPipe.longestRead
     private var allowsHalfClosure = false
     private var waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
@@ -80,7 +79,7 @@ final class NetworkChannel: Channel, @unchecked Sendable {
         guard self.isActive, !self.inputEnded else { return }
         // As with a socket, the end is noticed by who does not read, and everything before it is read.
         while self.isActive, !self.inputEnded, self.wantsRead || self.incoming.hasEnded {
-            let (bytes, isEnd) = self.incoming.take(atMost: self.longestRead)
+            let (bytes, isEnd) = self.incoming.take()
             guard bytes != nil || isEnd else { return }
             if let bytes {
                 self.wantsRead = false
@@ -95,11 +94,6 @@ final class NetworkChannel: Channel, @unchecked Sendable {
 
     private func inputEnds() {
         self.inputEnded = true
-        if self.incoming.isReset {
-            let error = IOError(errnoCode: ECONNRESET, reason: "read")
-            self.pipeline.fireErrorCaught(error)
-            return self.end(error)
-        }
         guard self.allowsHalfClosure, !self.outputEnded else { return self.end(ChannelError.eof) }
         self.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
     }
@@ -140,14 +134,6 @@ final class NetworkChannel: Channel, @unchecked Sendable {
     }
 
     // MARK: - The end
-
-    /// Ends the connection as a TCP reset does.
-    func reset() -> EventLoopFuture<Void> {
-        self.onLoop {
-            self.outgoing.end(resets: true)
-            self.end(ChannelError.ioOnClosedChannel)
-        }
-    }
 
     private func end(_ error: any Error) {
         guard !self.isClosed else { return }
@@ -204,8 +190,6 @@ final class NetworkChannel: Channel, @unchecked Sendable {
         case (is ChannelOptions.Types.AllowRemoteHalfClosureOption, let value as Bool): self.allowsHalfClosure = value
         case (is ChannelOptions.Types.WriteBufferWaterMarkOption, let value as ChannelOptions.Types.WriteBufferWaterMark):
             self.waterMark = value
-        case (is ChannelOptions.Types.RecvAllocatorOption, let value as any RecvByteBufferAllocator):
-            self.longestRead = value.buffer(allocator: self.allocator).capacity
         default: break
         }
     }
