@@ -5,12 +5,14 @@ package import Support
 /// A request to publish or play, before any check.
 package struct AdmissionRequest: Sendable {
     package enum Action: String, Sendable, CaseIterable { case publish, play }
+    package let door: Door
     package var action: Action
     package var address: StreamAddress
     package var remote: SocketAddress?
     /// The connection's number, as `GET /sessions` shows it.
     package var session: UInt64
-    package init(action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
+    package init(_ door: Door, action: Action, address: StreamAddress, remote: SocketAddress?, session: UInt64) {
+        self.door = door
         self.action = action
         self.address = address
         self.remote = remote

@@ -3,7 +3,7 @@ package import HTTPServer
 import HTTPTypes
 package import Hummingbird
 import NIOCore
-import Support
+package import Support
 
 /// Serves the console: its page at `/`, its files under `/console/`, and login and logout. The data on the page comes from the API. Any thread.
 ///
@@ -15,18 +15,20 @@ import Support
 /// | `POST /console/login` | `{"token": …}` or `{"code": …}` sets the cookie |
 /// | `POST /console/logout` | deletes the cookie |
 /// | `POST /console/code` | with a token in the Authorization header: a one-time code for a browser on this machine |
-package final class ConsoleService: Sendable {
+package final class ConsoleService: HTTPPart {
     private let login: ConsoleLogin
 
     package init(login: ConsoleLogin) { self.login = login }
 
-    /// Nil when the path is not the console's.
-    package func respond(to request: Request, _ context: APIContext) async -> Response? {
+    package func door(_ request: Request) -> Door? {
         let path = request.uri.path
-        guard path == "/" || path == "/console" || path.hasPrefix("/console/") else { return nil }
+        return path == "/" || path == "/console" || path.hasPrefix("/console/") ? .console : nil
+    }
+
+    package func respond(to request: Request, _ context: APIContext) async -> Response {
         do throws(APIError) {
             try self.login.sessions.checkHost(request.head)
-            return try await self.answer(path, request, context)
+            return try await self.answer(request.uri.path, request, context)
         } catch {
             let answer = APIAnswer(error, requestID: context.id)
             return answer.response(to: request)

@@ -12,10 +12,14 @@ struct APIRouter {
     let readiness: Readiness
     /// Shared by all ports, so that a token's rate limit counts across them.
     let service: APIService
-    /// Nil when the settings disable the console.
-    let console: ConsoleService?
-    let apps: AppRoutes
-    private let hls: HLSEndpoint
+    /// A part of the port, and the name of its request's route for the figures.
+    private struct Part {
+        let part: any HTTPPart
+        let route: @Sendable (Request) -> String
+    }
+
+    /// Asked one after another; the API answers what no part does.
+    private let parts: [Part]
     private let requests: RequestFigures
 
     init(
@@ -23,10 +27,15 @@ struct APIRouter {
         requests: RequestFigures
     ) {
         self.readiness = readiness
-        self.hls = HLSEndpoint(services: playback)
         self.service = service
-        self.console = console
-        self.apps = apps
+        var parts = apps.parts.map { Part(part: $0) { _ in "apps" } }
+        // Nil when the settings disable it.
+        if let console { parts.append(Part(part: console) { _ in "console" }) }
+        parts.append(
+            Part(part: HLSEndpoint(services: playback)) {
+                $0.uri.path.contains(".hls/") ? "/{app}/{stream}.hls/{file}" : "/{app}/{stream}.m3u8"
+            })
+        self.parts = parts
         self.requests = requests
     }
 
@@ -63,19 +72,13 @@ struct APIRouter {
         return router
     }
 
-    /// Offers the request to one part after another until one answers it.
     @Sendable private func answer(_ request: Request, _ context: APIContext) async -> Response {
-        let began = ContinuousClock.now
-        func counted(_ route: String, _ answer: Response) -> Response {
-            self.requests.answered(route, request.method, answer.status, after: ContinuousClock.now - began)
-            return answer
+        guard let one = self.parts.first(where: { $0.part.door(request) != nil }) else {
+            return await self.requests.timed(self.service.pattern(of: request), request) {
+                await self.service.respond(to: request, context)
+            }
         }
-        if let answer = await self.apps.respond(to: request, context) { return counted("apps", answer) }
-        if let page = await self.console?.respond(to: request, context) { return counted("console", page) }
-        if let media = await self.hls.respond(to: request, context) {
-            return counted(request.uri.path.contains(".hls/") ? "/{app}/{stream}.hls/{file}" : "/{app}/{stream}.m3u8", media)
-        }
-        return counted(self.service.pattern(of: request), await self.service.respond(to: request, context))
+        return await self.requests.timed(one.route(request), request) { await one.part.respond(to: request, context) }
     }
 }
 

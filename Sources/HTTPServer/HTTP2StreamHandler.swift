@@ -157,7 +157,7 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         } catch {
             return self.answer(Self.noRequest, context)
         }
-        if let takeover = self.takeovers.first(where: { $0.claims(old) }) {
+        if let takeover = self.takeovers.first(where: { $0.door(old) != nil }) {
             self.mode = .claimed(takeover, old)
             return
         }

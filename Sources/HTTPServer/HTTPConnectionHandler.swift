@@ -169,7 +169,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         }
         self.closesAfterAnswer = self.place.refusal != nil
         self.state.headArrived(nowMs: LoopSweeper.nowMs)
-        if let takeover = self.takeovers.first(where: { $0.claims(head) }) {
+        if let takeover = self.takeovers.first(where: { $0.door(head) != nil }) {
             self.mode = .claimed(takeover, head, isComplete: false)
             return
         }

@@ -21,7 +21,8 @@ package final class HTTPService: Service, Sendable {
     private let gate: AcceptGate
     private let address: HostPort
     private let certificate: CertificateStore?
-    private let shared: HTTPServerChannel.Shared
+    /// What all HTTP ports of the server share.
+    package let shared: HTTPServerChannel.Shared
     private let sockets: ListeningSockets
     private let group: any EventLoopGroup
     private let log: Logger

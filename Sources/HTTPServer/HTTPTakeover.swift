@@ -3,13 +3,13 @@ import Listening
 package import NIOCore
 package import NIOHTTP1
 import NIOHTTPTypesHTTP1
-import Support
+package import Support
 
 /// Takes connections over from HTTP by request path: WebSockets, and media sent for as long as somebody watches. The server offers it every request
 /// of a connection before the router.
 package protocol HTTPTakeover: Sendable {
-    /// Whether this takeover answers the request, well-formed or not. On the connection's loop.
-    func claims(_ head: HTTPRequestHead) -> Bool
+    /// The door that the request comes to, well-formed or not; nil when it is for others. On the connection's loop.
+    func door(_ head: HTTPRequestHead) -> Door?
     /// The route of a claimed request, for the figures: one of few patterns, such as "/{app}/{stream}.flv".
     func route(_ head: HTTPRequestHead) -> String
     /// Decides before anything has been answered. On no particular thread.

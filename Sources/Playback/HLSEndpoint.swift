@@ -13,7 +13,7 @@ import Relay
 import RoomStore
 import Rooms
 import ServerConfiguration
-import Support
+package import Support
 
 /// Serves HLS through the router. The multivariant playlist opens a session, whose token is in the URIs of all that follows.
 ///
@@ -22,7 +22,7 @@ import Support
 /// /live/cam.hls/media.m3u8?s=TOKEN   the playlist, with blocking reload (RFC 8216bis §6.2.5.2)
 /// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
 /// ```
-package struct HLSEndpoint: Sendable {
+package struct HLSEndpoint: HTTPPart {
     private let services: PlaybackServices
     private let pages: PageRules
 
@@ -38,11 +38,18 @@ package struct HLSEndpoint: Sendable {
         case file(path: String, name: String)
     }
 
-    /// Returns nil if the request is not for HLS.
-    package func respond(to request: Request, _ context: APIContext) async -> Response? {
+    /// Answers preflights for players of every form.
+    package func door(_ request: Request) -> Door? {
+        switch request.method {
+        case .options: Self.serves(request.uri.path) || LivePath.format(of: request.uri.path) != nil ? .hls : nil
+        case .get, .head: Self.serves(request.uri.path) ? .hls : nil
+        default: nil
+        }
+    }
+
+    package func respond(to request: Request, _ context: APIContext) async -> Response {
         let isFile = Self.isHLS(request.uri.path)
-        let isPreflight = request.method == .options && (isFile != nil || LivePath.format(of: request.uri.path) != nil)
-        guard isPreflight || (isFile != nil && (request.method == .get || request.method == .head)) else { return nil }
+        let isPreflight = request.method == .options
         let access: [(HTTPField.Name, String)]
         do throws(APIError) {
             let page = PageRequest(request, context.channel)
@@ -115,7 +122,7 @@ package struct HLSEndpoint: Sendable {
         guard !TalkStreamName.isTalk(path.address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over HLS.")
         }
-        let play = try await self.services.admit(path.address, from: remote)
+        let play = try await self.services.admit(.hls, path.address, from: remote)
         try self.services.checkPage(self.pages, PageRequest(request, channel), play)
         let streamPath = path.address.path
         if request.method == .get, try await self.services.mustWait(play) {

@@ -15,8 +15,8 @@ import Synchronization
 /// Admission of viewers over HTTP.
 extension PlaybackServices {
     /// Checks credential and address, the room's state and the hook, as for RTMP. Throws the answer for a refused viewer.
-    func admit(_ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
-        let request = AdmissionRequest(action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
+    func admit(_ door: Door, _ address: StreamAddress, from remote: SocketAddress?) async throws(APIError) -> HTTPPlay {
+        let request = AdmissionRequest(door, action: .play, address: address, remote: remote, session: self.connections.nextSessionID())
         var answer = self.admission.check(request)
         if case .success(let pass) = answer, self.admission.mustWaitToPlay(request, pass) {
             answer = await self.admission.admitPlay(request, pass)

@@ -10,7 +10,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
-import Support
+package import Support
 
 /// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the stream.
 ///
@@ -25,10 +25,11 @@ package struct LiveEndpoint: HTTPTakeover {
         self.pages = PageRules(services.config.current)
     }
 
-    package func claims(_ head: HTTPRequestHead) -> Bool {
-        switch LivePath.format(of: head.path) {
-        case .flv, .mp4, .fmp4: head.method == .GET
-        case .m3u8, nil: false
+    package func door(_ head: HTTPRequestHead) -> Door? {
+        guard head.method == .GET else { return nil }
+        return switch LivePath.format(of: head.path) {
+        case .flv, .mp4, .fmp4: TalkStreamName.isTalk(path: String(head.path.dropFirst())) ? .listener : .player
+        case .m3u8, nil: nil
         }
     }
 
@@ -98,7 +99,7 @@ package struct LiveEndpoint: HTTPTakeover {
     private func admit(
         _ address: StreamAddress, from client: SocketAddress?, _ request: HTTPTakeoverRequest
     ) async throws(APIError) -> HTTPPlay {
-        guard TalkStreamName.isTalk(address) else { return try await self.services.admit(address, from: client) }
+        guard TalkStreamName.isTalk(address) else { return try await self.services.admit(.player, address, from: client) }
         let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
         try await self.services.waitForTalk(play)
         return play

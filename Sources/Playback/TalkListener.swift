@@ -60,7 +60,7 @@ extension PlaybackServices {
         }
         if let refusal = self.admission.drainRefusal { throw refusal }
         let request = AdmissionRequest(
-            action: .play, address: TalkStreamName.canonical(address), remote: remote, session: self.connections.nextSessionID())
+            .listener, action: .play, address: TalkStreamName.canonical(address), remote: remote, session: self.connections.nextSessionID())
         let checked = try self.talk.check(request, push: nil).get().pass
         if let refusal = await self.admission.memoryRefusal(place.path, isPublish: false) { throw refusal }
         let role = TalkListener(on: eventLoop)

@@ -29,7 +29,7 @@ extension RTMPConnection {
             return self.loop.joins.wait { [weak self] in self?.placeDecided(streamID, address, $0) }
         }
         if TalkStreamName.isTalk(address) { return self.decideTalkPlay(streamID, address) }
-        let request = AdmissionRequest(action: .play, address: address, remote: self.remoteAddress, session: self.id)
+        let request = AdmissionRequest(.rtmpPlay, action: .play, address: address, remote: self.remoteAddress, session: self.id)
         switch self.services.admission.check(request) {
         case .failure(let refusal):
             self.refusePlay(streamID, refusal.message, refusal.reason, address)

@@ -19,7 +19,7 @@ import Support
 extension RTMPConnection {
     func decidePublish(_ streamID: UInt32, _ address: StreamAddress) {
         if TalkStreamName.isTalk(address) { return self.decideTalkPublish(streamID, address) }
-        let request = AdmissionRequest(action: .publish, address: address, remote: self.remoteAddress, session: self.id)
+        let request = AdmissionRequest(.rtmpPublish, action: .publish, address: address, remote: self.remoteAddress, session: self.id)
         switch self.services.admission.check(request) {
         case .failure(let refusal):
             self.refusePublish(streamID, refusal.reason, refusal.message, address)

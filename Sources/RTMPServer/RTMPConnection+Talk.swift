@@ -91,7 +91,7 @@ extension RTMPConnection {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
         }
         let request = AdmissionRequest(
-            action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
+            .rtmpTalk, action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
         let push = self.publishings.first {
             $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == place.roomID
         }

@@ -54,7 +54,7 @@ import Testing
         #expect(try door.ask("", from: nil).refusal == .credentialMissing)
         #expect(try door.ask(TestCredential.signed(), from: nil).pass != nil)
         let socket = AdmissionRequest(
-            action: .publish, address: try StreamAddress(app: "live", name: "test"),
+            .rtmpPublish, action: .publish, address: try StreamAddress(app: "live", name: "test"),
             remote: try SocketAddress(unixDomainSocketPath: "/x"), session: 1)
         #expect(door.rules.check(socket, nowSeconds: 0).refusal == .credentialMissing)
     }

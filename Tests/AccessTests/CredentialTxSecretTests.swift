@@ -105,7 +105,7 @@ import Testing
 
     @Test func theQueryOfTheAppIsReadToo() throws {
         let address = try StreamAddress(app: "live?\(TestCredential.signed("cam1"))", name: "cam1")
-        let request = AdmissionRequest(action: .publish, address: address, remote: nil, session: 1)
+        let request = AdmissionRequest(.rtmpPublish, action: .publish, address: address, remote: nil, session: 1)
         #expect(self.door.rules.check(request, nowSeconds: Doorkeeper.now).pass?.isVerified == true)
         let split = try StreamAddress(app: "live?txTime=7FFFFFFF", name: "test?txSecret=9992881f06990a8449c77a1a3e2a5e2b")
         #expect(

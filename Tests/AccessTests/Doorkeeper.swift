@@ -47,7 +47,8 @@ struct Doorkeeper: Sendable {
         var limits = RTMP.Limits()
         limits.queryBytes = 100_000
         return AdmissionRequest(
-            action: action, address: try StreamAddress(app: app, name: query.isEmpty ? name : "\(name)?\(query)", limits: limits),
+            action == .publish ? .rtmpPublish : .rtmpPlay, action: action,
+            address: try StreamAddress(app: app, name: query.isEmpty ? name : "\(name)?\(query)", limits: limits),
             remote: try remote.map { try SocketAddress(ipAddress: $0, port: 40_000) }, session: 42)
     }
 }

@@ -45,7 +45,7 @@ import Testing
         func device(_ index: Int) throws -> (AdmissionRequest, AdmissionPass) {
             let address = try StreamAddress(app: "live", name: "d\(index)")
             return (
-                AdmissionRequest(action: .publish, address: address, remote: remote, session: 1),
+                AdmissionRequest(.rtmpPublish, action: .publish, address: address, remote: remote, session: 1),
                 AdmissionPass(identity: "signed d\(index)", user: nil, isVerified: true, parameters: "")
             )
         }

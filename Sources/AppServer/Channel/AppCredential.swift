@@ -56,12 +56,12 @@ extension AppServices {
 
 /// `POST /channel/ticket` with `{"token": …}`, a ``ChannelToken``, answers `{"ticket", "expiresAt"}` for `/channel?ticket=` or `/mesh?ticket=`. This
 /// keeps the token out of addresses that proxies log. The body may be of any type, so browsers need no preflight. Any thread.
-struct AppTicketRoute: Sendable {
+struct AppTicketRoute: HTTPPart {
     let services: AppServices
 
     private static let bodyBytes = 8 << 10
 
-    static func claims(_ request: Request) -> Bool { request.uri.path == "/channel/ticket" }
+    func door(_ request: Request) -> Door? { request.uri.path == "/channel/ticket" ? .ticket : nil }
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         let answer: APIAnswer

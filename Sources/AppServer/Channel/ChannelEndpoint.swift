@@ -9,7 +9,7 @@ package import NIOHTTP1
 import Playback
 import Rooms
 import ServerConfiguration
-import Support
+package import Support
 
 /// `GET /channel?token=` or `?ticket=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a
 /// ``ChannelToken``, a ticket comes from ``AppTicketRoute``.
@@ -19,7 +19,7 @@ package struct ChannelEndpoint: AppEndpoint {
 
     package init(_ services: AppServices) { self.services = services }
 
-    package func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/channel" }
+    package func door(_ head: HTTPRequestHead) -> Door? { head.method == .GET && head.path == "/channel" ? .channel : nil }
 
     package func route(_ head: HTTPRequestHead) -> String { "/channel" }
 

@@ -7,7 +7,7 @@ import Listening
 import NIOCore
 package import NIOHTTP1
 import Playback
-import Support
+package import Support
 
 /// `GET /board/<32 hex>` as a WebSocket: a whiteboard's page, JSON text both ways (``BoardFrame``, ``BoardWriter``).
 ///
@@ -24,9 +24,11 @@ package struct BoardEndpoint: AppEndpoint {
 
     private static let folder = "/board/"
 
-    package func claims(_ head: HTTPRequestHead) -> Bool {
-        head.method == .GET && head.path.hasPrefix(Self.folder) && Classroom.Board.isKey(head.path.dropFirst(Self.folder.count))
-            && head.list("upgrade", contains: "websocket")
+    package func door(_ head: HTTPRequestHead) -> Door? {
+        guard head.method == .GET, head.path.hasPrefix(Self.folder), Classroom.Board.isKey(head.path.dropFirst(Self.folder.count)),
+            head.list("upgrade", contains: "websocket")
+        else { return nil }
+        return .board
     }
 
     package func route(_ head: HTTPRequestHead) -> String { "/board/{board}" }

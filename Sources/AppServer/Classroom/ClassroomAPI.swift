@@ -16,7 +16,7 @@ import Support
 /// With `apps.classroom.rongcloud` set, `imToken` is RongCloud's (``RongCloudBridge``); otherwise it equals `authorization`.
 ///
 /// `Authorization` is a ``ChannelToken`` of the kind `class`, with or without `Bearer`; joining needs none. The token also opens the class's channel.
-final class ClassroomAPI: Sendable {
+final class ClassroomAPI: HTTPPart {
     private let services: AppServices
     private let call: DialectCall
     private let classes: Classes
@@ -31,7 +31,7 @@ final class ClassroomAPI: Sendable {
         self.classes = Classes(services)
     }
 
-    static func claims(_ request: Request) -> Bool { request.uri.path.hasPrefix("\(self.base)/") }
+    func door(_ request: Request) -> Door? { request.uri.path.hasPrefix("\(Self.base)/") ? .classroom : nil }
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         let query = QueryParameters(request.uri.query ?? "").pairs.map { (name: $0.name, value: $0.value ?? "") }

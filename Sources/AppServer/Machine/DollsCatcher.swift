@@ -13,7 +13,7 @@ import Support
 /// `POST /dollsCatcher/…`: guests' accounts, the list of claw machines, and their hosts' calls (``DollsCatcherCall``). Any thread.
 ///
 /// Guests come from `apps.machine.from`, hosts from `apps.machine.hostFrom`. Answers have status 200 and a code.
-final class DollsCatcher: Sendable {
+final class DollsCatcher: HTTPPart {
     private let services: AppServices
     private let call: DialectCall
     private let machines: MachineRooms
@@ -31,7 +31,7 @@ final class DollsCatcher: Sendable {
         self.machines = MachineRooms(services)
     }
 
-    static func claims(_ request: Request) -> Bool { request.uri.path.hasPrefix(DollsCatcherCall.prefix) }
+    func door(_ request: Request) -> Door? { request.uri.path.hasPrefix(DollsCatcherCall.prefix) ? .machine : nil }
 
     func respond(to request: Request, _ context: APIContext) async -> Response {
         if let preflight = self.call.preflight(request, context) { return preflight }

@@ -8,7 +8,7 @@ import NIOCore
 package import NIOHTTP1
 import Playback
 import ServerConfiguration
-import Support
+package import Support
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -33,8 +33,10 @@ package struct MeshEndpoint: AppEndpoint {
 
     static func isMesh(_ path: some StringProtocol) -> Bool { path == "/mesh" || path.hasPrefix("/mesh/") }
 
-    package func claims(_ head: HTTPRequestHead) -> Bool {
-        head.method == .GET && Self.isMesh(head.path) && (head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path))
+    package func door(_ head: HTTPRequestHead) -> Door? {
+        guard head.method == .GET, Self.isMesh(head.path), head.list("upgrade", contains: "websocket") || !AppPages.hasMeshFile(head.path)
+        else { return nil }
+        return .mesh
     }
 
     package func route(_ head: HTTPRequestHead) -> String { "/mesh" }

@@ -23,7 +23,7 @@ import Synchronization
 ///
 /// The answer has the room's `state`, `stateReason` and `expiresAt`; `stop` asks the broadcaster to stop, for `reason`. An expired URL is accepted
 /// here while the push that it began still runs. ``RoomAdmission/mayAct(_:_:on:)`` decides who may report.
-final class PushHeartbeat: Sendable {
+final class PushHeartbeat: HTTPPart {
     private let services: AppServices
     /// Reports per stream: one a second, a few at once.
     private let paces = Mutex(PaceTable<String>(rate: 1, burst: 3))
@@ -38,16 +38,18 @@ final class PushHeartbeat: Sendable {
     enum Status: String, CaseIterable { case pushing, paused, resumed, finished }
 
     /// The app and name in the path; nil for another path.
-    static func stream(of path: String) -> (app: String, name: String)? {
+    private static func stream(of path: String) -> (app: String, name: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count >= 5, parts[0].isEmpty, parts[1] == "push", parts[parts.count - 1] == "heartbeat" else { return nil }
         return (QueryParameters.decode(parts[2]), parts[3..<(parts.count - 1)].map { QueryParameters.decode($0) }.joined(separator: "/"))
     }
 
-    func respond(_ stream: (app: String, name: String), _ request: Request, _ context: APIContext) async -> Response {
+    func door(_ request: Request) -> Door? { Self.stream(of: request.uri.path) == nil ? nil : .heartbeat }
+
+    func respond(to request: Request, _ context: APIContext) async -> Response {
         let answer: APIAnswer
         do {
-            answer = APIAnswer(.ok, try await self.answer(stream, request, context))
+            answer = APIAnswer(.ok, try await self.answer(request, context))
         } catch {
             let error = (error as? APIError) ?? APIError(.internalServerError, .internal, "The server failed to carry out the call.")
             answer = APIAnswer(error, requestID: context.id)
@@ -55,7 +57,7 @@ final class PushHeartbeat: Sendable {
         return answer.response(to: request)
     }
 
-    private func answer(_ stream: (app: String, name: String), _ request: Request, _ context: APIContext) async throws -> JSONValue {
+    private func answer(_ request: Request, _ context: APIContext) async throws -> JSONValue {
         guard request.method == .post else {
             var error = APIError(.methodNotAllowed, .methodNotAllowed, "A heartbeat is sent by POST.")
             error.headers[.allow] = "POST"
@@ -63,6 +65,7 @@ final class PushHeartbeat: Sendable {
         }
         let body = try await BodyReader(request, context, self.services.memory.ledger, atMost: Self.bodyBytes).collect()
         let status = try Self.status(body)
+        guard let stream = Self.stream(of: request.uri.path) else { throw APIError.notFound("page", request.uri.path) }
         let address = try self.address(stream, request)
         let client = self.services.connections.clients.client(
             peer: self.services.connections.clients.peer(of: context.channel), request.headers)
@@ -70,14 +73,15 @@ final class PushHeartbeat: Sendable {
         if let client, !self.calls.withLock({ $0.take(HostKey.of(client), nowNs: NIODeadline.now().uptimeNanoseconds) }).isAllowed {
             throw APIError(.tooManyRequests, .rateLimited, "There are too many heartbeats from this address.")
         }
-        let caller = try self.caller(AdmissionRequest(action: .publish, address: address, remote: client, session: 0), request, context)
+        let caller = try self.caller(
+            AdmissionRequest(.heartbeat, action: .publish, address: address, remote: client, session: 0), request, context)
         let path = StreamPath(app: address.app, name: address.name)
         guard let (room, slot) = try await self.room(path),
             caller.pass.room == nil || caller.pass.room?.exact == room.id.rawValue.exact
         else {
             if let late = caller.late { throw self.refused(late, caller.request) }
             // Who shows no credential must not learn which rooms exist.
-            if let page = caller.page, !caller.pass.isVerified { throw self.refused(page, caller.request) }
+            if let page = caller.pageRefusal { throw self.refused(page, caller.request) }
             throw APIError.notFound("room of the stream", "\(path)", field: "name")
         }
         let permit: PushPermit
@@ -119,9 +123,10 @@ final class PushHeartbeat: Sendable {
 
     /// Who asks, by credential or address.
     private func caller(_ request: AdmissionRequest, _ http: Request, _ context: APIContext) throws(APIError) -> PushCaller {
-        let page = self.services.pages.objection(PageRequest(http, context.channel)).map {
-            AdmissionRefusal(reason: .accessDenied, message: $0.message)
-        }
+        let page =
+            self.services.pages.objection(PageRequest(http, context.channel)).map {
+                PageVerdict.refused(AdmissionRefusal(reason: .accessDenied, message: $0.message))
+            } ?? .mayAsk
         switch self.services.rules.check(request, nowSeconds: WallClock.seconds) {
         case .success(let pass): return PushCaller(request, pass, page: page)
         case .failure(let refusal):

@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// The header `X-TC-Action` or the parameter `Action` distinguishes requests from the console's. Answers have status 200 and the vendor's envelope,
 /// refusals too. ``TencentSignature`` checks the caller, ``TencentAction`` reads the action.
-final class TencentFacade: Sendable {
+final class TencentFacade: HTTPPart {
     private let services: AppServices
     private let limits: Mutex<Limits>
 
@@ -33,11 +33,12 @@ final class TencentFacade: Sendable {
         self.limits = Mutex(Limits(calls: PaceTable(rate: rate, burst: 2 * rate)))
     }
 
-    static func claims(_ request: Request) -> Bool {
-        guard request.uri.path == "/" else { return false }
-        return TencentRequest.claims(method: request.method.rawValue, query: request.uri.query) { name in
+    func door(_ request: Request) -> Door? {
+        guard request.uri.path == "/" else { return nil }
+        let isCall = TencentRequest.claims(method: request.method.rawValue, query: request.uri.query) { name in
             HTTPField.Name(name).flatMap { request.headers[$0] }
         }
+        return isCall ? .cloud : nil
     }
 
     func respond(to request: Request, _ context: APIContext) async -> Response {

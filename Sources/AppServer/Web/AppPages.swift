@@ -14,7 +14,7 @@ import Support
 /// | `/demo/class`, `/demo/machine`, `/demo/…` | the pages for trying classes and machines; `apps.demo` |
 /// | `/board/{id}` | a class's whiteboard |
 /// | `/sdk/rong.js`, `/sdk/nim.js` | in place of the vendors' scripts |
-final class AppPages: Sendable {
+final class AppPages: HTTPPart {
     private enum Group { case mesh, demo, board, sdk }
 
     private let config: ServerConfig.Apps
@@ -68,10 +68,17 @@ final class AppPages: Sendable {
     /// Whether a GET of this path under `/mesh` is for the page.
     static func hasMeshFile(_ path: some StringProtocol) -> Bool { self.file(String(path))?.group == .mesh }
 
+    func door(_ request: Request) -> Door? { self.page(request) == nil ? nil : .appPage }
+
     /// Nil when the path belongs to no page, or to one that is switched off.
-    func respond(to request: Request) -> Response? {
+    private func page(_ request: Request) -> (group: Group, file: EmbeddedFile)? {
         guard request.method == .get || request.method == .head, let (group, file) = Self.file(request.uri.path) else { return nil }
         guard group != .mesh || self.config.meshPage, group != .demo || self.config.demo else { return nil }
+        return (group, file)
+    }
+
+    func respond(to request: Request, _ context: APIContext) async -> Response {
+        guard let (group, file) = self.page(request) else { return APIError.notFound("page", request.uri.path).response(context) }
         var headers: HTTPFields = [.contentSecurityPolicy: self.policy(group)]
         for (name, value) in [
             ("Referrer-Policy", "no-referrer"), ("Permissions-Policy", "camera=(self), microphone=(self)"),

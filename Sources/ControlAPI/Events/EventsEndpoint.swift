@@ -35,7 +35,7 @@ package struct EventsEndpoint: HTTPTakeover {
             registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit), figures: services.figures)
     }
 
-    func claims(_ head: HTTPRequestHead) -> Bool { head.method == .GET && head.path == "/events" }
+    func door(_ head: HTTPRequestHead) -> Door? { head.method == .GET && head.path == "/events" ? .events : nil }
 
     func route(_ head: HTTPRequestHead) -> String { "/events" }
 

@@ -1,6 +1,7 @@
 package import HTTPServer
 import HTTPTypes
 package import NIOHTTP1
+package import Support
 
 /// Counts the answers of a takeover by route, as ``APIRouter`` counts those of the others.
 package struct CountedTakeover: HTTPTakeover {
@@ -11,7 +12,7 @@ package struct CountedTakeover: HTTPTakeover {
         takeovers.map { CountedTakeover(takeover: $0, requests: requests) }
     }
 
-    package func claims(_ head: HTTPRequestHead) -> Bool { self.takeover.claims(head) }
+    package func door(_ head: HTTPRequestHead) -> Door? { self.takeover.door(head) }
     package func route(_ head: HTTPRequestHead) -> String { self.takeover.route(head) }
 
     package func decide(_ request: HTTPTakeoverRequest) async -> HTTPTakeoverDecision {

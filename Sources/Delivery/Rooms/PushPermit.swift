@@ -13,21 +13,40 @@ package enum PushIntent: Sendable {
     case report
 }
 
+/// What the page rules say of a request that its address alone would admit. A value.
+package enum PageVerdict: Sendable {
+    /// Nobody asked them, because no page speaks the door's protocol.
+    case notAsked
+    case mayAsk
+    case refused(AdmissionRefusal)
+}
+
 /// Who asks to act on a push. A value.
 package struct PushCaller: Sendable {
     package let request: AdmissionRequest
     /// What credential or address say of the caller; the hook has been asked only for ``PushIntent/publish``.
     package let pass: AdmissionPass
-    /// The refusal of the page rules for a request that its address alone admits; nil without one, and for doors that no page can open.
-    package let page: AdmissionRefusal?
+    private let page: PageVerdict
     /// The refusal of a credential that has expired. It holds unless the push that this credential began still runs.
     package let late: AdmissionRefusal?
 
-    package init(_ request: AdmissionRequest, _ pass: AdmissionPass, page: AdmissionRefusal?, late: AdmissionRefusal? = nil) {
+    package init(_ request: AdmissionRequest, _ pass: AdmissionPass, page: PageVerdict, late: AdmissionRefusal? = nil) {
         self.request = request
         self.pass = pass
         self.page = page
         self.late = late
+    }
+
+    /// The refusal of the page rules; nil for a verified credential, and for a page that may ask.
+    package var pageRefusal: AdmissionRefusal? {
+        guard !self.pass.isVerified else { return nil }
+        switch self.page {
+        case .refused(let refusal): return refusal
+        case .mayAsk: return nil
+        case .notAsked:
+            let isSafe = self.request.door.questions.page == .none
+            return isSafe ? nil : AdmissionRefusal(reason: .accessDenied, message: "Web pages need a credential to push here.")
+        }
     }
 }
 
@@ -54,7 +73,7 @@ extension RoomAdmission {
     package func mayAct(
         _ intent: PushIntent, _ caller: PushCaller, on path: StreamPath
     ) async -> Result<PushPermit, AdmissionRefusal> {
-        if let page = caller.page, !caller.pass.isVerified { return .failure(page) }
+        if let refusal = caller.pageRefusal { return .failure(refusal) }
         if let refusal = self.keptOut(caller.pass, of: path.description) { return .failure(refusal) }
         switch intent {
         case .publish: return .success(PushPermit(pass: caller.pass))

@@ -73,8 +73,7 @@ package final class RoomAdmission: Sendable {
             }
         }
         let path = StreamPath(app: request.address.app, name: request.address.name)
-        // No web page speaks RTMP.
-        switch await self.mayAct(.publish, PushCaller(request, pass, page: nil), on: path) {
+        switch await self.mayAct(.publish, PushCaller(request, pass, page: .notAsked), on: path) {
         case .success(let permit): pass = permit.pass
         case .failure(let refusal): return .failure(refusal)
         }
