@@ -97,12 +97,51 @@ def _sockets(random_):
     return head, 4_000, bytes([0x81, 0xFF]) + struct.pack(">Q", 65_000) + bytes(4) + b"a" * random_.randint(0, 64_000), "http"
 
 
+def _streams(random_):
+    """HTTP/2 at random: heads of any size, bodies that go on or not, windows, resets, priorities, settings, in any order."""
+    out, next_ = [PREFACE + _frame(4, 0, 0, struct.pack(">HI", 4, random_.choice((0, 1, 65_535)))) + _frame(4, 1, 0)], 1
+    paths = (b"/channel/ticket", b"/api/v1/rooms", b"/api/v1/openapi.json", b"/", b"/live/honest.mp4", b"/live/none.flv", b"/live/honest.m3u8", b"/none")
+    for _ in range(random_.randint(1, 300)):
+        stream = random_.choice((1, next_, max(1, next_ - 2)))
+        match random_.randrange(8):
+            case 0 | 1 | 2:
+                block = _head(random_.choice((b"GET", b"POST", b"HEAD", b"PUT")), random_.choice(paths))
+                for number in range(random_.randint(0, 6)):
+                    block += _literal(b"x-%d" % number, bytes(random_.randrange(97, 123) for _ in range(random_.choice((3, 100, 4_000)))))
+                out.append(_frame(1, random_.choice((4, 5)), next_, block[:16_384]))
+                next_ += 2
+            case 3 | 4:
+                out.append(_frame(0, random_.choice((0, 0, 1)), stream, random_.randbytes(random_.choice((0, 1, 900, 16_384)))))
+            case 5:
+                out.append(_frame(8, 0, random_.choice((0, stream)), struct.pack(">I", random_.choice((1, 1_000, 1 << 20)))))
+            case 6:
+                out.append(_frame(3, 0, stream, struct.pack(">I", random_.randrange(14))))
+            case _:
+                out.append(random_.choice((_frame(2, 0, stream, bytes(5)), _frame(6, 0, 0, bytes(8)), _frame(4, 0, 0, struct.pack(">HI", 3, 100)))))
+    return b"".join(out), 0, b"", "https"
+
+
+def _messages(random_):
+    """WebSockets at random: texts, bytes, pieces, pings, of any announced length, whole or not."""
+    path = random_.choice((b"/mesh", b"/mesh", b"/live/honest.flv"))
+    head = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" % path
+    head += b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    frames = []
+    for _ in range(random_.randint(1, 60)):
+        length = random_.choice((0, 5, 125, 126, 4_000, 60_000, 65_535))
+        size = bytes([128 | length]) if length < 126 else bytes([254]) + struct.pack(">H", length)
+        body = random_.choice((b'{"eventName":"__join","data":{"room":"r"}}', random_.randbytes(length)))
+        frames.append(bytes([random_.choice((0x81, 0x82, 0x01, 0x00, 0x80, 0x89, 0x8A))]) + size + bytes(4) + body[:length].ljust(length, b" "))
+    more = b"".join(frames)
+    return head, len(more), more[: random_.randint(1, len(more))], "http"
+
+
 KINDS = {
     "hoard": _hoard, "half": _half, "garbage": _garbage, "body": _slow_body, "reader": _slow_reader, "flood": _flood, "heads": _heads, "answers": _answers,
-    "sockets": _sockets,
+    "sockets": _sockets, "streams": _streams, "messages": _messages,
 }  # fmt: skip
 # Clients that read nothing of what they asked for.
-DEAF = ("reader", "flood", "heads", "answers")
+DEAF = ("reader", "flood", "heads", "answers", "streams")
 
 
 class Client:

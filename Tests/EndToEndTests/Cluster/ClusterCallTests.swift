@@ -59,6 +59,29 @@ import Testing
         }
     }
 
+    /// A report about a push at the other node counts as the publisher's, and as nobody else's.
+    @Test func reportsAreThePublishersEverywhere() async throws {
+        try await ClusterServers.run({ $0.credentials.jwtKey = TestCredential.keys.jwtKey }) { a, b in
+            func token(_ user: String) -> String {
+                let claims: JSONValue = ["sub": .string(user), "stream": "live/cam1", "act": ["publish"], "exp": 4_000_000_000]
+                return "token=\(TestCredential.token(claims.text))"
+            }
+            let publisher = try await TagClient.publish(to: a, "live/cam1?\(token("ann"))")
+            try await b.wait("rooms/cam1") { $0["state"].string == "live" }
+            for (user, query) in [("another user", token("bob")), ("nobody", "x=y")] {
+                var answer = try await b.beat("cam1", query, "finished")
+                try await eventually("a turn") {
+                    if answer.status == 429 { answer = try await b.beat("cam1", query, "finished") }
+                    return answer.status != 429
+                }
+                #expect((400..<500).contains(answer.status), "\(user): \(answer.text)")
+            }
+            #expect(try await b.pacedBeat("cam1", token("ann"), "paused")["state"].string != nil)
+            #expect(try await a.api("rooms/cam1")["state"].string == "live" && !publisher.current.isClosed)
+            await publisher.close()
+        }
+    }
+
     /// A link that one node was asked for belongs to all: it runs on one of them, and each can end it.
     @Test func linksAreOfAllNodes() async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 12)
