@@ -198,17 +198,23 @@ def run_all(steps, show=False):
 
 
 def run_in_turn(first, steps, seconds=None):
-    """Runs `first`, which all others need, then one step after another, whether or not they fail. With `seconds`, only those that fit into them."""
+    """Runs `first`, which all others need, then one step after another, whether or not they fail. With `seconds`, only those that fit into them, on a machine
+    that takes as much longer as it did for the steps before."""
 
     def body(runner):
-        left_out = []
+        left_out, expected, spent = [], 1, 1
         for step in [*first, *steps]:
-            if seconds is not None and step not in first and time.monotonic() - runner.began + records.expected_seconds(step) > seconds:
+            its = records.expected_seconds(step)
+            began = time.monotonic()
+            if seconds is not None and step not in first and began - runner.began + its * max(1, spent / expected) > seconds:
                 left_out.append(step)
                 continue
             runner.begin(step)
-            if not runner.end(runner.wait()) and step in first:
+            has_passed = runner.end(runner.wait())
+            if step in first and not has_passed:
                 break
+            if step not in first:
+                expected, spent = expected + its, spent + time.monotonic() - began
         if left_out:
             say(f"no time is left for {', '.join(step.name for step in left_out)}")
         return runner.finish()
