@@ -7,10 +7,13 @@ package struct PlaylistKind: Sendable, Hashable {
     package var isLowLatency: Bool
     /// Whether it is a delta update (RFC 8216bis §6.2.5.1).
     package var skips: Bool
+    /// Whether it has EXT-X-START; see ``MediaWindow/needsStart``. All playlists of one player are alike in this (§6.2.1).
+    package var hasStart: Bool
 
-    package init(isLowLatency: Bool, skips: Bool = false) {
+    package init(isLowLatency: Bool, skips: Bool = false, hasStart: Bool = false) {
         self.isLowLatency = isLowLatency
         self.skips = skips
+        self.hasStart = hasStart
     }
 }
 
@@ -111,6 +114,11 @@ extension MediaWindow {
             writer.writeSeconds(millis: self.partTargetMicros / 1_000)
             writer.write("\n")
         }
+        if kind.hasStart, let startMs = self.startOffsetMs {
+            writer.write("#EXT-X-START:TIME-OFFSET=")
+            writer.writeSeconds(millis: startMs)
+            writer.write("\n")
+        }
         writer.write("#EXT-X-MEDIA-SEQUENCE:")
         writer.write(self.oldestListed?.sequence ?? self.open?.sequence ?? self.nextSequence)
         writer.write("\n#EXT-X-DISCONTINUITY-SEQUENCE:")
@@ -140,7 +148,8 @@ extension MediaWindow {
         guard listsParts else { return }
         for (index, part) in segment.parts.enumerated() {
             writer.write("#EXT-X-PART:DURATION=")
-            writer.writeSeconds(micros: part.durationMicros)
+            // §4.4.3.7: never more than the part target. Apple's player refuses the whole playlist for it.
+            writer.writeSeconds(micros: min(part.durationMicros, self.partTargetMicros))
             writer.write(",URI=\"")
             writer.writeURI(self.name(ofPart: segment.firstPart + index))
             writer.write(part.isIndependent ? "\",INDEPENDENT=YES\n" : "\"\n")

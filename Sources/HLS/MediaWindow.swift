@@ -8,10 +8,16 @@ import NIOCore
 ///     begin → append … append → interrupt → begin → append … → end
 ///             └ begin with another format: EXT-X-DISCONTINUITY ┘
 ///
+/// A segment that has all its parts is listed as one (EXTINF) together with the first part of the next segment, which tells whether a discontinuity
+/// lies between them. hls.js 1.6 takes a segment without a known follower as followed by more of the same, and gives up when it is not so.
+///
 /// A segment starts at the first keyframe after `segmentMs`; without a keyframe it ends at `maxSegmentMs`. The first segment sets the
 /// target duration, before any playlist is served. If keyframes become rarer later, the target duration grows instead of segments starting
 /// without a keyframe: it doubles, up to `maxSegmentMs`, and `Statistics.targetRaises` counts that. Everything listed before stays valid
 /// under a longer target.
+///
+/// No part is listed with more than the part target. One that lasts longer, as a picture does when the camera falls silent, is listed with the
+/// target as its duration; its segment's EXTINF is the true one.
 package struct MediaWindow: Sendable {
     package let configuration: Configuration
     let epoch: String
@@ -22,6 +28,8 @@ package struct MediaWindow: Sendable {
     var segments = CircularBuffer<Segment>()
     var retiredCount = 0
     var open: Segment?
+    /// Whether the open segment has all its parts, and waits for the first of the next to be listed as ended.
+    package internal(set) var holdsSegment = false
     /// Oldest first. The last is the current one.
     var initializations: [Initialization] = []
     var format: MediaFormat?
@@ -42,8 +50,10 @@ package struct MediaWindow: Sendable {
     var longestMicros: Int64 = 0
     /// Expected start of the next segment, in microseconds since 1970.
     var nextDateMicros: Int64?
-    /// Grows with each over-long part, shrinks with every other; see `adoptsLongParts(_:)`.
+    /// Grows with each over-long part, shrinks with every other; see `noteLength(of:)`.
     var longPartsWeight = 0
+    /// Microseconds of over-long parts that have become the rule. The next segment raises the part target for them.
+    var longPartMicros: Int64?
     var rates = RateMeter()
     var playlists: [PlaylistKind: CachedPlaylist] = [:]
 
@@ -62,12 +72,12 @@ package struct MediaWindow: Sendable {
     package internal(set) var heldBytes = 0
     /// Number of segments that start without a keyframe, except retired ones.
     var dependentCount = 0
-    /// Whether the next segment starts in the middle of a group of pictures.
-    var nextIsDependent = false
-    /// Microseconds after which a segment ends without a keyframe; see ``startEarly(nowMs:)``.
-    var earlyCutMicros: Int64?
-    /// Whether every listed segment, and the next one, starts with a keyframe.
-    package var isIndependent: Bool { self.dependentCount == 0 && !self.nextIsDependent }
+    /// See ``startEarly(nowMs:)``.
+    var earlyCuts: EarlyCuts?
+    /// The segment with the keyframe of an early start; see ``startEarly(nowMs:)``.
+    var earlySegment: (sequence: Int, durationMicros: Int64)?
+    /// Whether every listed segment starts with a keyframe.
+    package var isIndependent: Bool { self.dependentCount == 0 }
     package internal(set) var statistics = Statistics()
     /// Number of playlists written; all other answers shared one of them.
     package internal(set) var playlistsWritten = 0
@@ -113,18 +123,25 @@ package struct MediaWindow: Sendable {
 
     /// Starts media in this format: a publisher starts, returns, or changes its format. If the format continues, only updates its frame
     /// rate and keyframe interval.
-    package mutating func begin(_ format: MediaFormat, nowMs: Int64) throws(HLSError) {
+    ///
+    /// - Parameter goesOn: the media's times follow those before an interruption. If its format does too, there is no discontinuity: players that
+    ///   stop at one (VLC) play on.
+    package mutating func begin(_ format: MediaFormat, goesOn: Bool = false, nowMs: Int64) throws(HLSError) {
         guard !self.hasEnded else { throw .ended }
         guard format.codecs.utf8.count <= Limits.codecsLength, format.codecs.utf8.allSatisfy(\.isQuotable) else { throw .badCodecs }
         let bytes = format.initialization.readableBytes
         let most = min(Limits.initializationBytes, self.segmentBytes / 2)
         guard bytes <= most else { throw .tooLarge(field: "initialization section", found: bytes, max: most) }
         guard bytes > 0 || self.configuration.container == .mpegTS else { throw .missingInitialization }
-        if !self.isInterrupted, let current = self.format, format.continues(current) {
+        if let current = self.format, format.continues(current), !self.isInterrupted || goesOn {
             self.format = format
+            if self.isInterrupted { self.noteChange(segments: true) }
+            self.isInterrupted = false
             return
         }
-        self.endOpenSegment(nowMs: nowMs)
+        self.completeOpenSegment(nowMs: nowMs)
+        // The part hinted before an interruption will never exist.
+        if self.isInterrupted { self.nextPart += 1 }
         self.breaksNext = self.nextSequence > self.firstSequence
         if self.configuration.container == .fragmentedMP4 { self.setInitialization(format.initialization) }
         if self.format.map({ !format.continues($0) }) ?? true { self.rates.restart() }
@@ -146,37 +163,26 @@ package struct MediaWindow: Sendable {
         }
         let duration = min(max(part.durationMicros, 1), self.maxSegmentMicros)
         if duration != part.durationMicros { self.statistics.clampedDurations += 1 }
-        if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
-
         let targetBefore = self.targetDuration
-        // An over-long part cannot be listed as a part. It becomes a segment of its own, unless such parts are the rule.
-        var standsAlone = false
-        if self.isTooLong(duration) {
-            self.endOpenSegment(nowMs: nowMs)
-            standsAlone = !self.adoptsLongParts(duration)
-        } else {
-            self.longPartsWeight = max(0, self.longPartsWeight - 1)
-        }
+        if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
+        self.noteLength(of: duration)
         var segment = self.open ?? self.makeSegment(startingWith: part)
         self.open = nil  // Keep one owner, or the parts would be copied.
         segment.append(HeldPart(bytes: bytes, durationMicros: duration, isIndependent: part.isIndependent))
         self.nextPart += 1
         self.heldBytes += Segment.cost(bytes)
         if self.isReady { self.raiseTarget(for: segment.durationMicros) }
-        if standsAlone { segment.listsParts = false }
         self.open = segment
-        if standsAlone { self.endOpenSegment(nowMs: nowMs) }
         self.noteChange(segments: self.targetDuration != targetBefore)
         self.evict(nowMs: nowMs)
     }
 
-    /// Ends the open segment: the publisher is gone but may return. The next `begin` brings another encoding (EXT-X-DISCONTINUITY).
+    /// Completes the open segment: the publisher is gone but may return. The next `begin` brings another encoding (EXT-X-DISCONTINUITY), or more of
+    /// the same. Requests for the hinted part get an answer: it may never exist.
     package mutating func interrupt(nowMs: Int64) {
         guard !self.hasEnded, !self.isInterrupted, self.format != nil else { return }
-        self.endOpenSegment(nowMs: nowMs)
+        self.completeOpenSegment(nowMs: nowMs)
         self.isInterrupted = true
-        // The hinted part will never exist. Skip its name, so that requests waiting for it get an answer.
-        self.nextPart += 1
         self.noteChange(segments: true)
         self.evict(nowMs: nowMs)
     }
@@ -191,10 +197,14 @@ package struct MediaWindow: Sendable {
     }
 
     private mutating func makeSegment(startingWith part: MediaPart) -> Segment {
-        self.nextIsDependent = false
-        if !part.beginsWithKeyframe {
+        self.adoptLongParts()
+        if part.beginsWithKeyframe {
+            self.earlyCuts = nil
+        } else {
             self.dependentCount += 1
             self.statistics.forcedCuts += 1
+            self.earlyCuts?.left -= 1
+            if self.earlyCuts?.left == 0 { self.earlyCuts = nil }
         }
         let segment = Segment(
             sequence: self.nextSequence, hasDiscontinuity: self.breaksNext, isIndependent: part.beginsWithKeyframe,
@@ -208,7 +218,7 @@ package struct MediaWindow: Sendable {
     private mutating func setInitialization(_ bytes: ByteBuffer) {
         if let current = self.initializations.last {
             guard current.bytes != bytes else { return }
-            if self.segments.last?.initialization != current.number {
+            if (self.open ?? self.segments.last)?.initialization != current.number {
                 self.initializations.removeLast()
                 self.heldBytes -= Segment.cost(current.bytes)
             }
@@ -219,18 +229,24 @@ package struct MediaWindow: Sendable {
         self.nextInitialization += 1
     }
 
-    /// Ends the open segment: the next part's keyframe starts another.
-    package mutating func endSegment(nowMs: Int64) {
+    /// The open segment has all its parts: the next part starts another.
+    package mutating func completeSegment(nowMs: Int64) {
         guard self.open != nil else { return }
-        self.endOpenSegment(nowMs: nowMs)
+        self.completeOpenSegment(nowMs: nowMs)
         self.evict(nowMs: nowMs)
     }
 
-    /// Ends the open segment, if there is one.
+    /// Completes the open segment, if there is one. Without low latency it is listed at once: no part of it is listed yet.
+    private mutating func completeOpenSegment(nowMs: Int64) {
+        guard self.configuration.isLowLatency else { return self.endOpenSegment(nowMs: nowMs) }
+        self.holdsSegment = self.open != nil
+    }
+
+    /// Ends and lists the open segment, if there is one.
     mutating func endOpenSegment(nowMs: Int64) {
         guard var segment = self.open else { return }
         self.open = nil
-        self.earlyCutMicros = nil
+        self.holdsSegment = false
         if !self.isReady { self.learnTargets(from: &segment) }
         segment.listedMs = nowMs
         self.listedMicros += segment.durationMicros

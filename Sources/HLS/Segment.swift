@@ -50,17 +50,18 @@ struct Segment: Sendable {
         self.parts.append(part)
     }
 
-    /// Splits its parts evenly into segments with consecutive Media Sequence Numbers. Needs at least one part for each. `isIndependent`:
-    /// whether the segments after the first can be decoded on their own.
-    func split(into count: Int, isIndependent: Bool) -> [Segment] {
+    /// Splits its parts into segments of so many, with consecutive Media Sequence Numbers. `isIndependent`: whether those after the first can be decoded
+    /// on their own.
+    func split(into counts: [Int], isIndependent: Bool) -> [Segment] {
         var date = self.programDateTimeMs
-        return (0..<count).map { index in
-            let range = self.parts.count * index / count..<self.parts.count * (index + 1) / count
+        var parts = self.parts[...]
+        return counts.enumerated().map { index, count in
             var segment = Segment(
                 sequence: self.sequence + index, hasDiscontinuity: index == 0 && self.hasDiscontinuity,
                 isIndependent: index == 0 ? self.isIndependent : isIndependent, initialization: self.initialization,
-                firstPart: self.firstPart + range.lowerBound, programDateTimeMs: date)
-            for part in self.parts[range] { segment.append(part) }
+                firstPart: self.firstPart + self.parts.count - parts.count, programDateTimeMs: date)
+            for part in parts.prefix(count) { segment.append(part) }
+            parts = parts.dropFirst(count)
             date = date.map { $0 + segment.durationMicros / 1_000 }
             return segment
         }

@@ -116,20 +116,16 @@ package struct MediaPart: Sendable, Equatable {
     package var isIndependent: Bool
     /// Whether its first video frame is a keyframe, so that a segment may start with it. Without video: true.
     package var beginsWithKeyframe: Bool
-    /// Whether it starts a segment regardless of the window's own rule.
-    package var startsSegment: Bool
     /// Time of its first frame, in milliseconds since 1970.
     package var programDateTimeMs: Int64?
 
     package init(
-        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, startsSegment: Bool = false,
-        programDateTimeMs: Int64? = nil
+        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, programDateTimeMs: Int64? = nil
     ) {
         self.bytes = bytes
         self.durationMicros = durationMicros
         self.isIndependent = isIndependent
         self.beginsWithKeyframe = beginsWithKeyframe
-        self.startsSegment = startsSegment
         self.programDateTimeMs = programDateTimeMs
     }
 }

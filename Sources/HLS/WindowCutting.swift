@@ -16,7 +16,8 @@ extension MediaWindow {
     /// Whether the pending part ends before a frame of `frameMicros`. Both in microseconds.
     ///
     /// The part ends as near to `partMs` as whole frames allow. Once a part target is published, it ends as near to the duration that the
-    /// target was derived from, and never exceeds the target. A part never ends empty.
+    /// target was derived from, neither before 85 % of the target nor, if frames are even, beyond it. A part never ends empty.
+    /// ``longestPartMicros`` is the bound for uneven frames.
     package func closesPart(pendingMicros: Int64, frameMicros: Int64) -> Bool {
         pendingMicros >= self.partDueMicros(frameMicros: frameMicros)
     }
@@ -27,12 +28,22 @@ extension MediaWindow {
         guard self.isReady, self.configuration.isLowLatency else {
             return max(1, Int64(self.configuration.partMs) * 1_000 - frame / 2)
         }
-        return max(1, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
+        let floor = (self.partTargetMicros * 85 + 99) / 100
+        return max(1, floor, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
     }
+
+    /// Microseconds that a part of several frames must not exceed; nil where no parts are listed. It ends before a frame that would exceed it.
+    package var longestPartMicros: Int64? {
+        guard self.configuration.isLowLatency else { return nil }
+        return self.isReady ? self.partTargetMicros : Int64(self.configuration.partMs) * 1_500
+    }
+
+    /// The open segment, if it takes more parts.
+    private var growing: Segment? { self.holdsSegment ? nil : self.open }
 
     /// Microseconds at which a pending part ends before a keyframe.
     package var segmentDueMicros: Int64 {
-        guard let open = self.open else { return self.nextIsDependent ? 0 : self.dueMicros }
+        guard let open = self.growing else { return self.dueMicros }
         return open.isIndependent ? max(0, self.dueMicros - open.durationMicros) : 0
     }
 
@@ -40,35 +51,27 @@ extension MediaWindow {
     /// `pendingMicros`, which would otherwise be shorter than a part may be.
     package func startsSegment(pendingMicros: Int64) -> Bool {
         let pending = max(pendingMicros, 0)
-        guard let open = self.open else { return pending == 0 || pending >= self.dueMicros || self.nextIsDependent }
+        guard let open = self.growing else { return pending == 0 || pending >= self.dueMicros }
         return !open.isIndependent || open.durationMicros + pending >= self.dueMicros
     }
 
     /// Whether the open segment ends before this part.
     func endsSegment(before part: MediaPart, durationMicros: Int64, heldBytes: Int) -> Bool {
-        guard let open = self.open else { return false }
+        guard let open = self.growing else { return self.open != nil }
         // A segment that started without a keyframe ends at the next one, however soon.
         let isDue = open.durationMicros >= self.dueMicros || !open.isIndependent
-        if part.startsSegment || (part.beginsWithKeyframe && isDue) { return true }
-        if let earlyCutMicros, open.durationMicros >= earlyCutMicros { return true }
+        if part.beginsWithKeyframe && isDue { return true }
+        if let earlyCuts, open.durationMicros >= earlyCuts.micros { return true }
         return open.durationMicros + durationMicros > self.maxSegmentMicros || open.heldBytes + heldBytes > self.segmentBytes
             || open.parts.count >= Limits.partsPerSegment
-    }
-
-    /// Whether the open segment's newest part is too short to be followed by others (RFC 8216bis §4.4.4.9). The next part then has to start a
-    /// segment.
-    package var endsInShortPart: Bool {
-        guard self.isReady, self.configuration.isLowLatency, let open = self.open, open.listsParts, let last = open.parts.last else {
-            return false
-        }
-        return !last.isIndependent && last.durationMicros * 100 < self.partTargetMicros * 85
     }
 
     /// Chooses both targets from the first segment that ends.
     ///
     /// Target duration: a segment's rounded length must not exceed it (RFC 8216bis §4.4.3.1), so a tenth is added for keyframes at uneven
     /// times. Part target: the length of most parts plus a twelfth, since parts must be 85…100 % of it (§4.4.4.9) and RTMP's timestamps are
-    /// whole milliseconds, or jitter. If the first segment's parts violate it, that segment is listed without them.
+    /// whole milliseconds, or jitter. If frames are so uneven that some part is longer, that part's length. If the first segment's parts still
+    /// violate it, that segment is listed without them.
     mutating func learnTargets(from segment: inout Segment) {
         var longest = max(segment.durationMicros, Int64(self.configuration.segmentMs) * 1_000)
         if let interval = self.format?.keyframeIntervalMs, interval > 0 {
@@ -80,6 +83,9 @@ extension MediaWindow {
         self.raiseTarget(for: segment.durationMicros)
         let lengths = (segment.parts.count > 1 ? segment.parts.dropLast() : segment.parts[...]).map(\.durationMicros).sorted()
         self.choosePartTarget(for: lengths.isEmpty ? 1 : lengths[lengths.count * 3 / 4])
+        if let longest = lengths.last, longest > self.partTargetMicros, longest * 4 <= self.partTargetMicros * 5 {
+            self.partTargetMicros = min((longest + 999) / 1_000 * 1_000, Int64(self.targetDuration) * 1_000_000)
+        }
         segment.listsParts = segment.keepsParts(to: self.partTargetMicros)
         self.statistics.targetRaises = 0
     }
@@ -92,21 +98,24 @@ extension MediaWindow {
         self.statistics.targetRaises += 1
     }
 
-    /// Whether a part of `micros` is longer than the part target.
-    func isTooLong(_ micros: Int64) -> Bool {
-        self.isReady && self.configuration.isLowLatency && micros > self.partTargetMicros
+    /// Counts over-long parts. Once such parts are the rule, the next segment raises the part target: one that lists parts of its own cannot.
+    mutating func noteLength(of micros: Int64) {
+        guard self.isReady, self.configuration.isLowLatency, micros > self.partTargetMicros else {
+            self.longPartsWeight = max(0, self.longPartsWeight - 1)
+            return
+        }
+        self.longPartsWeight += Self.longPartWeight
+        if self.longPartsWeight >= Self.weightOfRule { self.longPartMicros = max(micros, self.longPartMicros ?? 0) }
     }
 
-    /// Counts an over-long part; returns whether such parts are now the rule. If so, raises the part target to fit `micros`, and stops
-    /// listing parts made under the old target.
-    mutating func adoptsLongParts(_ micros: Int64) -> Bool {
-        self.longPartsWeight += Self.longPartWeight
-        guard self.longPartsWeight >= Self.weightOfRule else { return false }
+    /// Raises the part target if over-long parts are the rule, for the segment that opens now. Parts made under the old target are no longer listed.
+    mutating func adoptLongParts() {
+        guard let micros = self.longPartMicros else { return }
         self.choosePartTarget(for: micros)
         self.statistics.targetRaises += 1
         self.partsFrom = self.nextSequence
         self.longPartsWeight = 0
-        return true
+        self.longPartMicros = nil
     }
 
     private var highestTarget: Int { Self.roundedSeconds(self.maxSegmentMicros) }

@@ -47,6 +47,7 @@ extension MediaWindow {
         case .part:
             guard self.configuration.isLowLatency else { return .unknown }
             if number == self.hintedPart { return .pending }
+            if self.isInterrupted, number == self.nextPart { return .gone }
             guard number < self.nextPart else { return .unknown }
             guard let part = self.heldPart(number) else { return .gone }
             return self.found([part.bytes], kind)

@@ -280,13 +280,14 @@ package struct HLSEndpoint: HTTPPart {
         } catch {
             throw APIError(.badRequest, .invalid, "\(error)")
         }
-        switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed) {
+        switch await remuxer.mediaPlaylist(asked, after: asked.isBlocking ? nil : session.lastListed, hasStart: session.hasStart) {
         case .badRequest(let why): throw APIError(.badRequest, .invalid, why)
         case .notYet:
             var error = APIError.unavailable("The stream has paused; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
-        case .playlist(let text, let cache, let last, let isFinal):
+        case .playlist(let text, let cache, let last, let isFinal, let hasStart):
+            session.gotPlaylist(hasStart: hasStart)
             if isFinal { session.gotFinalPlaylist() }
             var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
             response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"

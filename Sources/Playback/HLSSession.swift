@@ -40,6 +40,7 @@ package final class HLSSession: LiveConnection, Sendable {
         package var isOver = false
         /// Last segment in the last playlist sent for a request without directives.
         package var lastListed: Int?
+        var hasStart: Bool?
         var hasFinalPlaylist = false
     }
 
@@ -89,6 +90,11 @@ package final class HLSSession: LiveConnection, Sendable {
 
     /// Last segment that a playlist without directives has shown the player. Any thread.
     package var lastListed: Int? { self.state.withLock { $0.lastListed } }
+
+    /// Whether its playlists have EXT-X-START; nil before the first. Any thread.
+    var hasStart: Bool? { self.state.withLock { $0.hasStart } }
+
+    func gotPlaylist(hasStart: Bool) { self.state.withLock { $0.hasStart = hasStart } }
 
     func gotFinalPlaylist() { self.state.withLock { $0.hasFinalPlaylist = true } }
 

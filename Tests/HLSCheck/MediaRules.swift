@@ -125,7 +125,9 @@ private struct MediaRules {
             guard !isOpen else { continue }
             if !segment.parts.isEmpty {
                 let sum = segment.parts.reduce(0) { $0 + $1.durationMicros }
-                if abs(sum - segment.durationMicros) > 1_000 * Int64(segment.parts.count) {
+                // A part that is longer than the part target is listed with the target.
+                let isCapped = segment.parts.contains { $0.durationMicros == target } && sum < segment.durationMicros
+                if !isCapped, abs(sum - segment.durationMicros) > 1_000 * Int64(segment.parts.count) {
                     self.note(.partsOfSegment, line: segment.line, "parts of \(sum) µs, EXTINF of \(segment.durationMicros) µs")
                 }
                 if afterMicros > 3 * self.target, !self.playlist.hasEnded {
@@ -166,6 +168,8 @@ private struct MediaRules {
         if self.playlist.hasEnded {
             if !self.playlist.hints.isEmpty { self.note(.preloadHintAfterEnd, "") }
             if self.playlist.open != nil { self.note(.danglingTag, "parts of a segment that never ends") }
+        } else if self.playlist.partTargetMicros != nil, self.playlist.open == nil, let last = self.playlist.segments.last {
+            self.note(.segmentNotHeld, line: last.line, "no part follows \(last.uri), and none tells whether a discontinuity does")
         }
         if Set(self.playlist.hints.map(\.type)).count < self.playlist.hints.count { self.note(.preloadHint, "two of one type") }
         let uris = Set(self.playlist.uris)

@@ -49,6 +49,8 @@ package struct ParsedPlaylist: Sendable, Equatable {
     package var discontinuitySequence = 0
     package var skippedSegments: Int?
     package var hasIndependentSegments = false
+    /// TIME-OFFSET of EXT-X-START.
+    package var startMicros: Int64?
     package var segments: [Segment] = []
     /// The segment that has parts (or other tags) but no URI yet.
     package var open: Segment?

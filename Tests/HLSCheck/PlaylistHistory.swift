@@ -10,6 +10,9 @@ package struct PlaylistHistory: Sendable {
     /// The parts of each segment by Media Sequence Number, as many as were ever seen.
     private var parts: [Int: [ParsedPlaylist.Part]] = [:]
     private var partsFrom = 0
+    /// Media Sequence Numbers of the first two segments that begin with an independent part. A playlist may begin in the middle of a group of pictures
+    /// for its first player, but once groups begin segments, all do.
+    private var independent: [Int] = []
     private var lastSegmentMs: Int64?
     private var lastPartMs: Int64?
     private var violations: [Violation] = []
@@ -27,7 +30,8 @@ package struct PlaylistHistory: Sendable {
             }
             whole = completed
         }
-        if let latest = self.latest { self.compare(whole, with: latest) }
+        if let latest = self.latest { self.compare(whole, with: latest) } else { self.checkStart(whole) }
+        self.checkIndependence(whole)
         self.checkTimes(whole, atMs: atMs)
         self.remember(whole)
         self.latest = whole
@@ -44,6 +48,7 @@ package struct PlaylistHistory: Sendable {
         } else if new.serverControl != old.serverControl {
             self.note(.headerChanged, "EXT-X-SERVER-CONTROL")
         }
+        if new.startMicros != old.startMicros { self.note(.headerChanged, "EXT-X-START") }
         if new.partTargetMicros != old.partTargetMicros { self.note(.headerChanged, "EXT-X-PART-INF") }
         if new.version != old.version { self.note(.headerChanged, "EXT-X-VERSION") }
         if new.mediaSequence < old.mediaSequence { self.note(.sequenceDecreased, "\(old.mediaSequence) to \(new.mediaSequence)") }
@@ -95,6 +100,42 @@ package struct PlaylistHistory: Sendable {
         let wasOpen = old.open?.sequence == segment.sequence || segment.parts.first == part
         if isDirectlyNext, wasOpen, !lacksParts, part.uri != hint.uri {
             self.note(.hintBroken, line: segment.line, "\(hint.uri) was hinted, \(part.uri) came")
+        }
+    }
+
+    /// Checks that a player of low latency that comes now starts in a segment that begins with an independent part, or that has no parts to choose from.
+    private mutating func checkStart(_ playlist: ParsedPlaylist) {
+        guard let holdBack = playlist.serverControl?.seconds("PART-HOLD-BACK"), !playlist.hasEnded else { return }
+        let all = playlist.segments + (playlist.open.map { [$0] } ?? [])
+        let start = playlist.startMicros ?? max(0, playlist.segmentMicros + playlist.openMicros - holdBack)
+        var begin: Int64 = 0
+        for segment in all {
+            let end = begin + (segment.uri.isEmpty ? playlist.openMicros : segment.durationMicros)
+            if start < end {
+                var at = begin
+                let isFound = segment.parts.contains { part in
+                    defer { at += part.durationMicros }
+                    return part.isIndependent && (at <= start || at == begin)
+                }
+                if !isFound, !segment.parts.isEmpty {
+                    self.note(.startNotIndependent, line: segment.line, "players start at \(start) µs, in \(segment.sequence)")
+                }
+                return
+            }
+            begin = end
+        }
+    }
+
+    private mutating func checkIndependence(_ playlist: ParsedPlaylist) {
+        for segment in playlist.segments + (playlist.open.map { [$0] } ?? []) {
+            guard let first = segment.parts.first, self.parts[segment.sequence] == nil else { continue }
+            if !first.isIndependent {
+                if self.independent.count == 2, segment.sequence > self.independent[1] {
+                    self.note(.segmentNotIndependent, line: segment.line, "\(segment.sequence) begins without")
+                }
+            } else if self.independent.count < 2 {
+                self.independent.append(segment.sequence)
+            }
         }
     }
 

@@ -55,7 +55,7 @@ struct PlaylistParser {
         if Self.once.contains(name), self.seen[name] ?? 0 > 1 { self.note(.repeatedTag, name) }
         if Self.multivariantTags.contains(name) { self.note(.mixedKinds, name) }
         switch name {
-        case "EXTM3U", "EXT-X-START", "EXT-X-DEFINE", "EXT-X-I-FRAMES-ONLY", "EXT-X-KEY", "EXT-X-BITRATE", "EXT-X-DATERANGE",
+        case "EXTM3U", "EXT-X-DEFINE", "EXT-X-I-FRAMES-ONLY", "EXT-X-KEY", "EXT-X-BITRATE", "EXT-X-DATERANGE",
             "EXT-X-RENDITION-REPORT", "EXT-X-BYTERANGE",
             _ where Self.multivariantTags.contains(name):
             break
@@ -91,13 +91,16 @@ struct PlaylistParser {
     }
 
     private mutating func readAttributeTag(_ name: String, _ value: Substring) {
-        let known: Set = ["EXT-X-SERVER-CONTROL", "EXT-X-PART-INF", "EXT-X-SKIP", "EXT-X-MAP", "EXT-X-PART", "EXT-X-PRELOAD-HINT"]
+        let known: Set = [
+            "EXT-X-SERVER-CONTROL", "EXT-X-PART-INF", "EXT-X-START", "EXT-X-SKIP", "EXT-X-MAP", "EXT-X-PART", "EXT-X-PRELOAD-HINT",
+        ]
         guard known.contains(name) else { return self.note(.knownTag, name) }
         guard let attributes = AttributeList(value) else { return self.note(.attributeSyntax, "\(name):\(value)") }
         switch name {
         case "EXT-X-SERVER-CONTROL": self.playlist.serverControl = attributes
         case "EXT-X-PART-INF":
             self.playlist.partTargetMicros = self.required(attributes.seconds("PART-TARGET"), "PART-TARGET")
+        case "EXT-X-START": self.playlist.startMicros = self.required(attributes.seconds("TIME-OFFSET"), "TIME-OFFSET")
         case "EXT-X-SKIP":
             self.playlist.skippedSegments = self.required(attributes.integer("SKIPPED-SEGMENTS"), "SKIPPED-SEGMENTS")
             if !self.playlist.segments.isEmpty || self.hasPending { self.note(.skip, "after the first segment") }

@@ -1,4 +1,4 @@
-/// The rules of RFC 8216bis (draft-pantos-hls-rfc8216bis-22) that can be checked in a playlist's text.
+/// The rules of RFC 8216bis (draft-pantos-hls-rfc8216bis-22) that can be checked in a playlist's text, and some that players make by what they do.
 package enum Rule: String, Sendable, Hashable, CaseIterable {
     // The text.
     case text, firstLine, knownTag, tagSyntax, attributeSyntax, requiredAttribute, repeatedTag, mixedKinds
@@ -14,6 +14,8 @@ package enum Rule: String, Sendable, Hashable, CaseIterable {
     case partsRemovedOutOfOrder, hintBroken, removedTooMuch, changedAfterEnd, segmentCadence, partCadence, deltaWithoutBase
     // Multivariant playlists.
     case variant, bandwidth
+    // What players need.
+    case segmentNotHeld, segmentNotIndependent, startNotIndependent
 
     /// The sections of the RFC that state the rule.
     package var section: String {
@@ -55,6 +57,11 @@ package enum Rule: String, Sendable, Hashable, CaseIterable {
         case .segmentCadence, .partCadence: "6.2.1"
         case .deltaWithoutBase: "6.3.7"
         case .variant, .bandwidth: "4.4.6.2"
+        // hls.js takes what follows a segment as continuous until it is told otherwise, and then gives up.
+        case .segmentNotHeld: "4.4.4.3 (players)"
+        // Players begin at segments, those of low latency a hold back before the end.
+        case .segmentNotIndependent: "4.4.2.1 (players)"
+        case .startNotIndependent: "4.4.3.8 (players)"
         }
     }
 }

@@ -68,7 +68,7 @@ import Testing
             ("CAN-BLOCK-RELOAD=YES", "CAN-BLOCK=YES", .serverControl), ("CAN-BLOCK-RELOAD=YES", "CAN-BLOCK-RELOAD = YES", .attributeSyntax),
             ("CAN-BLOCK-RELOAD=YES,", "HOLD-BACK=6.0,", .attributeSyntax), ("#EXT-X-PART-INF:PART-TARGET=1.0\n", "", .partInformation),
             ("PART-TARGET=1.0", "PART-TARGET=2.5", .partInformation), ("DURATION=0.9", "DURATION=1.1", .partDuration),
-            ("DURATION=0.9", "DURATION=0.84", .partDurationFloor), ("DURATION=0.9", "DURATION=0.86", .partsOfSegment),
+            ("DURATION=0.9", "DURATION=0.84", .partDurationFloor), ("DURATION=0.9", "DURATION=0.96", .partsOfSegment),
             ("URI=\"p1.m4s\"", "URI=p1.m4s", .requiredAttribute), ("URI=\"p1.m4s\"", "URI=\"p1.m4s", .attributeSyntax),
             ("URI=\"p4.m4s\"", "URI=\"p3.m4s\"", .preloadHint), ("TYPE=PART", "TYPE=SEGMENT", .preloadHint),
             ("#EXT-X-PRELOAD-HINT", "#EXT-X-ENDLIST\n#EXT-X-PRELOAD-HINT", .preloadHintAfterEnd),
@@ -108,7 +108,16 @@ import Testing
             ("URI=\"p4.m4s\"", "URI=\"p4.m4s\"", []),
             ("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"", "#EXT-X-PART:DURATION=1.0,URI=\"p4.m4s\"", []),
             ("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"", "#EXT-X-PART:DURATION=1.0,URI=\"p5.m4s\"", [.hintBroken]),
-            ("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"", "#EXTINF:1.0,\ns8.m4s", []),
+            ("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"", "#EXTINF:1.0,\ns8.m4s", [.segmentNotHeld]),
+            (
+                "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"",
+                "#EXTINF:1.0,\ns8.m4s\n#EXT-X-PART:DURATION=1.0,URI=\"p4.m4s\",INDEPENDENT=YES", []
+            ),
+            (
+                "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"p4.m4s\"", "#EXTINF:1.0,\ns8.m4s\n#EXT-X-PART:DURATION=1.0,URI=\"p4.m4s\"",
+                [.segmentNotIndependent]
+            ),
+            ("#EXT-X-MEDIA-SEQUENCE:5", "#EXT-X-START:TIME-OFFSET=0\n#EXT-X-MEDIA-SEQUENCE:5", [.headerChanged]),
             ("#EXT-X-TARGETDURATION:2", "#EXT-X-TARGETDURATION:3", [.skipBoundary, .holdBack, .targetDurationChanged]),
             ("PART-TARGET=1.0", "PART-TARGET=1.00001", [.partHoldBackAdvice, .headerChanged]),
             ("HOLD-BACK=6.0", "HOLD-BACK=7.0", [.headerChanged]),
@@ -129,6 +138,31 @@ import Testing
         let range = try #require(Self.good.firstRange(of: text))
         let found = history.check(Self.good.replacingCharacters(in: range, with: replacement))
         #expect(found.map(\.rule).sorted { $0.rawValue < $1.rawValue } == rules.sorted { $0.rawValue < $1.rawValue }, "\(found)")
+    }
+
+    /// Where players start that come now: a change of `good`, and whether it is right.
+    @Test(
+        arguments: [
+            ("PART-HOLD-BACK=3.0", "PART-HOLD-BACK=3.0", true), ("p0.m4s\",INDEPENDENT=YES", "p0.m4s\"", false),
+            ("#EXT-X-MEDIA-SEQUENCE", "#EXT-X-START:TIME-OFFSET=4.5,PRECISE=YES\n#EXT-X-MEDIA-SEQUENCE", true),
+        ] as [(String, String, Bool)])
+    func start(_ text: String, _ replacement: String, _ isRight: Bool) throws {
+        var history = PlaylistHistory()
+        let range = try #require(Self.good.firstRange(of: text))
+        let found = history.check(Self.good.replacingCharacters(in: range, with: replacement))
+        #expect(found.map(\.rule) == (isRight ? [] : [.startNotIndependent]), "\(found)")
+        // EXT-X-START leads past a segment without a keyframe.
+        var early = PlaylistHistory()
+        let dependent = Self.good.replacing("p0.m4s\",INDEPENDENT=YES", with: "p0.m4s\"")
+        #expect(early.check(dependent.replacing("#EXT-X-PART-INF", with: "#EXT-X-START:TIME-OFFSET=3.5\n#EXT-X-PART-INF")).isEmpty)
+    }
+
+    /// A part that lasts longer than the part target is listed with the target.
+    @Test func cappedParts() {
+        let long = Self.good.replacing("#EXTINF:2.0,\ns7", with: "#EXTINF:2.4,\ns7")
+        #expect(checkMediaPlaylist(long).isEmpty)
+        let wrong = long.replacing("DURATION=1.0,URI=\"p0", with: "DURATION=0.99,URI=\"p0")
+        #expect(checkMediaPlaylist(wrong).map(\.rule) == [.partsOfSegment])
     }
 
     private static func plain(_ range: ClosedRange<Int>, discontinuity: Int = 0, end: Bool = false) -> String {

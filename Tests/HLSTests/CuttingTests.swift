@@ -21,7 +21,8 @@ struct FrameFeeder {
     mutating func add(
         micros: Int64, isKey: Bool, to window: inout MediaWindow, nowMs: Int64 = 0, dateMs: Int64? = nil, bytes: String = "part"
     ) throws(HLSError) {
-        if window.closesPart(pendingMicros: self.pendingMicros, frameMicros: micros)
+        let isFull = window.longestPartMicros.map { self.pendingMicros + micros > $0 } ?? false
+        if isFull || window.closesPart(pendingMicros: self.pendingMicros, frameMicros: micros)
             || (isKey && window.startsSegment(pendingMicros: self.pendingMicros))
         {
             try self.flush(into: &window, nowMs: nowMs, dateMs: dateMs, bytes: bytes)
@@ -92,6 +93,7 @@ struct FrameFeeder {
         // The publisher disconnects during its first group.
         try window.addGroup(parts: 3)
         window.interrupt(nowMs: 0)
+        window.end(nowMs: 0)
         #expect(window.targetDuration == 4)
         for interval in [Int.max, 0, -5, 1] {
             var window = try MediaWindow(epoch: "e")
@@ -102,41 +104,66 @@ struct FrameFeeder {
         }
     }
 
-    /// A frame that lasts seconds becomes its own segment. When all frames do, the part target grows.
+    /// A frame that lasts seconds is listed with the part target. When all frames do, the part target grows with the next segment.
     @Test func longParts() throws {
         var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
         try window.begin(format(), nowMs: 0)
         var history = PlaylistHistory()
         for _ in 0..<3 { try window.addGroup() }
         #expect(history.check(window.text()).isEmpty)
-        try window.add(ms: 1_500)
+        try window.addGroup(parts: 4)
+        try window.add(ms: 1_000)
         #expect(history.check(window.text()).isEmpty)
         try window.add()
         #expect(history.check(window.text()).isEmpty)
         try window.addGroup()
         #expect(history.check(window.text()).isEmpty)
         #expect(window.partTargetMicros == 216_000 && window.statistics.targetRaises == 0)
-        let durations = readMediaPlaylist(window.text()).playlist.segments.map { ($0.durationMicros, $0.parts.count) }
-        #expect(durations.map(\.0) == [2_000_000, 2_000_000, 2_000_000, 1_500_000, 200_000])
-        #expect(durations.map(\.1) == [0, 10, 10, 0, 1])
+        let segments = readMediaPlaylist(window.text()).playlist.segments
+        #expect(segments.map(\.durationMicros) == [2_000_000, 2_000_000, 2_000_000, 2_000_000])
+        #expect(segments.last?.parts.map(\.durationMicros) == [200_000, 200_000, 200_000, 200_000, 216_000, 200_000])
+        #expect(window.statistics.forcedCuts == 0)
 
-        for _ in 0..<4 { try window.add(ms: 1_000, key: true) }
-        #expect(window.partTargetMicros == 1_080_000 && window.statistics.targetRaises == 1)
-        #expect(history.check(window.text()).map(\.rule) == [.headerChanged, .headerChanged])
+        for _ in 0..<4 { try window.add(ms: 1_000) }
+        #expect(window.partTargetMicros == 216_000)
         try window.add(ms: 1_000, key: true)
-        #expect(history.check(window.text()).isEmpty)
-        #expect(checkMediaPlaylist(window.text()).isEmpty)
+        #expect(window.partTargetMicros == 1_080_000)
+        let rules = Set(history.check(window.text()).map(\.rule))
+        #expect(rules == [.headerChanged, .targetDurationChanged])
+        for _ in 0..<2 { try window.add(ms: 1_000, key: true) }
+        #expect(history.check(window.text()).isEmpty && window.statistics.forcedCuts == 0)
     }
 
-    @Test func forcedStart() throws {
-        var window = try MediaWindow(epoch: "e")
+    /// Pictures at uneven times, as from phones and screens: segments begin with keyframes, and no listed part is longer than the part target.
+    @Test(arguments: [(40.0, 10.0), (40, 25), (33, 33), (50, 8), (100, 40)] as [(Double, Double)])
+    func unevenPictures(_ stepMs: Double, _ jitterMs: Double) throws {
+        var random = Seeded(seed: UInt64(stepMs + jitterMs))
+        var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 120_000))
+        try window.begin(format(keyframeIntervalMs: 1_000), nowMs: 0)
+        var feeder = FrameFeeder()
+        var history = PlaylistHistory()
+        var version = 0
+        let group = Int(1_000 / stepMs)
+        for index in 0..<(40 * group) {
+            let ms = max(1, Int64(stepMs + Double.random(in: -jitterMs...jitterMs, using: &random)))
+            try feeder.add(micros: ms * 1_000, isKey: index % group == 0, to: &window)
+            guard window.isReady, window.version != version else { continue }
+            version = window.version
+            let violations = history.check(window.text()).filter { $0.rule != .partDurationFloor && $0.rule != .targetDurationChanged }
+            #expect(violations.isEmpty)
+        }
+        #expect(window.statistics.forcedCuts == 0)
+        let durations = readMediaPlaylist(window.text()).playlist.segments.map(\.durationMicros)
+        #expect(durations.count > 10 && durations.allSatisfy { $0 > 1_500_000 }, "\(durations)")
+    }
+
+    /// Without keyframes, as with intra refresh, segments are as long as may be.
+    @Test func onlyOneKeyframe() throws {
+        var window = try MediaWindow(epoch: "e", configuration: .init(windowMs: 60_000))
         try window.begin(format(), nowMs: 0)
-        try window.addGroup(parts: 2)
-        try window.append(
-            MediaPart(
-                bytes: ByteBuffer(string: "x"), durationMicros: 1, isIndependent: true, beginsWithKeyframe: true, startsSegment: true),
-            nowMs: 0)
-        #expect(readMediaPlaylist(window.text()).playlist.segments.map(\.durationMicros) == [400_000])
+        try window.addGroup(parts: 200)
+        #expect(readMediaPlaylist(window.text()).playlist.segments.map(\.durationMicros) == [12_000_000, 12_000_000, 12_000_000])
+        #expect(checkMediaPlaylist(window.text()).isEmpty)
     }
 
     /// Absurd durations from a publisher's clock are clamped and counted.

@@ -93,7 +93,8 @@ struct WindowLife {
         if isTS { begun.codecs += ".\(self.formats)" }
         if self.random.chance(0.2) { begun.keyframeIntervalMs = Int(self.habits.frameMicros) * self.habits.group / 1_000 }
         self.frame = 0
-        try self.window.begin(begun, nowMs: self.nowMs)
+        // After some interruptions the media's times go on.
+        try self.window.begin(begun, goesOn: self.random.chance(0.3), nowMs: self.nowMs)
     }
 
     private mutating func step() throws {
@@ -188,6 +189,7 @@ struct WindowLife {
             allowed.insert(.partDurationFloor)
         }
         if !self.keepsTimes { allowed.insert(.removedTooMuch) }
+        if statistics.forcedCuts > 0 { allowed.formUnion([.segmentNotIndependent, .startNotIndependent]) }
         let wholeText = self.window.text()
         self.judge(self.whole.check(wholeText), allowed, "whole")
         let plainText = self.window.text(lowLatency: false)

@@ -35,6 +35,8 @@ final class FragmentPackager {
     private var isNewestKeyframe = false
     /// The next frame does not continue the timeline.
     private var hasLeapt = false
+    /// Frames of the run before are in no piece.
+    private var hasLost = false
     private var nextSequenceNumber: UInt32 = 1
     /// The wall clock's time of the stream's zero. It follows the publisher's clock; each piece has its own value.
     private var wallOffsetMs: Int64 = 0
@@ -85,7 +87,7 @@ final class FragmentPackager {
     func closeStalled(nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
-        self.cut(before: nil, keepsPicture: !self.rebases && !isUsual && self.newestPictureMs != nil, isShort: true, nowMs: nowMs)
+        self.cut(before: nil, keptMs: self.rebases || isUsual ? nil : self.newestPictureMs, nowMs: nowMs)
     }
 
     /// The frames that wake this packager; nil: all frames.
@@ -207,6 +209,10 @@ final class FragmentPackager {
         }
         guard !tracks.isEmpty else { return }
         let origin = self.origin(for: tracks, from: first.timestamp)
+        // The hole between the end of the run before and this one, in the container's time.
+        let holeMs = self.originMs.map { first.timestamp - origin - (self.runEndMs - $0) }
+        let goesOn = !self.hasLost && (holeMs.map { (-Self.usualSoundMs...Self.holeMs).contains($0) } ?? false)
+        self.hasLost = false
         let (before, after) = (self.lastTracks.first { $0.kind == .video }, tracks.first { $0.kind == .video })
         self.keyframePrefix = self.format == .fmp4 && !self.rebases && before != nil && before != after ? after?.parameterSets : nil
         self.lastTracks = tracks
@@ -214,7 +220,7 @@ final class FragmentPackager {
         self.wallOffsetMs = self.newWallOffsetMs
         self.newestPictureMs = nil
         self.newestSoundMs = nil
-        try self.begin(tracks, originMs: origin, nowMs: nowMs)
+        try self.begin(tracks, originMs: origin, goesOn: goesOn, nowMs: nowMs)
         for frame in held {
             if let sample = Sample(frame) { try self.write(sample, nowMs: nowMs) }
         }
@@ -250,7 +256,7 @@ final class FragmentPackager {
         self.transcoder = nil
     }
 
-    private func begin(_ tracks: [Track], originMs: Int64, nowMs: Int64) throws(FFmpegError) {
+    private func begin(_ tracks: [Track], originMs: Int64, goesOn: Bool = false, nowMs: Int64) throws(FFmpegError) {
         if originMs != self.originMs { self.nextSequenceNumber = 1 }
         self.originMs = originMs
         let muxer = try FragmentMuxer(
@@ -264,7 +270,7 @@ final class FragmentPackager {
         self.taker.began(
             Beginning(
                 initialization: muxer.initialization, mimeType: muxer.mimeType, codecs: muxer.codecsString, tracks: muxer.tracks,
-                originMs: originMs),
+                originMs: originMs, goesOn: goesOn),
             nowMs: nowMs)
     }
 
@@ -333,26 +339,31 @@ final class FragmentPackager {
     }
 
     private func cutIfDue(_ sample: Sample, isKeyframe: Bool, nowMs: Int64) {
-        guard let start = self.pieceStartMs, let last = self.lastLeadMs else { return }
+        guard var start = self.pieceStartMs, let last = self.lastLeadMs else { return }
+        // The newest picture lasts until this one. It begins the next piece if it makes this one too long.
+        if last > start, sample.kind == .video, self.leadKind == .video, let most = self.taker.longestMs, sample.dts - start > most {
+            self.cut(before: nil, keptMs: last, nowMs: nowMs)
+            start = last
+        }
         let isDue = self.taker.isDue(pendingMs: sample.dts - start, frameMs: max(0, sample.dts - last), isKeyframe: isKeyframe)
         if isDue { self.cut(before: sample, nowMs: nowMs) }
     }
 
-    private func cut(before next: Sample?, keepsPicture: Bool = false, isShort: Bool = false, nowMs: Int64) {
+    /// `keptMs`: the time of the newest picture, which the next piece begins with; nil: it is in this piece.
+    private func cut(before next: Sample?, keptMs: Int64? = nil, nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         do throws(FFmpegError) {
-            // The next piece begins with the retained picture.
-            let hadKeyframe = self.hasKeyframe && !(keepsPicture && self.isNewestKeyframe)
-            self.pieceStartMs = keepsPicture ? self.newestPictureMs : nil
-            self.hasKeyframe = keepsPicture && self.isNewestKeyframe
-            guard var fragment = try muxer.flush(before: next, keepsPicture: keepsPicture) else { return }
+            let keepsKeyframe = keptMs != nil && self.isNewestKeyframe
+            let hadKeyframe = self.hasKeyframe && !keepsKeyframe
+            self.pieceStartMs = keptMs
+            self.hasKeyframe = keepsKeyframe
+            guard var fragment = try muxer.flush(before: next, keepsPicture: keptMs != nil) else { return }
             // The piece ends with its pictures, unless sound has continued alone.
             if let next, next.kind == .audio, self.isInRun(.video) { fragment.endMs = max(fragment.endMs, next.dts) }
             self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
                 Piece(
-                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs,
-                    isCutShort: isShort),
+                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs),
                 nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)
@@ -367,6 +378,7 @@ final class FragmentPackager {
     /// Discards the muxer after an error; the next keyframe makes a new one.
     private func fail(_ error: FFmpegError, nowMs: Int64) {
         self.note("\(error)")
+        self.hasLost = true
         self.discard(nowMs: nowMs)
     }
 

@@ -8,6 +8,8 @@ protocol FragmentSink: AnyObject {
     /// Durations from which a piece may end before other frames and before keyframes. Frames are `frameMs` apart. A value that is too low costs some
     /// work; one that is too high delays the piece.
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64)
+    /// Milliseconds that a piece of several pictures must not exceed; nil: any.
+    var longestMs: Int64? { get }
     /// A run begins, perhaps with other tracks or another publisher.
     func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64)
     func made(_ piece: FragmentPackager.Piece, nowMs: Int64)
@@ -19,6 +21,7 @@ protocol FragmentSink: AnyObject {
 
 extension FragmentSink {
     func takesSplit() -> Bool { false }
+    var longestMs: Int64? { nil }
 }
 
 extension FragmentPackager {
@@ -32,6 +35,8 @@ extension FragmentPackager {
         /// The container's zero, in milliseconds of the stream's timeline. If neither it nor the initialization changes, a run can be
         /// appended to the previous one.
         let originMs: Int64
+        /// Whether the container's time goes on where the run before ended.
+        let goesOn: Bool
     }
 
     struct Piece {
@@ -40,7 +45,5 @@ extension FragmentPackager {
         let holdsKeyframe: Bool
         /// Arrival of its first frame, in milliseconds since 1970.
         let wallMs: Int64
-        /// The piece ended because frames stalled, not because it was due.
-        var isCutShort = false
     }
 }

@@ -160,10 +160,10 @@ package actor StreamRemuxer {
     }
 
     /// Lets frames wait while no request needs the next part; a request first has the waiting frames made into parts. So a stream that only plain
-    /// players watch, or nobody, wakes this thread once a segment.
+    /// players watch, or nobody, wakes this thread twice a segment: at its end, and with the first part of the next.
     private var patience: FrameMailbox.Patience? {
         guard var patience = self.maker.patience, self.taker.window.isReady else { return nil }
-        guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.isStartingEarly else { return patience }
+        guard self.waiters.allSatisfy({ !$0.isUrgent }), !self.sendsPieces, !self.taker.window.needsNextPart else { return patience }
         patience.dueMs = .max / 2
         patience.holdMs = Self.lazyMs
         return patience
@@ -330,8 +330,8 @@ package actor StreamRemuxer {
     }
 
     package enum PlaylistReply: Sendable {
-        /// `last`: the Media Sequence Number of the last whole segment in it. `isFinal`: it has EXT-X-ENDLIST.
-        case playlist(PlaylistText, CacheAdvice, last: Int, isFinal: Bool)
+        /// `last`: the Media Sequence Number of the last whole segment in it. `isFinal`: it has EXT-X-ENDLIST. `hasStart`: it has EXT-X-START.
+        case playlist(PlaylistText, CacheAdvice, last: Int, isFinal: Bool, hasStart: Bool)
         case badRequest(String)
         case notYet
     }
@@ -339,7 +339,8 @@ package actor StreamRemuxer {
     /// - Parameter after: the last segment that the session knows, for a request without directives. A playlist with no newer one is held until there
     ///   is one, for a target duration at most. Chromium's native player reads ten seconds ahead, repeats the request at once while it has less, and
     ///   gives up when it gets the same list again.
-    package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil) async -> PlaylistReply {
+    /// - Parameter hasStart: as in the session's first playlist; nil: this is the first.
+    package func mediaPlaylist(_ request: PlaylistRequest, after: Int? = nil, hasStart: Bool?) async -> PlaylistReply {
         self.touch()
         let isLowLatency = self.settings.lowLatency
         if self.taker.window.isReady { self.drain() } else { await self.waitUntilReady(ms: self.table.config.http.firstWaitMs) }
@@ -353,11 +354,11 @@ package actor StreamRemuxer {
         case .wait(let point):
             guard await self.wait(ms: self.taker.window.longestWaitMs, until: { $0.isSatisfied(point) }) else { return .notYet }
         }
-        guard let text = self.taker.mediaPlaylist(PlaylistKind(isLowLatency: isLowLatency, skips: request.skips)) else {
-            return .notYet
-        }
+        let hasStart = hasStart ?? self.taker.window.needsStart
+        let kind = PlaylistKind(isLowLatency: isLowLatency, skips: request.skips, hasStart: hasStart)
+        guard let text = self.taker.mediaPlaylist(kind) else { return .notYet }
         let window = self.taker.window
-        return .playlist(text, window.cacheAdvice(for: request), last: window.lastEnded, isFinal: window.hasEnded)
+        return .playlist(text, window.cacheAdvice(for: request), last: window.lastEnded, isFinal: window.hasEnded, hasStart: hasStart)
     }
 
     /// Nil: there is nothing to play yet.

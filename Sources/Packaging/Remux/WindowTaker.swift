@@ -18,10 +18,8 @@ final class WindowTaker: FragmentSink {
     private var cachedBytes = 0
     /// The window rejected a part. The next one must begin with a keyframe, after a discontinuity.
     private var lacksPart = false
-    /// The piece that ends now is its segment's last. The segment is listed now, not when the first part of the next one arrives.
+    /// The piece that ends now is its segment's last.
     private var endsSegment = false
-    /// The previous piece ended early for lack of media.
-    private var wasCutShort = false
     private var format: MediaFormat?
     /// Milliseconds between the publisher's last keyframes, if known. With it, target durations are right from the start.
     var keyframeIntervalMs: Int64?
@@ -40,6 +38,8 @@ final class WindowTaker: FragmentSink {
         (self.window.partDueMicros(frameMicros: frameMs * 1_000) / 1_000, self.window.segmentDueMicros / 1_000)
     }
 
+    var longestMs: Int64? { self.window.longestPartMicros.map { $0 / 1_000 } }
+
     func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
         self.beginning = beginning
         self.forgetPieces()
@@ -49,8 +49,10 @@ final class WindowTaker: FragmentSink {
             height: picture?.height, frameRate: picture?.frameRate, keyframeIntervalMs: self.keyframeIntervalMs.flatMap { Int(exactly: $0) }
         )
         self.format = format
+        // A new muxer of MPEG-TS begins its packets' continuity counters anew (ISO/IEC 13818-1 §2.4.3.3), which is a discontinuity by itself.
+        let goesOn = beginning.goesOn && !self.lacksPart && beginning.initialization.readableBytes > 0
         self.lacksPart = false
-        _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, nowMs: nowMs) }
+        _ = self.change { (window: inout MediaWindow) throws(HLSError) in try window.begin(format, goesOn: goesOn, nowMs: nowMs) }
         self.pieces?.begin(beginning.initialization, mimeType: beginning.mimeType)
     }
 
@@ -59,9 +61,7 @@ final class WindowTaker: FragmentSink {
         self.keep(fragment)
         let part = MediaPart(
             bytes: fragment.bytes, durationMicros: max(1, fragment.durationMs) * 1_000, isIndependent: piece.holdsKeyframe,
-            beginsWithKeyframe: fragment.isIndependent, startsSegment: self.wasCutShort && self.window.endsInShortPart,
-            programDateTimeMs: piece.wallMs)
-        self.wasCutShort = piece.isCutShort
+            beginsWithKeyframe: fragment.isIndependent, programDateTimeMs: piece.wallMs)
         self.pieces?.publish(fragment)
         if self.lacksPart {
             guard fragment.isIndependent, let format = self.format else { return }
@@ -72,7 +72,7 @@ final class WindowTaker: FragmentSink {
             self.lacksPart = true
             self.window.interrupt(nowMs: nowMs)
         } else if self.endsSegment {
-            self.window.endSegment(nowMs: nowMs)
+            self.window.completeSegment(nowMs: nowMs)
         }
         self.endsSegment = false
     }

@@ -73,8 +73,8 @@ import Testing
                 }
                 #expect(try await server.api("sessions?role=player")["total"].int == 3, "\(server.lines.all)")
                 let playlist = try await live.playlist().text
-                // The publisher's clock jumps, the stream's does not. Only the unreadable header causes a discontinuity.
-                #expect(playlist.components(separatedBy: "#EXT-X-DISCONTINUITY\n").count - 1 == 1, "\(playlist)")
+                // The publisher's clock jumps, the stream's does not; and after the unreadable header comes the one from before.
+                #expect(!playlist.contains("#EXT-X-DISCONTINUITY\n"), "\(playlist)")
                 await client.close()
             }
         }
