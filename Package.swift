@@ -320,7 +320,7 @@ let package = Package(
             ],
             path: "Tests/PortlessTestSupport", swiftSettings: settings),
         .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "MediaTests", dependencies: ["Media", nioCore], swiftSettings: settings),
+        .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport", nioCore], swiftSettings: settings),
         .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
         .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
         .testTarget(

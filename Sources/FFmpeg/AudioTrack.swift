@@ -45,27 +45,7 @@ extension Track {
         }
         self.channels = channels
         self.codecsString = CodecsString.aac(config)
-        self.samplesPerRun = Self.samplesPerRun(config, body)
-    }
-
-    /// Reads frameLengthFlag (ISO/IEC 14496-3 §4.4.1): 960 instead of 1,024, 480 instead of 512. It follows the channels unless
-    /// hierarchical signalling lies in between; there, and for ELD, this assumes the long form.
-    private static func samplesPerRun(_ config: AudioSpecificConfig, _ body: ByteBuffer) -> Int {
-        let isLowDelay = config.objectType == 23 || config.objectType == 39
-        var bits = BitReader(Array(body.readableBytesView.prefix(8)))
-        var isShort = false
-        do throws(MediaError) {
-            let type = try bits.bits(5, "audioObjectType")
-            if type != 5, type != 29, type != 31 {
-                if try bits.bits(4, "samplingFrequencyIndex") == 15 { try bits.skip(24, "samplingFrequency") }
-                try bits.skip(4, "channelConfiguration")
-                isShort = try bits.flag("frameLengthFlag")
-            }
-        } catch {
-            // Configurations without a GASpecificConfig end here.
-            isShort = false
-        }
-        return isLowDelay ? (isShort ? 480 : 512) : (isShort ? 960 : 1_024)
+        self.samplesPerRun = config.samplesPerFrame
     }
 
     private mutating func readOpus(_ body: ByteBuffer) throws(FFmpegError) {

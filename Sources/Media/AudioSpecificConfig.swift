@@ -21,6 +21,8 @@ package struct AudioSpecificConfig: Sendable, Equatable {
     package var extensionSampleRate: Int?
     /// Channels of the core codec; nil if the layout is reserved or cannot be read.
     package var coreChannels: Int?
+    /// Samples of a frame at ``coreSampleRate``: 1,024 or 960; of the low-delay codecs 512 or 480.
+    package var samplesPerFrame = 1_024
 
     /// Sample rate of the decoded sound in Hz.
     package var sampleRate: Int { self.extensionSampleRate ?? self.coreSampleRate }
@@ -42,6 +44,8 @@ package struct AudioSpecificConfig: Sendable, Equatable {
             self.objectType = try Self.readObjectType(&bits)
             if self.objectType == 22 { try bits.skip(4, "extensionChannelConfiguration") }
         }
+        // ELD has a configuration of its own, which is not read: the long form is assumed.
+        if self.objectType == 39 { self.samplesPerFrame = 512 }
         guard [1, 2, 3, 4, 6, 7, 17, 19, 20, 21, 22, 23].contains(self.objectType) else { return }
         guard try self.readGeneralAudio(&bits), !isHierarchical else { return }
         try self.readBackwardCompatibleExtension(&bits)
@@ -49,7 +53,8 @@ package struct AudioSpecificConfig: Sendable, Equatable {
 
     /// Reads GASpecificConfig (§4.4.1). Returns false if its end is unknown, so nothing after it can be read.
     private mutating func readGeneralAudio(_ bits: inout BitReader) throws(MediaError) -> Bool {
-        try bits.skip(1, "frameLengthFlag")
+        let isShort = try bits.flag("frameLengthFlag")
+        self.samplesPerFrame = self.objectType == 23 ? (isShort ? 480 : 512) : (isShort ? 960 : 1_024)
         if try bits.flag("dependsOnCoreCoder") { try bits.skip(14, "coreCoderDelay") }
         let hasExtension = try bits.flag("extensionFlag")
         guard self.channelConfiguration != 0 else {
