@@ -6,7 +6,7 @@ package import NIOCore
 ///
 /// Owned by one consumer of a stream, used on one thread at a time. Video runs on a 90 kHz clock, audio on its sample rate. Decode and
 /// presentation times are the stream's minus the origin, so there are no edit lists and no negative composition offsets, which FFmpeg's
-/// demuxer would show late. Times that do not rise are moved up; see ``adjustedTimestamps``.
+/// demuxer would show late: see ``leadMs``. Times that do not rise are moved up; see ``adjustedTimestamps``.
 package final class FragmentMuxer {
     package enum Format: Sendable, Hashable {
         /// ISO base media: an initialization segment, then pairs of moof and mdat (CMAF chunks, MediaSource's byte stream).
@@ -41,11 +41,12 @@ package final class FragmentMuxer {
     ///   - originMs: the moment of the stream's timeline that becomes the container's 0.
     ///   - maxPendingBytes: of payload, in one fragment.
     ///   - outlivesTracks: readers may continue with a later muxer's fragments, which also have the other kind of track.
+    ///   - leadMs: of an earlier muxer of the same stream.
     ///
     /// Throws `.unsupported` for codecs that the container cannot hold.
     package init(
         tracks: [Track], format: Format = .fmp4, originMs: Int64 = 0, firstSequenceNumber: UInt32 = 1, maxPendingBytes: Int = 64 << 20,
-        outlivesTracks: Bool = false
+        outlivesTracks: Bool = false, leadMs: Int64 = 0
     ) throws(FFmpegError) {
         guard (1...2).contains(tracks.count), Set(tracks.map(\.kind)).count == tracks.count else {
             throw .unsupported("a container of \(tracks.count) tracks of \(tracks.map(\.kind))")
@@ -61,7 +62,7 @@ package final class FragmentMuxer {
         self.packet = try Packet()
         self.timelines = tracks.map { track in
             let timescale = track.kind == .video || format == .mpegTS ? Self.videoTimescale : Int64(track.sampleRate)
-            return TrackTimeline(track, timescale: timescale, originMs: originMs)
+            return TrackTimeline(track, timescale: timescale, originMs: originMs, leadMs: leadMs)
         }
         self.written = tracks.map { _ in 0 }
         for track in tracks { try Self.addStream(track, format, to: self.output) }
@@ -130,6 +131,9 @@ package final class FragmentMuxer {
     /// Decode and presentation times that were moved: not rising, before the origin, or implausible.
     package var adjustedTimestamps: Int { self.timelines.reduce(0) { $0 + $1.adjusted } }
 
+    /// Milliseconds by which pictures are decoded before their timestamps, because of negative composition times.
+    package var leadMs: Int64 { self.timelines.reduce(0) { max($0, $1.leadMs) } }
+
     /// The shortest recent duration of a picture in milliseconds; nil before three have arrived.
     package var pictureMs: Int64? { self.timelines.first { $0.track.kind == .video }?.pictureMs }
 
@@ -168,7 +172,7 @@ package final class FragmentMuxer {
         for index in self.timelines.indices where !keepsPicture || self.tracks[index].kind != .video {
             // Audio advances by the codec's run length, whatever the milliseconds say: the clock avoids gaps.
             let until = next.flatMap {
-                $0.kind == self.tracks[index].kind && $0.kind == .video ? self.timelines[index].ticks(ofMs: $0.dts) : nil
+                $0.kind == self.tracks[index].kind && $0.kind == .video ? self.timelines[index].ticks(ofDecodeMs: $0.dts) : nil
             }
             guard let (placed, duration) = self.timelines[index].release(until: until) else { continue }
             do throws(FFmpegError) {

@@ -21,6 +21,8 @@ struct TrackTimeline {
     /// Milliseconds. A larger step back is more than encoders' disorder; no encoder has a larger composition time.
     static let maxStepBackMs: Int64 = 10_000
     static let maxCompositionMs: Int64 = 10_000
+    /// Milliseconds. No encoder shows a picture longer before its decode time.
+    static let maxLeadMs: Int64 = 2_000
     /// Milliseconds. A larger step forward inside one fragment is no mere pause.
     static let maxStepForwardMs: Int64 = 60_000
 
@@ -47,8 +49,14 @@ struct TrackTimeline {
     private(set) var end: Int64 = 0
     /// Times that had to be moved.
     private(set) var adjusted = 0
+    /// Milliseconds by which pictures are decoded before their timestamps.
+    ///
+    /// Some encoders stamp pictures in decode order and give earlier ones negative composition times. Containers, or the players of them, know no
+    /// picture that is shown before it is decoded. So all decode times move ahead by the most negative composition time; what is shown stays.
+    private(set) var leadMs: Int64
 
-    init(_ track: Track, timescale: Int64, originMs: Int64) {
+    init(_ track: Track, timescale: Int64, originMs: Int64, leadMs: Int64 = 0) {
+        self.leadMs = track.kind == .video ? max(0, min(leadMs, Self.maxLeadMs)) : 0
         self.track = track
         self.timescale = timescale
         self.originMs = originMs
@@ -104,6 +112,20 @@ struct TrackTimeline {
         AudioClock.scale(AudioClock.bounded(ms &- self.originMs), self.timescale, 1_000)
     }
 
+    /// The decode time of a sample with this timestamp, in ticks since the origin.
+    func ticks(ofDecodeMs ms: Int64) -> Int64 { self.ticks(ofMs: ms &- self.leadMs) }
+
+    /// Milliseconds; nil if no encoder has such a one.
+    private static func composition(of sample: Sample) -> Int64? {
+        let (composition, overflows) = sample.pts.subtractingReportingOverflow(sample.dts)
+        return !overflows && composition >= -Self.maxLeadMs ? composition : nil
+    }
+
+    private mutating func noteLead(of sample: Sample) {
+        guard let composition = Self.composition(of: sample) else { return }
+        self.leadMs = max(self.leadMs, -composition)
+    }
+
     /// Milliseconds on the stream's timeline.
     func ms(ofTicks ticks: Int64) -> Int64 {
         AudioClock.scale(ticks, 1_000, self.timescale) &+ self.originMs
@@ -125,26 +147,29 @@ struct TrackTimeline {
             nominal = AudioClock.scale(Int64(samples), self.timescale, rate)
             self.lastSamples = samples
         } else {
-            dts = self.ticks(ofMs: sample.dts)
+            self.noteLead(of: sample)
+            dts = self.ticks(ofDecodeMs: sample.dts)
         }
         // Two samples can share one of RTMP's milliseconds, but decode times must rise. They cannot precede the origin either.
         let least = self.lastTicks.map { $0 + 1 } ?? 0
-        if dts < least {
-            self.adjusted += 1
+        let isPressed = dts < least
+        if isPressed {
+            // Until decode times have moved ahead they lie close together, which moves nothing that is shown.
+            if dts + AudioClock.scale(self.leadMs, self.timescale, 1_000) < least { self.adjusted += 1 }
             dts = least
         }
         var pts = dts
-        if self.track.kind == .video, sample.pts != sample.dts {
-            if sample.pts > sample.dts, sample.pts &- sample.dts <= Self.maxCompositionMs {
-                pts = max(self.ticks(ofMs: sample.pts), dts)
+        if self.track.kind == .video {
+            if let composition = Self.composition(of: sample), composition <= Self.maxCompositionMs {
+                pts = max(self.ticks(ofMs: sample.dts &+ composition), dts)
             } else {
-                // Shown before it is decoded: no container allows that, and libavformat rejects it.
                 self.adjusted += 1
+                pts = max(self.ticks(ofMs: sample.dts), dts)
             }
         }
         // Without a known successor, as at a fragment's end, a picture lasts as its predecessor. This holds across fragments, since at
         // few pictures a second each may be a fragment of its own.
-        if self.track.kind == .video, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
+        if self.track.kind == .video, !isPressed, let last = self.lastTicks, dts - last <= Self.maxStepBackMs * self.timescale / 1_000 {
             self.shortestStep = self.lastStep.map { min($0, dts - last) }
             self.lastStep = dts - last
             self.lastDuration = max(1, dts - last)

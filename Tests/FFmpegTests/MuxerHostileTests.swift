@@ -64,8 +64,8 @@ import Testing
         }
         let fragment = try #require(try muxer.flush())
         let packets = try await Self.packets(muxer, [fragment])
-        #expect(packets.map { Int(($0.pts * 1_000).rounded()) } == [80, 40, 80, 120, 160, 240])
-        #expect(muxer.adjustedTimestamps == 4)
+        #expect(packets.map { Int(($0.pts * 1_000).rounded()) } == [80, 6, 80, 120, 160, 240])
+        #expect(muxer.adjustedTimestamps == 3)
     }
 
     @Test func samplesBeforeTheOriginAreAtTheOrigin() async throws {

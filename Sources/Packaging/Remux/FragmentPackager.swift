@@ -38,6 +38,8 @@ final class FragmentPackager {
     /// Frames of the run before are in no piece.
     private var hasLost = false
     private var nextSequenceNumber: UInt32 = 1
+    /// The lead of the pictures' decode times in the runs so far: see ``FragmentMuxer/leadMs``.
+    private var leadMs: Int64 = 0
     /// The wall clock's time of the stream's zero. It follows the publisher's clock; each piece has its own value.
     private var wallOffsetMs: Int64 = 0
     /// The same for the newest frame of the present batch. It applies at once, or from the next run after a leap.
@@ -259,9 +261,10 @@ final class FragmentPackager {
     private func begin(_ tracks: [Track], originMs: Int64, goesOn: Bool = false, nowMs: Int64) throws(FFmpegError) {
         if originMs != self.originMs { self.nextSequenceNumber = 1 }
         self.originMs = originMs
+        self.keepLead()
         let muxer = try FragmentMuxer(
             tracks: tracks, format: self.format, originMs: originMs, firstSequenceNumber: self.nextSequenceNumber,
-            outlivesTracks: !self.rebases)
+            outlivesTracks: !self.rebases, leadMs: self.leadMs)
         self.muxer = muxer
         self.pieceStartMs = nil
         self.lastLeadMs = nil
@@ -383,12 +386,15 @@ final class FragmentPackager {
     }
 
     private func discard(nowMs: Int64) {
+        self.keepLead()
         self.muxer = nil
         self.transcoder = nil
         self.held = HeldFrames()
         self.lateSounds = HeldFrames()
         self.taker.interrupted(nowMs: nowMs)
     }
+
+    private func keepLead() { self.leadMs = max(self.leadMs, self.muxer?.leadMs ?? 0) }
 
     private func note(_ problem: String) {
         guard self.problems.count < Self.problemLimit, !self.problems.contains(problem) else { return }
