@@ -96,6 +96,7 @@ package struct StreamState: Sendable {
     private var grace: GracePeriods
     private var activity = Activity.none
     private var timeline = Timeline()
+    private var soundTimes = SoundTimes()
     private var headers = HeaderTable()
     private var changedPictures = ChangedPictures()
     private var heldEnd: [Frame] = []
@@ -155,6 +156,7 @@ package struct StreamState: Sendable {
         self.lastToken += 1
         self.phase = .live(token: self.lastToken, identity: identity)
         self.timeline.publisherChanged()
+        self.soundTimes.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
         // The old encoder's end of sequence is void: the new encoder's pictures do not refer to the old ones.
@@ -191,6 +193,7 @@ package struct StreamState: Sendable {
         var mapped = frame
         if isCoded, frame.isKeyframe { self.changedPictures.complete(&mapped) }
         mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
+        if isCoded, frame.kind == .audio { self.soundTimes.even(&mapped) }
         if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { mapped.tag.flags.insert(.untimed) }
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
@@ -216,6 +219,7 @@ package struct StreamState: Sendable {
         items.append(.frame(mapped))
         guard self.headers.keep(mapped) else { return }
         self.changedPictures.headerCame(mapped)
+        self.soundTimes.headerCame(mapped)
         items.append(.prelude(self.headers.frames))
     }
 
@@ -347,6 +351,7 @@ package struct StreamState: Sendable {
         self.heldEnd = []
         self.headers.removeAll()
         self.changedPictures = ChangedPictures()
+        self.soundTimes = SoundTimes()
         self.hasVideo = false
         self.hasAudio = false
         self.awaitsKeyframe = false

@@ -49,7 +49,6 @@ import Testing
 
     /// Timestamps without a jump: relayed unchanged.
     static let ordinary: [(name: String, steps: [(Frame.Kind, Int64, Int64)])] = [
-        ("small steps back", [(.video, 0, 0), (.video, 40, 1_000), (.video, 80, 990), (.video, 120, 0), (.video, 160, 1_000)]),
         ("sound that lags", [(.video, 0, 5_000), (.audio, 0, 4_100), (.video, 40, 5_040), (.audio, 40, 4_120)]),
         (
             "sound in large blocks",
@@ -67,6 +66,44 @@ import Testing
         let (name, steps) = Self.ordinary[index]
         let mapped = Self.run(steps.map { Step(kind: $0.0, atMs: $0.1, timestamp: $0.2) })
         #expect(mapped.map(\.time) == steps.map(\.2), "\(name)")
+    }
+
+    /// Jitter does not take time back, and moves nothing else.
+    @Test func jitterStandsStill() {
+        let stamps: [Int64] = [0, 40, 75, 60, 160, 150, 240]
+        let mapped = Self.run(stamps.enumerated().map { Step(kind: .video, atMs: Int64($0.offset * 40), timestamp: $0.element) })
+        #expect(mapped.map(\.time) == [0, 40, 75, 75, 160, 160, 240])
+    }
+
+    /// A clock that is set back by less than a second: both kinds go on evenly, as far from each other as before.
+    @Test(arguments: [Int64(-150), -300, -800]) func smallStepsBackGoOn(by: Int64) {
+        let jumped = Self.run(Self.camera(seconds: 6, jumpAt: 3_000, by: by, lagMs: 60))
+        let even = Self.run(Self.camera(seconds: 6, jumpAt: .max, by: 0, lagMs: 60))
+        for kind in [Frame.Kind.video, .audio] { #expect(Self.times(jumped, kind) == Self.times(even, kind), "\(kind)") }
+    }
+
+    /// An encoder that stamps pictures by presentation, in decode order: its steps back are no jumps, so time does not run away.
+    @Test func disorderIsNoJump() {
+        let stamps = (0..<100).flatMap { group in [0, 4, 2, 1, 3].map { Int64(group) * 400 + $0 * 80 } }
+        let mapped = Self.run(stamps.enumerated().map { Step(kind: .video, atMs: Int64($0.offset * 80), timestamp: $0.element) })
+        for (step, stamp) in zip(mapped, stamps) { #expect((0...400).contains(step.time - stamp), "\(stamp)") }
+        #expect(zip(mapped, mapped.dropFirst()).allSatisfy { $0.time <= $1.time })
+    }
+
+    /// Sound from 0 beside pictures from 8 hours, in either order: the second begins where the first one is, and stays there.
+    @Test(arguments: [Frame.Kind.audio, .video]) func clocksHoursApart(first: Frame.Kind) {
+        var steps: [Step] = []
+        for atMs in stride(from: Int64(0), to: 5_000, by: 40) {
+            let pair = [Step(kind: .audio, atMs: atMs, timestamp: atMs), Step(kind: .video, atMs: atMs, timestamp: 28_800_000 + atMs)]
+            steps += first == .audio ? pair : pair.reversed()
+        }
+        let mapped = Self.run(steps)
+        let start: Int64 = first == .audio ? 0 : 28_800_000
+        let even = stride(from: start, to: start + 5_000, by: 40).map { $0 }
+        for kind in [Frame.Kind.video, .audio] {
+            let times = Self.times(mapped, kind)
+            #expect(times.count == even.count && zip(times, even).allSatisfy { abs($0 - $1) <= 1 }, "\(kind)")
+        }
     }
 
     /// After a pause with a restarted device clock, stream time includes the pause.
