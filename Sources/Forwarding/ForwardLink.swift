@@ -57,6 +57,8 @@ package final class ForwardLink: Sendable {
 
     /// A pull on demand without a viewer ends after this long.
     private static let idleMs: Int64 = 30_000
+    /// Servers are set to drop idle publishers after five seconds or more.
+    private static let keepAliveMs = 2_000
     /// Held pulls are retried like broken connections.
     private static let policy = ReconnectPolicy()
 
@@ -69,6 +71,8 @@ package final class ForwardLink: Sendable {
         self.reporter = ForwardReporter(task, target: url.redacted, rooms: tasks.rooms)
         let rules = TargetRules(allowPrivate: tasks.config.outbound.allowPrivate)
         var options = UpstreamOptions { rules.objection(to: $0) }
+        // While the stream waits for its publisher, other servers would drop a push that sends nothing: nginx-rtmp after its drop_idle_publisher.
+        options.keepAliveMs = Self.keepAliveMs
         options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
         let notify: @Sendable (UpstreamState) -> Void = { [weak self, reporter = self.reporter] state in
             if let self { self.changed(to: state) } else { reporter.heard(state, error: nil) }

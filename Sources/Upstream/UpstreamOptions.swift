@@ -27,6 +27,8 @@ package struct UpstreamOptions: Sendable {
     package var queueAudioMs = 30_000
     /// Pushing: starts each connection at timestamp 0, as services expect. Otherwise the stream's own times are sent.
     package var timestampsFromZero = true
+    /// Pushing: the longest time in which nothing is sent while the stream is silent; nil: no limit. See ``KeepAlive``.
+    package var keepAliveMs: Int?
     package var reconnect = ReconnectPolicy()
     /// Strings added to the command object of `connect`. Called for each connection, on the link's thread.
     package var connectProperties: @Sendable () -> [(name: String, value: String)] = { [] }

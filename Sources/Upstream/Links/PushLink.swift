@@ -35,6 +35,7 @@ struct PushLink {
         let wire = opened.wire
         let doubtEnd = System.nowMs() + Self.doubtMs
         var clock = PushClock(fromZero: self.run.options.timestampsFromZero)
+        var keepAlive = KeepAlive(intervalMs: self.run.options.keepAliveMs, nowMs: System.nowMs())
         while true {
             while let output = try wire.nextOutput() {
                 if let error = self.run.ending(output, isStarted: true) { throw error }
@@ -43,16 +44,28 @@ struct PushLink {
             let isYoung = System.nowMs() < doubtEnd
             if try wire.fill(isYoung ? "just after the server accepted publish; \(LinkRun.wordless)" : "while publishing") { continue }
             guard let frame = self.queue.next(nowMs: System.nowMs()) else {
-                try wire.wait(until: System.nowMs() + Self.idleMs, orElse: .silent(waitingFor: "a frame to send", ms: Int(Self.idleMs)))
+                for message in keepAlive.due(nowMs: System.nowMs()) {
+                    clock.keptAlive(to: message.ms)
+                    try wire.send(Self.message(message.kind, message.payload, at: message.ms, on: opened.streamID))
+                }
+                try self.wait(wire, until: keepAlive.dueMs)
                 continue
             }
-            try wire.send(Self.message(frame, at: clock.time(of: frame), on: opened.streamID))
+            let ms = clock.time(of: frame)
+            try wire.send(Self.message(frame.kind, Self.payload(frame), at: ms, on: opened.streamID))
             self.run.counters.sentFrame()
+            keepAlive.sent(frame, at: ms, nowMs: System.nowMs())
         }
     }
 
-    private static func message(_ frame: Frame, at timestamp: UInt32, on streamID: UInt32) -> Message {
-        Message(type: MessageType(rawValue: frame.kind.rawValue), streamID: streamID, timestamp: timestamp, payload: Self.payload(frame))
+    private func wait(_ wire: ClientConnection, until dueMs: Int64) throws(UpstreamError) {
+        let endMs = System.nowMs() + Self.idleMs
+        guard dueMs >= endMs else { return try wire.wait(until: dueMs) }
+        try wire.wait(until: endMs, orElse: .silent(waitingFor: "a frame to send", ms: Int(Self.idleMs)))
+    }
+
+    private static func message(_ kind: Frame.Kind, _ payload: ByteBuffer, at ms: Int64, on streamID: UInt32) -> Message {
+        Message(type: MessageType(rawValue: kind.rawValue), streamID: streamID, timestamp: TimestampUnwrapper.wrap(ms), payload: payload)
     }
 
     /// Sends metadata with `@setDataFrame` in front, which makes servers keep it for later viewers.
@@ -66,17 +79,33 @@ struct PushLink {
 }
 
 /// Computes the timestamps of one publish. A plain value.
+///
+/// When frames go on behind a keep-alive whose time they do not reach, since the device's clock stood still, all times move on by the difference.
 struct PushClock {
     private let fromZero: Bool
     private var base: Int64?
+    private var skew: Int64 = 0
+    /// The newest keep-alive since the last frame.
+    private var keptMs: Int64?
 
     init(fromZero: Bool) { self.fromZero = fromZero }
 
-    /// Milliseconds on the wire. The first media frame sets zero; earlier headers are at zero too, and so is all metadata.
-    mutating func time(of frame: Frame) -> UInt32 {
-        guard self.fromZero else { return frame.wireTimestamp }
-        if self.base == nil, frame.tag.flags.contains(.coded) { self.base = frame.timestamp }
-        guard let base, frame.wireTimestamp != 0 || frame.kind != .data else { return 0 }
-        return TimestampUnwrapper.wrap(max(frame.timestamp &- base, 0))
+    /// Milliseconds on the wire, not wrapped. The first media frame sets zero; earlier headers are at zero too, and so is all metadata.
+    mutating func time(of frame: Frame) -> Int64 {
+        let isCoded = frame.tag.flags.contains(.coded)
+        guard frame.wireTimestamp != 0 || frame.kind != .data else { return 0 }
+        guard self.fromZero else { return frame.timestamp }
+        if self.base == nil, isCoded { self.base = frame.timestamp }
+        guard let base else { return self.keptMs ?? 0 }
+        let ms = max(frame.timestamp &- base &+ self.skew, 0)
+        guard let keptMs, frame.kind != .data else { return ms }
+        if isCoded {
+            self.skew += max(0, keptMs - ms)
+            self.keptMs = nil
+        }
+        return max(ms, keptMs)
     }
+
+    /// A keep-alive was sent at this time.
+    mutating func keptAlive(to ms: Int64) { self.keptMs = ms }
 }

@@ -250,6 +250,11 @@ final class ClientConnection {
         guard System.nowMs() < endMs else { throw error }
     }
 
+    /// Waits for data from the server, a wake or the time. Throws when the link is stopped.
+    func wait(until endMs: Int64) throws(UpstreamError) {
+        _ = try self.control.wait(for: self.descriptor, Int32(POLLIN), until: endMs)
+    }
+
     // MARK: Sending
 
     /// Sends a message. Blocks until the system has accepted all of it.

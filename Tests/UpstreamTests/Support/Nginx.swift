@@ -18,7 +18,8 @@ struct Nginx: Sendable {
 
     var url: String { "rtmp://127.0.0.1:\(self.port)" }
 
-    /// Apps: `live` accepts anything, `ends` notifies players when a publisher leaves, `closed` denies everything.
+    /// Apps: `live` accepts anything, `ends` notifies players when a publisher leaves, `idle` drops one that sends nothing for three seconds, `closed`
+    /// denies everything.
     private static func settings(port: Int, directory: URL) -> String {
         """
         load_module /usr/lib/nginx/modules/ngx_rtmp_module.so;
@@ -36,6 +37,7 @@ struct Nginx: Sendable {
                 ping 30s;
                 application live { live on; }
                 application ends { live on; idle_streams off; publish_notify on; }
+                application idle { live on; drop_idle_publisher 3s; }
                 application closed { live on; deny publish all; deny play all; }
             }
         }
