@@ -53,8 +53,7 @@ package final class APIService: Sendable {
             answer = APIAnswer(error, requestID: context.id)
         }
         answer.headers.append(contentsOf: headers)
-        let response = answer.response(to: request)
-        return request.method == .head ? response.createHeadResponse() : response
+        return answer.response(to: request)
     }
 
     /// The path pattern of the requested call, such as "/api/v1/rooms/{roomId}"; ``RequestFigures/unmatched`` for no call.

@@ -29,8 +29,7 @@ package struct EmbeddedFile: Sendable {
             answer = APIAnswer(.notModified, headers: answer.headers)
             answer.headers[.contentType] = nil
         }
-        let response = answer.response(to: request)
-        return request.method == .head ? response.createHeadResponse() : response
+        return answer.response(to: request)
     }
 
     private static func type(of file: String) -> String {

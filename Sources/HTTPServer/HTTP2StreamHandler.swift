@@ -281,13 +281,13 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         self.deadlineMs = LoopSweeper.nowMs + (self.hasEnd ? self.limits.idleMs : HTTP2Limits.bodyMs)
     }
 
-    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
-        let answer = HTTPPlainAnswer(error)
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext, toHead isHead: Bool = false) {
+        let answer = HTTPPlainAnswer(error, toHead: isHead)
         self.mode = .answered
         self.hasBegunAnswer = true
         guard let head = try? HTTPResponse(answer.head) else { return context.close(promise: nil) }
         context.write(self.wrapOutboundOut(.head(head.forHTTP2)), promise: nil)
-        context.write(self.wrapOutboundOut(.body(ByteBuffer(string: answer.body))), promise: nil)
+        if let body = answer.body { context.write(self.wrapOutboundOut(.body(ByteBuffer(string: body))), promise: nil) }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         self.answerEnded()
     }
@@ -300,18 +300,18 @@ final class HTTP2StreamHandler: ChannelDuplexHandler, Sweepable {
         let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: true, account: self.holding.account)
         Task {
             let decision = await takeover.decide(request)
-            bound.eventLoop.execute { bound.value.decided(decision) }
+            bound.eventLoop.execute { bound.value.decided(decision, toHead: head.method == .HEAD) }
         }
     }
 
-    private func decided(_ decision: HTTPTakeoverDecision) {
+    private func decided(_ decision: HTTPTakeoverDecision, toHead isHead: Bool) {
         // The client or the deadline may have closed the stream meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
         case .refuse(let error):
-            self.answer(error, context)
+            self.answer(error, context, toHead: isHead)
         case .take where self.isQuiescing:
-            self.answer(.unavailable("The server is shutting down."), context)
+            self.answer(.unavailable("The server is shutting down."), context, toHead: isHead)
         case .take(let head, let handlers):
             self.take(head, handlers(), context)
         }

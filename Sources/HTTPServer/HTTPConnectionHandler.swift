@@ -162,7 +162,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             self.forwarded = try self.place.forwarded(head.headers["x-forwarded-for"], on: context.channel)
             try self.hold(head)
         } catch {
-            guard self.state.inProgress > 0 else { return self.answer(error, context) }
+            guard self.state.inProgress > 0 else { return self.answer(error, context, toHead: head.method == .HEAD) }
             self.refusal = error
             self.dropsInput = true
             return
@@ -358,10 +358,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     }
 
     /// Writes a whole answer and ends the connection.
-    private func answer(_ error: APIError, _ context: ChannelHandlerContext) {
-        let answer = HTTPPlainAnswer(error)
+    private func answer(_ error: APIError, _ context: ChannelHandlerContext, toHead isHead: Bool = false) {
+        let answer = HTTPPlainAnswer(error, toHead: isHead)
         context.write(self.wrapOutboundOut(.head(answer.head)), promise: nil)
-        context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: answer.body)))), promise: nil)
+        if let body = answer.body { context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil) }
         context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
         self.finish(context)
     }
@@ -393,18 +393,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
         let request = HTTPTakeoverRequest(head: head, channel: context.channel, isSecure: self.isSecure, account: account)
         Task {
             let decision = await takeover.decide(request)
-            bound.eventLoop.execute { bound.value.decided(decision) }
+            bound.eventLoop.execute { bound.value.decided(decision, toHead: head.method == .HEAD) }
         }
     }
 
-    private func decided(_ decision: HTTPTakeoverDecision) {
+    private func decided(_ decision: HTTPTakeoverDecision, toHead isHead: Bool) {
         // The peer or the deadline may have closed the connection meanwhile.
         guard case .deciding = self.mode, let context = self.context, context.channel.isActive else { return }
         switch decision {
         case .refuse(let error):
-            self.answer(error, context)
+            self.answer(error, context, toHead: isHead)
         case .take where self.state.isQuiescing:
-            self.answer(.unavailable("The server is shutting down."), context)
+            self.answer(.unavailable("The server is shutting down."), context, toHead: isHead)
         case .take(let head, let handlers):
             self.mode = .switching
             // Ends Hummingbird's loop over requests; its task stays until the connection closes.

@@ -109,6 +109,8 @@ package final class HTTPService: Service, Sendable {
                 log.debug("A request failed", metadata: ["error": "\(error)"])
                 response = Response(status: .internalServerError)
             }
+            // One place for all routes.
+            if request.method == .head { response = response.withoutContent }
             response.headers[.date] = dates.now
             response.headers[.server] = "earshot"
             do {

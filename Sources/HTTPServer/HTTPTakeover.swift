@@ -43,15 +43,17 @@ package enum HTTPTakeoverDecision: Sendable {
 /// A complete answer sent without the router.
 struct HTTPPlainAnswer: Sendable, Equatable {
     let head: HTTPResponseHead
-    let body: String
+    /// Nil in an answer to HEAD.
+    private(set) var body: String?
 
     /// An error in the usual format of the API; the connection closes after it.
-    init(_ error: APIError) {
+    init(_ error: APIError, toHead isHead: Bool = false) {
         let requestID = SecretText.hex((0..<8).map { _ in UInt8.random(in: 0...255) })
-        self.body = error.body(requestID: requestID).text
+        let body = error.body(requestID: requestID).text
+        self.body = isHead ? nil : body
         var headers = HTTPHeaders(error.headers)
         headers.add(name: "content-type", value: "application/json")
-        headers.add(name: "content-length", value: String(self.body.utf8.count))
+        headers.add(name: "content-length", value: String(body.utf8.count))
         headers.add(name: "cache-control", value: "no-store")
         headers.add(name: "x-request-id", value: requestID)
         headers.add(name: "connection", value: "close")

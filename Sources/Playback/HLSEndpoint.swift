@@ -58,7 +58,7 @@ package struct HLSEndpoint: HTTPPart {
             return Self.finished(error.response(context), [])
         }
         guard !isPreflight, let isFile else { return Self.finished(Response(status: .noContent, headers: Self.preflight), access) }
-        var response: Response
+        let response: Response
         do throws(APIError) {
             response =
                 isFile
@@ -67,8 +67,7 @@ package struct HLSEndpoint: HTTPPart {
         } catch {
             response = error.response(context)
         }
-        response = Self.finished(response, access)
-        return request.method == .head ? response.createHeadResponse() : response
+        return Self.finished(response, access)
     }
 
     private static let preflight: HTTPFields = [
@@ -125,22 +124,25 @@ package struct HLSEndpoint: HTTPPart {
         let play = try await self.services.admit(.hls, path.address, from: remote)
         try self.services.checkPage(self.pages, PageRequest(request, channel), play)
         let streamPath = path.address.path
-        if request.method == .get, try await self.services.mustWait(play) {
+        if request.method == .head {
+            try await self.services.checkIsLive(play)
+        } else if try await self.services.mustWait(play) {
             try await self.services.waitForPublisher(play, on: channel)
         }
         guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
-        // A HEAD request plays nothing.
-        if request.method == .head { return Self.multivariantPlaylist("") }
-        let session = try await self.open(play, client: request.headers[.userAgent])
+        // A HEAD request plays nothing: its text, which nobody gets, is as long as a player's.
+        let session = request.method == .head ? nil : try await self.open(play, client: request.headers[.userAgent])
+        let token = session?.token ?? String(repeating: "0", count: HLSSession.tokenLength)
         // Relative, so that it works behind any path prefix of a proxy.
         let last = path.address.name.split(separator: "/").last ?? ""
-        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(session.token)"
+        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(token)"
         guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.services.config.http.firstWaitMs)) else {
-            await self.close(session, .streamEnded)
+            if let session { await self.close(session, .streamEnded) }
             var error = APIError.unavailable("\(streamPath) has no complete segment yet; try again in a moment.")
             error.headers[.retryAfter] = "1"
             throw error
         }
+        guard let session else { return Self.multivariantPlaylist(text) }
         _ = session.touch()
         session.trace(request.method.rawValue, request.uri.string, 200)
         return Self.multivariantPlaylist(text)
@@ -267,12 +269,15 @@ package struct HLSEndpoint: HTTPPart {
         guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
         let name = String(request.uri.path[folder.endIndex...].dropFirst())
         let response =
-            name == Self.mediaName ? try await self.media(remuxer, query, session) : try await self.resource(remuxer, name, request)
-        _ = session.touch(bytes: response.body.contentLength ?? 0)
+            name == Self.mediaName
+            ? try await self.media(remuxer, query, session, request) : try await self.resource(remuxer, name, request)
+        _ = session.touch(bytes: request.method == .head ? 0 : response.body.contentLength ?? 0)
         return response
     }
 
-    private func media(_ remuxer: StreamRemuxer, _ query: QueryParameters, _ session: HLSSession) async throws(APIError) -> Response {
+    private func media(
+        _ remuxer: StreamRemuxer, _ query: QueryParameters, _ session: HLSSession, _ request: Request
+    ) async throws(APIError) -> Response {
         let asked: PlaylistRequest
         do throws(HLSError) {
             asked = try PlaylistRequest.parse(
@@ -287,11 +292,12 @@ package struct HLSEndpoint: HTTPPart {
             error.headers[.retryAfter] = "1"
             throw error
         case .playlist(let text, let cache, let last, let isFinal, let hasStart):
-            session.gotPlaylist(hasStart: hasStart)
-            if isFinal { session.gotFinalPlaylist() }
+            let isGet = request.method == .get
+            if isGet { session.gotPlaylist(hasStart: hasStart) }
+            if isFinal, isGet { session.gotFinalPlaylist() }
             var response = Self.playlist(text.bytes(query: "s=\(session.token)"))
             response.headers[.cacheControl] = asked.isBlocking ? cache.directives : "no-store"
-            if !asked.isBlocking { session.listed(last) }
+            if !asked.isBlocking, isGet { session.listed(last) }
             return response
         }
     }

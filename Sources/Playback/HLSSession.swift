@@ -17,6 +17,8 @@ package final class HLSSession: LiveConnection, Sendable {
     package let id: UInt64
     package let path: String
     package let token: String
+    /// Hexadecimal digits.
+    static let tokenLength = 32
     /// Nil for a viewer that its address alone admitted.
     package let caller: VerifiedCaller?
     private let play: HTTPPlay
@@ -57,7 +59,7 @@ package final class HLSSession: LiveConnection, Sendable {
     ) {
         self.id = play.request.session
         self.path = stream.path
-        self.token = SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) })
+        self.token = SecretText.hex((0..<Self.tokenLength / 2).map { _ in UInt8.random(in: 0...255) })
         self.caller = caller
         self.play = play
         self.client = client

@@ -26,7 +26,7 @@ package struct LiveEndpoint: HTTPTakeover {
     }
 
     package func door(_ head: HTTPRequestHead) -> Door? {
-        guard head.method == .GET else { return nil }
+        guard head.method == .GET || head.method == .HEAD else { return nil }
         return switch LivePath.format(of: head.path) {
         case .flv, .mp4, .fmp4: TalkStreamName.isTalk(path: String(head.path.dropFirst())) ? .listener : .player
         case .m3u8, nil: nil
@@ -77,6 +77,11 @@ package struct LiveEndpoint: HTTPTakeover {
         let play = try await self.admit(path.address, from: client, request)
         try self.services.checkPage(self.pages, page, play)
         let services = self.services
+        if head.method == .HEAD {
+            try await services.checkIsLive(play)
+            let answer = self.answer(type: try await self.type(of: path.address.path, format), access)
+            return .take(answer) { [HeadAnswerEnd()] }
+        }
         let (isSecure, isMultiplexed) = (request.isSecure, request.isMultiplexed)
         if try await services.mustWait(play) {
             if isWebSocket {
@@ -100,10 +105,24 @@ package struct LiveEndpoint: HTTPTakeover {
         _ address: StreamAddress, from client: SocketAddress?, _ request: HTTPTakeoverRequest
     ) async throws(APIError) -> HTTPPlay {
         guard TalkStreamName.isTalk(address) else { return try await self.services.admit(.player, address, from: client) }
+        guard request.head.method != .HEAD else { throw Self.noHead }
         let play = try await self.services.admitListener(address, from: client, on: request.channel.eventLoop)
         try await self.services.waitForTalk(play)
         return play
     }
+
+    private static var noHead: APIError {
+        var error = APIError(.methodNotAllowed, .methodNotAllowed, "A listener takes a place in its talk channel; only GET is supported.")
+        error.headers[.allow] = "GET, OPTIONS"
+        return error
+    }
+
+    /// The media type of a stream that is live.
+    private func type(of stream: String, _ format: LivePath.Format) async throws(APIError) -> String {
+        format == .flv ? Self.flvType : try await self.mimeType(stream)
+    }
+
+    private static let flvType = "video/x-flv"
 
     /// How an admitted viewer plays a stream that is live, and the media type.
     private func viewer(
@@ -120,7 +139,7 @@ package struct LiveEndpoint: HTTPTakeover {
             let kinds = play.listener == nil ? try await self.services.liveKinds(stream) : (audio: true, video: false)
             let header = FLVHeader.bytes(audio: kinds.audio, video: kinds.video)
             preface = isWebSocket ? WebSocketWriter.binary(header) : header
-            type = "video/x-flv"
+            type = Self.flvType
         } else {
             type = try await self.mimeType(stream)
             packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP

@@ -36,6 +36,11 @@ extension PlaybackServices {
         return true
     }
 
+    /// Throws the player's answer if there is nothing to play now: HEAD waits for no publisher.
+    func checkIsLive(_ play: HTTPPlay) async throws(APIError) {
+        guard try await !self.mustWait(play) else { throw Self.nobodyPublishes(play.request.address.path) }
+    }
+
     /// Returns once the stream can be played; throws the player's answer if it cannot. Ends when the player has gone, so that its place in the limits
     /// is free at once. `channel`: the request's.
     func waitForPublisher(_ play: HTTPPlay, on channel: any Channel) async throws(APIError) {

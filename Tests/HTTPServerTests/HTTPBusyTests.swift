@@ -304,7 +304,8 @@ import Testing
                 ("/healthz", "GET, HEAD"), ("/readyz", "GET, HEAD"), ("/readyz/play", "GET, HEAD"), ("/readyz/publish", "GET, HEAD"),
                 ("/metrics", "GET, HEAD"),
                 ("/events", "GET"),
-                ("/live/cam1.flv", "GET, OPTIONS"), ("/live/cam1.mp4", "GET, OPTIONS"), ("/live/cam1.m3u8", "GET, HEAD, OPTIONS"),
+                ("/live/cam1.flv", "GET, HEAD, OPTIONS"), ("/live/cam1.mp4", "GET, HEAD, OPTIONS"),
+                ("/live/cam1.m3u8", "GET, HEAD, OPTIONS"),
                 ("/live/cam1.hls/media.m3u8", "GET, HEAD, OPTIONS"),
             ] {
                 for method in ["POST", "DELETE", "PUT", "PATCH", "TRACE"] {

@@ -10,7 +10,7 @@ enum OtherPaths {
         case "/events": return [.get]
         default:
             if HLSEndpoint.serves(path) { return [.get, .head, .options] }
-            return LivePath.format(of: path) == nil ? nil : [.get, .options]
+            return LivePath.format(of: path) == nil ? nil : [.get, .head, .options]
         }
     }
 }
