@@ -103,12 +103,12 @@ import Testing
             var lastMs: UInt32 = 0
             let uneven = clip.map { tag -> FLVTag in
                 guard tag.kind == .video, !tag.isSequenceHeader, tag.timestamp > 40 else { return tag }
-                var tag = tag
                 // Half a second without a picture, and otherwise 18 ms more or less.
                 let away: UInt32 = (1_500..<2_000).contains(tag.timestamp) ? 2_000 - tag.timestamp : 0
-                tag.timestamp = max(lastMs + 1, tag.timestamp + away + (tag.timestamp &* 2_654_435_761 >> 16) % 37 - 18)
-                lastMs = tag.timestamp
-                return tag
+                var moved = tag
+                moved.timestamp = max(lastMs + 1, tag.timestamp + away + (tag.timestamp &* 40_503) % 37 - 18)
+                lastMs = moved.timestamp
+                return moved
             }
             for item in try PieceList.frames(uneven.sorted { $0.timestamp < $1.timestamp }, by: round * 4_000, skippingHeaders: round > 0) {
                 maker.take([item], nowMs: 0, wallMs: 0)
