@@ -34,6 +34,8 @@ package struct TagInfo: Sendable, Equatable {
         package static let notForPlayers = Flags(rawValue: 1 << 10)
         /// Script data that arrived at time 0 in a running stream: it has no time of its own. Set by the relay.
         package static let untimed = Flags(rawValue: 1 << 11)
+        /// Coded media that containers cannot hold as it came: see `FrameRepair`. Set by the relay.
+        package static let unusable = Flags(rawValue: 1 << 12)
     }
 
     /// The codec as the message names it.

@@ -52,10 +52,12 @@ private struct TagRun: Equatable {
     var slot: HeaderSlot?
     /// The error if the tag can be relayed but its tracks cannot be read.
     var error: MediaError?
+    var repaired: Repaired
 
     init(_ kind: Frame.Kind, _ payload: ByteBuffer) throws(MediaError) {
         let frame = try Frame(kind: kind, timestamp: 0, payload: payload)
         self.tag = frame.tag
+        self.repaired = try Repaired(frame)
         expect(Int(frame.tag.bodyOffset) <= payload.readableBytes, "a body at \(frame.tag.bodyOffset) of \(payload.readableBytes) bytes")
         expect(!frame.isKeyframe || frame.tag.flags.contains(.coded), "a keyframe without data")
         expect(frame.tag.timestampOffsetNanos < 1_000_000, "\(frame.tag.timestampOffsetNanos) ns")
@@ -74,5 +76,37 @@ private struct TagRun: Equatable {
         self.tracks = tracks
         expect(tracks.count <= TrackIterator.maxTracks, "\(tracks.count) tracks")
         expect(self.slot == nil || !frame.tag.flags.contains(.coded), "coded data is cached as a header")
+    }
+}
+
+/// A frame as the relay sends it on.
+private struct Repaired: Equatable {
+    var payload: ByteBuffer?
+    var header: ByteBuffer?
+
+    init(_ frame: Frame) throws(MediaError) {
+        var repair = FrameRepair()
+        guard let (once, header) = try Self.relayed(frame, by: &repair) else { return }
+        self.payload = once.payload
+        self.header = header?.payload
+        expect(header?.isSequenceHeader ?? true, "a header that is none")
+        // A start code is a byte shorter than a length, and each has a unit behind it.
+        expect(once.payload.readableBytes <= 2 * frame.payload.readableBytes, "\(once.payload.readableBytes) bytes")
+        guard frame.kind == .video, !once.tag.flags.contains(.unusable) else { return }
+        var another = FrameRepair()
+        expect(try Self.relayed(once, by: &another)?.frame.payload == once.payload, "what is right is changed")
+    }
+
+    private static func relayed(_ frame: Frame, by repair: inout FrameRepair) throws(MediaError) -> (frame: Frame, header: Frame?)? {
+        var frame = frame
+        let outcome = repair.examine(&frame)
+        var tag = frame.tag
+        tag.flags.remove(.unusable)
+        expect(tag == (try TagInfo.parse(frame.kind, frame.payload)), "the tag and the bytes differ")
+        switch outcome {
+        case .relay: return (frame, nil)
+        case .drop: return nil
+        case .precede(let header): return (frame, header)
+        }
     }
 }
