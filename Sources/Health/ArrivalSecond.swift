@@ -1,3 +1,5 @@
+package import Media
+
 /// One kind of media that arrived in a second. A value; headers are not counted.
 package struct TrackSecond: Sendable, Equatable {
     package var frames = 0
@@ -19,11 +21,26 @@ package struct TrackSecond: Sendable, Equatable {
     package var jumps = 0
     /// The newest jump in milliseconds; negative for a jump back.
     package var jumpMs: Int64 = 0
+    /// Frames that came in a form of their own.
+    package var flaws = FrameFlaws()
+    /// What an output that runs left out of it.
+    package var refusal: TrackRefusal?
 
     package init() {}
 
     /// Arrival time minus timestamp as sent.
     var rawTransitMs: Int64? { self.transitMs.map { $0 - self.jumpedMs } }
+}
+
+/// Frames of one kind that an output left out, and why, in plain words. A value.
+package struct TrackRefusal: Sendable, Equatable {
+    package var frames: Int
+    package var cause: String
+
+    package init(frames: Int, cause: String) {
+        self.frames = frames
+        self.cause = cause
+    }
 }
 
 /// A stream's media of about one second. A value, made by the relay; times are in milliseconds.

@@ -50,6 +50,25 @@ package struct HealthReason: Sendable, Equatable {
         case bFrames = "b_frames"
         case videoCodecNotCarried = "video_codec_not_carried"
         case audioCodecNotCarried = "audio_codec_not_carried"
+        /// Keyframes are flagged as inter frames, or the other way round. Set right.
+        case keyframeFlagsWrong = "keyframe_flags_wrong"
+        /// NAL units after start codes. Converted.
+        case videoStartCodes = "video_start_codes"
+        /// Bytes behind a picture's last NAL unit. Cut off.
+        case videoStrayBytes = "video_stray_bytes"
+        /// The sequence header was made from the parameter sets in the frames.
+        case videoHeaderMade = "video_header_made"
+        /// Frames whose NAL units cannot be told apart.
+        case videoBroken = "video_broken"
+        case videoHeaderMissing = "video_header_missing"
+        /// AAC with ADTS headers. Converted.
+        case audioADTS = "audio_adts"
+        /// AAC with ADTS headers that cannot be taken off.
+        case audioBroken = "audio_broken"
+        case audioHeaderMissing = "audio_header_missing"
+        /// An output that runs left out frames.
+        case videoRefused = "video_refused"
+        case audioRefused = "audio_refused"
     }
 
     package let code: Code
@@ -59,7 +78,7 @@ package struct HealthReason: Sendable, Equatable {
     package let value: Double?
     /// The bound or the usual value, in the same unit.
     package let expected: Double?
-    /// A codec's name, for the message.
+    /// A codec's name, or why an output refuses frames, for the message.
     package let detail: String?
 
     package init(_ code: Code, _ severity: StreamVerdict, _ value: Double? = nil, expected: Double? = nil, detail: String? = nil) {

@@ -53,6 +53,9 @@ extension HealthReason.Code {
         case .mediaBehindClock, .uplinkStalls: Patience(beginsAfter: 1, endsAfter: 8)
         case .uplinkJitter, .avSkew, .fpsLow, .bFrames: Patience(beginsAfter: 2, endsAfter: 8)
         case .videoBitrateMismatch, .audioBitrateMismatch: Patience(beginsAfter: 3, endsAfter: 10)
+        case .keyframeFlagsWrong, .videoStartCodes, .videoStrayBytes, .videoHeaderMade, .videoBroken, .videoHeaderMissing, .audioADTS,
+            .audioBroken, .audioHeaderMissing, .videoRefused, .audioRefused:
+            Patience(beginsAfter: 1, endsAfter: 3)
         }
     }
 }

@@ -41,6 +41,28 @@ extension HealthReason {
             "HLS, MP4, recordings and pictures cannot carry \(self.detail ?? "this codec"): only RTMP and FLV viewers see the video."
         case .audioCodecNotCarried:
             "HLS, MP4 and recordings cannot carry \(self.detail ?? "this codec"): only RTMP and FLV viewers hear the sound."
+        case .keyframeFlagsWrong:
+            "\(self.share) of the pictures are flagged wrongly, as keyframes or as none: the server flags them by what they are, so viewers notice nothing."
+        case .videoStartCodes:
+            "\(self.share) of the pictures have start codes where FLV wants lengths: the server converts them, so viewers notice nothing."
+        case .videoStrayBytes:
+            "\(self.share) of the pictures have stray bytes behind their last NAL unit: the server cuts these off, so viewers notice nothing."
+        case .videoHeaderMade:
+            "The video came without a sequence header in FLV's form: the server made one from its parameter sets, so viewers notice nothing."
+        case .videoBroken:
+            "\(self.share) of the pictures are not made of NAL units, since their lengths do not add up, or depend on such a picture: HLS, MP4 and recordings leave them out, and most players cannot decode them."
+        case .videoHeaderMissing:
+            "The video has no readable sequence header, and no parameter sets in its frames: nobody can decode it, and HLS, MP4 and recordings leave it out."
+        case .audioADTS:
+            "\(self.share) of the AAC frames have an ADTS header, which FLV does not allow: the server takes it off, so listeners notice nothing."
+        case .audioBroken:
+            "\(self.share) of the AAC frames have an ADTS header whose length does not fit: HLS, MP4 and recordings leave them out, and many players are silent."
+        case .audioHeaderMissing:
+            "The audio has no readable AAC sequence header: nobody can decode it, and HLS, MP4 and recordings leave it out."
+        case .videoRefused:
+            "An output leaves out \(self.share) of the pictures: \(self.detail ?? "it does not take them")."
+        case .audioRefused:
+            "An output leaves out \(self.share) of the audio: \(self.detail ?? "it does not take it")."
         }
     }
 
@@ -64,10 +86,19 @@ extension HealthReason {
         case .bFrames: "For low delay set B-frames to 0 (x264: tune zerolatency or bframes=0); otherwise nothing needs doing."
         case .videoCodecNotCarried: "Encode H.264, HEVC or AV1."
         case .audioCodecNotCarried: "Encode AAC or Opus."
+        case .keyframeFlagsWrong, .videoStartCodes, .videoStrayBytes, .videoHeaderMade, .audioADTS:
+            "Nothing needs doing here; a newer version of the encoder may be right for other servers too."
+        case .videoBroken, .audioBroken: "Update the encoder or its firmware, or push with another one, such as ffmpeg or OBS."
+        case .videoHeaderMissing, .audioHeaderMissing: "Restart the encoder; if it goes on, update it or push with another one."
+        case .videoRefused: "Restart the encoder; if it goes on, encode H.264 and look at the encoder's settings."
+        case .audioRefused: "Restart the encoder; if it goes on, encode AAC and look at the encoder's settings."
         }
     }
 
     private var isHigh: Bool { (self.value ?? 0) > (self.expected ?? 0) }
+
+    /// The value as a share, "4.2 %".
+    private var share: String { "\(self.decimal(self.value, 1)) %" }
 
     private func whole(_ value: Double?) -> String { self.decimal(value, 0) }
 
@@ -95,7 +126,11 @@ extension HealthReason.Code {
         case .fpsLow: "fps"
         case .audioStopped, .audioSilent, .videoStopped: "s"
         case .videoBitrateMismatch, .audioBitrateMismatch: "bit/s"
-        case .audioMissing, .videoMissing, .videoCodecNotCarried, .audioCodecNotCarried: nil
+        case .keyframeFlagsWrong, .videoStartCodes, .videoStrayBytes, .videoBroken, .audioADTS, .audioBroken, .videoRefused, .audioRefused:
+            "%"
+        case .audioMissing, .videoMissing, .videoCodecNotCarried, .audioCodecNotCarried, .videoHeaderMade, .videoHeaderMissing,
+            .audioHeaderMissing:
+            nil
         }
     }
 }

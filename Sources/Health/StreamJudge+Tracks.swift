@@ -57,7 +57,7 @@ extension StreamJudge {
     // MARK: Codecs
 
     /// HLS, MP4 and recordings carry H.264, HEVC and AV1 only.
-    private func videoCodecReason() -> HealthReason? {
+    func videoCodecReason() -> HealthReason? {
         switch self.videoCodec {
         case nil, .avc, .hevc, .av1: nil
         case let codec?: HealthReason(.videoCodecNotCarried, .degraded, detail: codec.name)
@@ -65,7 +65,7 @@ extension StreamJudge {
     }
 
     /// The other audio codecs are carried, or transcoded to AAC.
-    private func audioCodecReason() -> HealthReason? {
+    func audioCodecReason() -> HealthReason? {
         switch self.audioCodec {
         case .deviceSpecific?, .unknown?, .other?: HealthReason(.audioCodecNotCarried, .degraded, detail: self.audioCodec?.name)
         default: nil

@@ -34,6 +34,8 @@ package struct StreamJudge: Sendable {
         var busySeconds = 0
         /// Seconds since the first picture.
         var videoSeconds = 0
+        /// Sequence headers of video that were made from its frames.
+        var headersMade = 0
     }
 
     package init() {}
@@ -54,10 +56,11 @@ package struct StreamJudge: Sendable {
         self.age += 1
         self.totals.videoFrames += second.video.frames
         self.totals.audioFrames += second.audio.frames
+        self.totals.headersMade += second.video.flaws.headersMade
         if second.hasMedia { self.totals.busySeconds += 1 }
         if self.totals.videoFrames > 0 { self.totals.videoSeconds += 1 }
         self.jumps.note(second, isBeginning: self.age <= Self.beginning)
-        let found = self.timingReasons() + self.trackReasons() + self.pictureReasons()
+        let found = self.formReasons() + self.timingReasons() + self.trackReasons() + self.pictureReasons()
         self.usual.note(self)
         return self.settle(found)
     }

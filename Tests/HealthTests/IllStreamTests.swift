@@ -29,6 +29,41 @@ import Testing
         return reason
     }
 
+    // MARK: The form of frames
+
+    /// All frames of a kind, or a few of them.
+    @Test func framesThatNobodyCanHold() throws {
+        let all = try self.plant(.videoBroken, within: 6, then: .bad) { $0.videoFlaws.broken = 25 }
+        #expect(all.value.map { $0 >= 80 } == true)
+        #expect(try self.plant(.videoBroken, within: 2, then: .degraded) { $0.videoFlaws.broken = 1 }.severity == .degraded)
+        _ = try self.plant(.audioBroken, within: 6, then: .bad) { $0.audioFlaws.broken = 43 }
+        _ = try self.plant(.videoHeaderMissing, within: 2, then: .bad) { $0.videoFlaws.headless = 25 }
+        _ = try self.plant(.audioHeaderMissing, within: 2, then: .bad) { $0.audioFlaws.headless = 43 }
+    }
+
+    /// What a muxer did not take is named with its cause; where the codec is the cause, by that alone.
+    @Test func framesThatAnOutputRefuses() throws {
+        let refusal = TrackRefusal(frames: 43, cause: "MP4 does not take these frames of AAC")
+        let reason = try self.plant(.audioRefused, within: 6, then: .bad) { $0.audioRefusal = refusal }
+        #expect(reason.message.contains(refusal.cause) && reason.detail == refusal.cause)
+        _ = try self.plant(.videoRefused, within: 2, then: .degraded) { $0.videoRefusal = TrackRefusal(frames: 1, cause: "some cause") }
+        var stream = Simulated()
+        stream.videoCodec = .vp9
+        stream.videoRefusal = TrackRefusal(frames: 25, cause: "VP9 is not supported")
+        stream.run(5)
+        #expect(stream.codes == [.videoCodecNotCarried])
+    }
+
+    /// What was set right is a note, and the verdict stays good.
+    @Test func whatWasSetRight() throws {
+        _ = try self.plant(.videoStartCodes, within: 2, then: .good) { $0.videoFlaws.reframed = 25 }
+        _ = try self.plant(.videoStrayBytes, within: 2, then: .good) { $0.videoFlaws.trimmed = 25 }
+        _ = try self.plant(.keyframeFlagsWrong, within: 2, then: .good) { $0.videoFlaws.reflagged = 1 }
+        _ = try self.plant(.videoHeaderMade, within: 2, then: .good) { $0.videoFlaws.headersMade = 1 }
+        let sound = try self.plant(.audioADTS, within: 2, then: .good) { $0.audioFlaws.reframed = 43 }
+        #expect(sound.value == 100 || sound.value.map { $0 > 20 } == true)
+    }
+
     /// A push of 670 kbit/s through an uplink of 440.
     @Test func throttledPush() throws {
         let reason = try self.plant(.mediaBehindClock, then: .bad) { $0.mediaMs = 440 * 1_000 / 670 }
@@ -288,5 +323,9 @@ extension Simulated {
         self.reorderMs = other.reorderMs
         self.jumps = other.jumps
         self.announced = other.announced
+        self.videoFlaws = other.videoFlaws
+        self.audioFlaws = other.audioFlaws
+        self.videoRefusal = other.videoRefusal
+        self.audioRefusal = other.audioRefusal
     }
 }

@@ -28,6 +28,11 @@ struct Simulated {
     var announced = AnnouncedFigures()
     var videoCodec: VideoCodec? = .avc
     var audioCodec: AudioCodec? = .aac
+    /// Of each second.
+    var videoFlaws = FrameFlaws()
+    var audioFlaws = FrameFlaws()
+    var videoRefusal: TrackRefusal?
+    var audioRefusal: TrackRefusal?
 
     private(set) var judge = StreamJudge()
     private(set) var changes = 0
@@ -80,6 +85,8 @@ struct Simulated {
             let frames = max(1, self.audioPerSecond * Int(self.mediaMs) / 1_000)
             second.audio = self.track(frames, frames * self.audioBytes, largest: self.audioBytes, transit: self.behindMs - self.skewMs)
         }
+        (second.video.flaws, second.audio.flaws) = (self.videoFlaws, self.audioFlaws)
+        (second.video.refusal, second.audio.refusal) = (self.videoRefusal, self.audioRefusal)
         second.keyframeIntervalMs = self.keyframeIntervalMs
         second.keyframeAgeMs = self.keyframeMs.map { self.mediaTimeMs - $0 }
         return second

@@ -5,6 +5,9 @@ import { isChinese } from './i18n.js';
 const number = (value, digits) => (typeof value === 'number' ? String(Number(value.toFixed(digits))) : '?');
 const seconds = (ms) => `${number(Math.abs(ms) / 1000, 1)} 秒`;
 const interval = '请把编码器的关键帧间隔设为 2 秒（OBS：关键帧间隔；ffmpeg：-g 为帧率的两倍）。';
+const fixed = '此处无需处理；更新编码器也许能让它在其他服务器上同样正常。';
+const replace = '请更新编码器或其固件，或换用 ffmpeg、OBS 等其他编码器推流。';
+const restart = '请重启编码器；若持续出现，请更新编码器或换用其他编码器。';
 
 // Keep as Sources/Health/ReasonText.swift. `codec`: the stream's codec of that track.
 const chinese = {
@@ -28,6 +31,17 @@ const chinese = {
   b_frames: ({ value }) => `视频含有 B 帧，最多增加 ${number(value, 0)} 毫秒延迟：低延迟 HLS 和 MP4 观众会落后这么多。若要低延迟请把 B 帧设为 0（x264：tune zerolatency 或 bframes=0）；否则无需处理。`,
   video_codec_not_carried: (_, codec) => `HLS、MP4、录制和截图不支持 ${codec ?? '此编码'}：只有 RTMP 和 FLV 观众能看到视频。请使用 H.264、HEVC 或 AV1 编码。`,
   audio_codec_not_carried: (_, codec) => `HLS、MP4 和录制不支持 ${codec ?? '此编码'}：只有 RTMP 和 FLV 观众能听到声音。请使用 AAC 或 Opus 编码。`,
+  keyframe_flags_wrong: ({ value }) => `${number(value, 1)}% 的画面关键帧标志有误：服务器按画面本身的类型更正，观众不受影响。${fixed}`,
+  video_start_codes: ({ value }) => `${number(value, 1)}% 的画面用起始码代替了 FLV 要求的长度：服务器已转换，观众不受影响。${fixed}`,
+  video_stray_bytes: ({ value }) => `${number(value, 1)}% 的画面在最后一个 NAL 单元之后有多余的字节：服务器已截去，观众不受影响。${fixed}`,
+  video_header_made: () => `视频没有 FLV 形式的序列头：服务器已根据其参数集生成，观众不受影响。${fixed}`,
+  video_broken: ({ value }) => `${number(value, 1)}% 的画面不是由 NAL 单元组成（其长度对不上），或依赖于这样的画面：HLS、MP4 和录制会略去这些画面，多数播放器也无法解码。${replace}`,
+  video_header_missing: () => `视频没有可读的序列头，帧中也没有参数集：无人能解码，HLS、MP4 和录制会略去视频。${restart}`,
+  audio_adts: ({ value }) => `${number(value, 1)}% 的 AAC 帧带有 FLV 不允许的 ADTS 头：服务器已去除，听众不受影响。${fixed}`,
+  audio_broken: ({ value }) => `${number(value, 1)}% 的 AAC 帧带有长度不符的 ADTS 头：HLS、MP4 和录制会略去这些帧，许多播放器没有声音。${replace}`,
+  audio_header_missing: () => `音频没有可读的 AAC 序列头：无人能解码，HLS、MP4 和录制会略去音频。${restart}`,
+  video_refused: ({ value }) => `某个输出略去了 ${number(value, 1)}% 的画面。请重启编码器；若持续出现，请使用 H.264 编码并检查编码器的设置。`,
+  audio_refused: ({ value }) => `某个输出略去了 ${number(value, 1)}% 的音频。请重启编码器；若持续出现，请使用 AAC 编码并检查编码器的设置。`,
 };
 
 /** The meaning of a reason and the remedy. `stream`: the figures that it is part of. */
