@@ -67,6 +67,8 @@ package struct EncodedMessage: @unchecked Sendable {
         package static let untimed = Flags(rawValue: 32)
         /// A ``Flush`` frame. Not flagged as video: a stream without pictures may have it, and no joiner waits for it.
         package static let filler = Flags(rawValue: 64)
+        /// Containers cannot hold it: see `TagInfo.Flags.unusable`.
+        package static let unusable = Flags(rawValue: 128)
     }
 
     package let slab: Slab?
@@ -129,6 +131,7 @@ package struct EncodedMessage: @unchecked Sendable {
         do {
             var frame = try Frame(kind: kind, timestamp: self.timestamp, payload: payload)
             if self.flags.contains(.untimed) { frame.tag.flags.insert(.untimed) }
+            if self.flags.contains(.unusable) { frame.tag.flags.insert(.unusable) }
             return frame
         } catch {
             // Cannot happen: the same payload was parsed when it arrived.
@@ -148,6 +151,7 @@ package struct EncodedMessage: @unchecked Sendable {
             }
         if frame.isKeyframe { flags.insert(.keyframe) }
         if frame.kind == .data, frame.tag.flags.contains(.untimed) { flags.insert(.untimed) }
+        if frame.tag.flags.contains(.unusable) { flags.insert(.unusable) }
         if frame.tag.flags.rawValue & self.essential.rawValue != 0 { flags.insert(.essential) }
         return flags
     }

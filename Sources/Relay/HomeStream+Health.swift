@@ -12,15 +12,19 @@ extension HomeStream {
     /// Discards all earlier seconds. For a new publisher, or one that paused.
     func restartJudging() {
         self.arrivals = ArrivalMeter()
+        _ = self.repair.takeFlaws()
+        _ = self.refusals.take()
         self.judge.restart()
     }
 
     /// Call several times a second. `lateMs`: the loop's total lateness so far.
     func judge(lateMs: Int64, nowMs: Int64) {
         guard let token = self.state.publisherToken,
-            let second = self.arrivals.close(audioCodec: self.meter.audio?.codec, lateMs: lateMs, nowMs: nowMs),
+            var second = self.arrivals.close(audioCodec: self.meter.audio?.codec, lateMs: lateMs, nowMs: nowMs),
             let delegate = self.delegate, delegate.isJudged
         else { return }
+        (second.video.flaws, second.audio.flaws) = self.repair.takeFlaws()
+        (second.video.refusal, second.audio.refusal) = self.refusals.take()
         // Media still in flight after the announcement does not end a pause.
         guard !self.state.isPaused else { return self.restartJudging() }
         self.judge.judge(

@@ -6,6 +6,9 @@ final class HomeStream {
     let stream: Stream
     let registry: StreamRegistry
     var state: StreamState
+    var repair = FrameRepair()
+    /// Frames that outputs refused since the last second.
+    var refusals = OutputRefusals()
     var meter = StreamMeter()
     var history = StreamHistory()
     var arrivals = ArrivalMeter()
@@ -30,6 +33,15 @@ final class HomeStream {
 
     /// The ring from which all other packagings are made.
     var ring: FanoutRing { self.packagings[0].fanout.ring }
+
+    /// Counts and relays a frame of the present publisher.
+    @inline(__always)
+    func take(_ frame: Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) {
+        self.meter.count(frame, nowMs: nowMs)
+        self.history.count(frame, nowMs: nowMs)
+        self.arrivals.count(frame, nowMs: nowMs)
+        self.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
+    }
 
     func packaged(_ packaging: Packaging) -> PackagedStream? { self.packagings.first { $0.fanout.packaging == packaging } }
 

@@ -14,7 +14,10 @@ extension RelayLoop {
         var items: [StreamState.Item] = []
         let (token, replaced) = try home.state.claim(
             identity, takeover: takeover, grace: grace, nowMs: self.nowMs, items: &items)
-        if wasIdle { home.registry.retain(stream) }
+        if wasIdle {
+            home.registry.retain(stream)
+            home.repair = FrameRepair()
+        }
         let old = home.delegate
         home.delegate = delegate
         home.meter.publisherChanged()
@@ -38,13 +41,13 @@ extension RelayLoop {
         // Moved out, so that a callback that re-enters here finds an empty list.
         var items = self.spareItems
         self.spareItems = []
-        for frame in frames {
-            if home.state.publisherToken == token {
-                home.meter.count(frame, nowMs: nowMs)
-                home.history.count(frame, nowMs: nowMs)
-                home.arrivals.count(frame, nowMs: nowMs)
+        for var frame in frames where home.state.publisherToken == token {
+            switch home.repair.examine(&frame) {
+            case .relay: break
+            case .drop: continue
+            case .precede(let header): home.take(header, token: token, nowMs: nowMs, items: &items)
             }
-            home.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
+            home.take(frame, token: token, nowMs: nowMs, items: &items)
         }
         self.perform(items, for: home)
         items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)

@@ -18,6 +18,7 @@ import Testing
         case toHEVC = "H.264, then HEVC"
         case toAV1 = "H.264, then AV1"
         case wrap = "times that wrap"
+        case camera = "a camera's form"
 
         var testDescription: String { self.rawValue }
         var changes: Bool { self == .toHEVC || self == .toAV1 }
@@ -35,8 +36,13 @@ import Testing
             case .toHEVC: return [try await file(Fixture.withBFrames, seconds: 5), try await file(hevc, seconds: 2)]
             case .toAV1: return [try await file(Fixture.withBFrames, seconds: 5), try await file(av1, seconds: 2)]
             case .wrap: return [try await file(Fixture.withBFrames, seconds: 5)]
+            case .camera:
+                return [try await file(["-c:v", "libx264", "-profile:v", "baseline", "-g", "25", "-sc_threshold", "0"], seconds: 5)]
             }
         }
+
+        /// The tags to push for those of the files.
+        func sent(_ tags: [FLVTag]) throws -> [FLVTag] { self == .camera ? try CameraForm.tags(tags) : tags }
 
         /// Timestamp of the first tag, in milliseconds.
         var begin: UInt32 { self == .wrap ? UInt32.max - 2_500 : 0 }
@@ -47,7 +53,7 @@ import Testing
             case .av1: ["aac av1"]
             case .toHEVC: ["aac h264", "aac hevc"]
             case .toAV1: ["aac h264", "aac av1"]
-            case .wrap: ["aac h264"]
+            case .wrap, .camera: ["aac h264"]
             }
         }
         /// Prefixes of MediaSource's codec names for each run.
@@ -67,7 +73,7 @@ import Testing
         }
         let (all, last) = (pushed.flatMap { $0 }, pushed.count > 1 ? pushed[1].count : pushed[0].count / 4)
         #expect(all.count >= 120)
-        let sent = tags
+        let sent = try media.sent(tags)
         try await Fixture.withDirectory { directory in
             try await TestServer.run(RelayTaskTests.open) { edge in
                 try await TestServer.run({
