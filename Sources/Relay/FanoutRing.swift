@@ -140,6 +140,19 @@ package struct FanoutRing: Sendable {
     /// Replaces the headers and metadata in force; joiners get them from the next message on.
     package mutating func setPrelude(_ frames: [Frame]) {
         self.livePrelude = frames
+        // Neither do joiners get the headers of a kind that has none in force and no frames among the cached pictures.
+        for (kind, flag) in [(Frame.Kind.audio, EncodedMessage.Flags.audio), (.video, .video)] {
+            guard self.gopPrelude.contains(where: { $0.kind == kind }), !frames.contains(where: { $0.kind == kind }),
+                !self.cachesCoded(flag)
+            else { continue }
+            self.gopPrelude.removeAll { $0.kind == kind }
+        }
+    }
+
+    /// Whether there are frames of this kind among the cached pictures.
+    private func cachesCoded(_ kind: EncodedMessage.Flags) -> Bool {
+        guard let start = self.gopStart else { return false }
+        return (start..<self.head).contains { self[$0].flags.isSuperset(of: kind) && !self[$0].flags.contains(.essential) }
     }
 
     /// Drops the cached pictures, since the next pictures do not continue them. Joiners wait for the next keyframe.

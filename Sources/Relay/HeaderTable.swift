@@ -24,6 +24,8 @@ package struct HeaderTable: Sendable {
 
     package var isEmpty: Bool { self.rows.isEmpty }
 
+    func contains(_ kind: Frame.Kind) -> Bool { self.rows.contains { $0.slot.kind == kind } }
+
     /// Keeps the frame if it is a header. Returns whether anything changed.
     package mutating func keep(_ frame: Frame) -> Bool {
         guard let slot = Self.slot(of: frame) else { return false }

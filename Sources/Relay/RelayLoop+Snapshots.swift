@@ -12,7 +12,10 @@ extension RelayLoop {
         StreamSnapshot(
             path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
             health: home.health, viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes },
-            cachedBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.cachedBytes }, announced: home.arrivals.announced)
+            cachedBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.cachedBytes }, announced: home.arrivals.announced,
+            kinds: (
+                home.meter.audio != nil && !home.state.isAbsent(.audio), home.meter.video != nil && !home.state.isAbsent(.video)
+            ))
     }
 
     /// A snapshot of a stream whose home is this loop; nil when it is gone. Also returns this loop and the others that have viewers of it.

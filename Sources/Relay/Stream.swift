@@ -80,6 +80,8 @@ package struct StreamSnapshot: Sendable {
     package let cachedBytes: Int
     /// The figures in the publisher's metadata.
     let announced: AnnouncedFigures
+    /// The kinds of media that come, or may come yet.
+    package let kinds: (audio: Bool, video: Bool)
 
     /// The frame rate in the publisher's metadata; nil when it has none.
     package var announcedFramesPerSecond: Double? { self.announced.framesPerSecond }

@@ -98,6 +98,7 @@ package struct StreamState: Sendable {
     private var timeline = Timeline()
     private var soundTimes = SoundTimes()
     private var headers = HeaderTable()
+    private var presence = MediaPresence()
     private var changedPictures = ChangedPictures()
     private var heldEnd: [Frame] = []
     private var awaitsKeyframe = false
@@ -157,6 +158,7 @@ package struct StreamState: Sendable {
         self.phase = .live(token: self.lastToken, identity: identity)
         self.timeline.publisherChanged()
         self.soundTimes.publisherChanged()
+        self.presence.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
         // The old encoder's end of sequence is void: the new encoder's pictures do not refer to the old ones.
@@ -205,6 +207,7 @@ package struct StreamState: Sendable {
             items.append(contentsOf: self.heldEnd.map(Item.frame))
             self.heldEnd = []
         }
+        if isCoded { self.noteKind(of: mapped, nowMs: nowMs, items: &items) }
         guard isCoded, self.returnOrder != nil else {
             self.append(mapped, items: &items)
             return
@@ -220,7 +223,29 @@ package struct StreamState: Sendable {
         guard self.headers.keep(mapped) else { return }
         self.changedPictures.headerCame(mapped)
         self.soundTimes.headerCame(mapped)
-        items.append(.prelude(self.headers.frames))
+        items.append(.prelude(self.joinerHeaders))
+    }
+
+    /// The headers and metadata for joiners: those of kinds that come, or may come yet.
+    private var joinerHeaders: [Frame] { self.headers.frames.filter { !self.presence.isAbsent($0.kind) } }
+
+    /// Whether frames of this kind have not come for so long that it is no track.
+    package func isAbsent(_ kind: Frame.Kind) -> Bool { self.presence.isAbsent(kind) }
+
+    /// Keeps joiners' headers in step with the kinds of media that come.
+    private mutating func noteKind(of frame: Frame, nowMs: Int64, items: inout [Item]) {
+        switch self.presence.came(frame.kind, nowMs: nowMs) {
+        case .unchanged: return
+        case .otherIsAbsent: guard self.headers.contains(frame.kind == .video ? .audio : .video) else { return }
+        case .isBack:
+            guard self.headers.contains(frame.kind) else { return }
+            // Whoever joined meanwhile has not got them.
+            for var header in self.headers.frames where header.kind == frame.kind {
+                header.timestamp = frame.timestamp
+                items.append(.frame(header))
+            }
+        }
+        items.append(.prelude(self.joinerHeaders))
     }
 
     /// Releases frames that wait for the other kind's first frame, unchanged.
@@ -250,7 +275,7 @@ package struct StreamState: Sendable {
     /// Forgets the metadata, for `@clearDataFrame`.
     package mutating func clearMetadata(token: Token, items: inout [Item]) {
         guard self.publisherToken == token, self.headers.clearMetadata() else { return }
-        items.append(.prelude(self.headers.frames))
+        items.append(.prelude(self.joinerHeaders))
     }
 
     /// The publisher with this token is gone; `clean` when it announced that.
@@ -350,6 +375,7 @@ package struct StreamState: Sendable {
         self.waitsUntilMs = nil
         self.heldEnd = []
         self.headers.removeAll()
+        self.presence.publisherChanged()
         self.changedPictures = ChangedPictures()
         self.soundTimes = SoundTimes()
         self.hasVideo = false

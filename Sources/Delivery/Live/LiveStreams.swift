@@ -124,7 +124,7 @@ package final class LiveStreams: Sendable {
     package func media(of path: String) async -> (audio: Bool, video: Bool)? {
         await self.onHome(of: path) { home, stream -> (audio: Bool, video: Bool)? in
             guard let snapshot = home.snapshot(of: stream)?.stream, snapshot.phase != .idle else { return nil }
-            return (snapshot.meter.audio != nil, snapshot.meter.video != nil)
+            return snapshot.kinds
         } ?? nil
     }
 
