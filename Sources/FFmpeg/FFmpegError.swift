@@ -21,7 +21,7 @@ package enum FFmpegError: Error, Equatable, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .library(let operation, let code, let text): "\(operation): \(text) (\(code))"
+        case .library(let operation, _, let text): "\(text), in \(operation)"
         case .media(let error): "\(error)"
         case .unsupported(let what): "\(what) is not supported"
         case .overLimit(let field, let found, let max): "\(field) is \(found), at most \(max) accepted"

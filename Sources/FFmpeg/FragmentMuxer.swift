@@ -12,6 +12,9 @@ package final class FragmentMuxer {
         /// ISO base media: an initialization segment, then pairs of moof and mdat (CMAF chunks, MediaSource's byte stream).
         case fmp4
         case mpegTS
+
+        /// The container's name, for people.
+        package var name: String { self == .fmp4 ? "MP4" : "MPEG-TS" }
     }
 
     package let tracks: [Track]
@@ -22,6 +25,8 @@ package final class FragmentMuxer {
     package private(set) var nextSequenceNumber: UInt32
     /// Samples that libavformat rejected.
     package private(set) var lostSamples = 0
+    /// The kind of the newest of them.
+    package private(set) var lostKind: Frame.Kind?
     private let output: Output
     private let packet: Packet
     private var timelines: [TrackTimeline]
@@ -52,7 +57,7 @@ package final class FragmentMuxer {
             throw .unsupported("a container of \(tracks.count) tracks of \(tracks.map(\.kind))")
         }
         for track in tracks where !track.isSupported(in: format) {
-            throw .unsupported("\(track.codecName) in \(format == .fmp4 ? "MP4" : "MPEG-TS")")
+            throw .unsupported("\(track.codecName) in \(format.name)")
         }
         self.tracks = tracks
         self.format = format
@@ -156,7 +161,7 @@ package final class FragmentMuxer {
         do throws(FFmpegError) {
             try self.put(placed, duration, index)
         } catch {
-            self.lostSamples += 1
+            self.lost(index)
             throw error
         }
     }
@@ -179,7 +184,7 @@ package final class FragmentMuxer {
                 try self.put(placed, duration, index)
             } catch {
                 // One rejected sample is no reason to lose the others.
-                self.lostSamples += 1
+                self.lost(index)
             }
         }
         defer { self.fragmentEnded() }
@@ -208,6 +213,11 @@ package final class FragmentMuxer {
             bytes: bytes, startMs: leading.ms(ofTicks: first.dts), endMs: leading.ms(ofTicks: leading.end),
             isIndependent: video.map { $0.first?.isKeyframe ?? false } ?? true, sequenceNumber: self.nextSequenceNumber,
             samples: self.timelines.reduce(0) { $0 + $1.count })
+    }
+
+    private func lost(_ index: Int) {
+        self.lostSamples += 1
+        self.lostKind = self.tracks[index].kind
     }
 
     private func fragmentEnded() {

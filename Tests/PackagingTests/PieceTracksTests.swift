@@ -167,6 +167,19 @@ import Testing
         #expect(taker.runs == ["va", "a", "va"])
     }
 
+    /// Sound that cannot be a track is left out, and is counted with its cause.
+    @Test(arguments: Use.allCases) func aHeaderWithoutATrack(_ use: Use) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, use)
+        let headers = parts.headers.map { $0.kind == .audio ? FLVTag.audio(0, [0xAF, 0, 0xFF]) : $0 }
+        try Self.feed(headers + parts.coded, to: maker)
+        #expect(maker.problems.count == 1)
+        #expect(taker.runs == ["v"])
+        #expect(maker.leftOut.counts.audio == parts.sounds.count && maker.leftOut.counts.video == 0)
+        #expect(maker.leftOut.causes.audio == maker.problems.first)
+    }
+
     /// The publisher pauses all media and then goes on: the tracks stay the same.
     @Test(arguments: [Int64(4_000), 30_000]) func aPauseOfAllIsNobodysAbsence(_ pauseMs: Int64) async throws {
         let parts = try await Parts()

@@ -158,6 +158,7 @@ package actor Recorder {
     }
 
     private func reportProblems() {
+        self.maker.leftOut.report(to: self.stream)
         for problem in self.maker.problems[self.reportedProblems...] {
             self.recordings.log.warning("Not recorded", metadata: ["stream": "\(self.task.path)", "problem": "\(problem)"])
         }

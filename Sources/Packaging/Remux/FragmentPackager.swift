@@ -50,10 +50,12 @@ final class FragmentPackager {
     private var leadStepMs: Int64 = 0
     private var leadKind = Frame.Kind.video
     private var hasKeyframe = false
+    /// Samples of sound in a row that the muxer did not take.
+    private var refusedSounds = 0
+    /// Frames that were left out, and why.
+    var leftOut = LeftOutFrames()
     /// The reasons why media was not remuxed, each listed once.
-    private(set) var problems: [String] = []
-
-    private static let problemLimit = 16
+    var problems: [String] { self.leftOut.problems }
 
     init(_ format: FragmentMuxer.Format, for taker: any FragmentSink, rebases: Bool = false) {
         self.format = format
@@ -113,6 +115,7 @@ final class FragmentPackager {
         do throws(FFmpegError) {
             self.noteTrack(frame, nowMs: nowMs)
             guard let sample = Sample(frame) else { return }
+            if let cause = self.tracks.refusal(of: sample.kind) { self.leftOut.note(sample.kind, cause) }
             if self.isInRun(sample.kind), self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
                 self.leap(nowMs: nowMs)
             }
@@ -168,7 +171,7 @@ final class FragmentPackager {
     /// Handles a changed track: it ends the run that has the track, and the next run begins at a keyframe.
     private func noteTrack(_ frame: Frame, nowMs: Int64) {
         guard let change = self.tracks.take(frame) else { return }
-        if let problem = change.problem { self.note(problem) }
+        if let problem = change.problem { self.leftOut.list(problem) }
         if self.isInRun(frame.kind) { self.interrupt(nowMs: nowMs) }
     }
 
@@ -253,8 +256,9 @@ final class FragmentPackager {
     }
 
     private func refuseAudio(_ error: FFmpegError) {
-        self.note("\(self.tracks.audio?.codecsString ?? "audio") is left out: \(error)")
-        self.tracks.refuseAudio()
+        let cause = "\(self.tracks.audio?.codecName ?? "audio") cannot be transcoded: \(error)"
+        self.leftOut.list(cause)
+        self.tracks.refuseAudio(cause)
         self.transcoder = nil
     }
 
@@ -266,6 +270,7 @@ final class FragmentPackager {
             tracks: tracks, format: self.format, originMs: originMs, firstSequenceNumber: self.nextSequenceNumber,
             outlivesTracks: !self.rebases, leadMs: self.leadMs)
         self.muxer = muxer
+        self.refusedSounds = 0
         self.pieceStartMs = nil
         self.lastLeadMs = nil
         self.tracks.soundsSincePicture = 0
@@ -321,9 +326,16 @@ final class FragmentPackager {
         for sample in samples {
             do throws(FFmpegError) {
                 try muxer.write(sample)
-            } catch .library(let operation, let code, let text) {
+                if sample.kind == .audio { self.refusedSounds = 0 }
+            } catch .library(_, _, let text) {
                 // One sample that libavformat rejects must not cost the others.
-                self.note("\(FFmpegError.library(operation: operation, code: code, text: text))")
+                let cause = self.leftOut.refuse(sample.kind, by: muxer, text)
+                if sample.kind == .audio { self.refusedSounds += 1 }
+                guard self.refusedSounds >= StreamTracks.awaySamples else { continue }
+                // A track without samples stalls players.
+                self.tracks.refuseAudio(cause)
+                self.interrupt(nowMs: nowMs)
+                return false
             }
         }
         return true
@@ -360,7 +372,10 @@ final class FragmentPackager {
             let hadKeyframe = self.hasKeyframe && !keepsKeyframe
             self.pieceStartMs = keptMs
             self.hasKeyframe = keepsKeyframe
-            guard var fragment = try muxer.flush(before: next, keepsPicture: keptMs != nil) else { return }
+            let lost = muxer.lostSamples
+            let flushed = try muxer.flush(before: next, keepsPicture: keptMs != nil)
+            if muxer.lostSamples > lost, let kind = muxer.lostKind { self.leftOut.refuse(kind, muxer.lostSamples - lost, by: muxer) }
+            guard var fragment = flushed else { return }
             // The piece ends with its pictures, unless sound has continued alone.
             if let next, next.kind == .audio, self.isInRun(.video) { fragment.endMs = max(fragment.endMs, next.dts) }
             self.nextSequenceNumber = muxer.nextSequenceNumber
@@ -380,7 +395,8 @@ final class FragmentPackager {
 
     /// Discards the muxer after an error; the next keyframe makes a new one.
     private func fail(_ error: FFmpegError, nowMs: Int64) {
-        self.note("\(error)")
+        self.leftOut.list("\(error)")
+        for case let track? in [self.tracks.video, self.tracks.audio] { self.leftOut.note(track.kind, "\(error)") }
         self.hasLost = true
         self.discard(nowMs: nowMs)
     }
@@ -395,9 +411,4 @@ final class FragmentPackager {
     }
 
     private func keepLead() { self.leadMs = max(self.leadMs, self.muxer?.leadMs ?? 0) }
-
-    private func note(_ problem: String) {
-        guard self.problems.count < Self.problemLimit, !self.problems.contains(problem) else { return }
-        self.problems.append(problem)
-    }
 }

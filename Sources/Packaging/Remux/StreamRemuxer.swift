@@ -176,6 +176,7 @@ package actor StreamRemuxer {
     }
 
     private func reportProblems() {
+        self.maker.leftOut.report(to: self.stream)
         for problem in self.maker.problems[self.reportedProblems...] {
             self.table.log.warning("Not remuxed", metadata: ["stream": "\(self.path)", "problem": "\(problem)"])
         }

@@ -10,6 +10,8 @@ struct StreamTracks {
     private(set) var audio: Track?
     /// Sound that could not be transcoded; the pictures continue without it.
     private var refusedAudio: Track?
+    /// Why there is no track, though there is media for one.
+    private var causes: (video: String?, audio: String?)
     private var announced = AnnouncedTracks()
     private var pictures = TrackPresence()
     private var sounds = TrackPresence()
@@ -54,18 +56,29 @@ struct StreamTracks {
             track = try Track(frame)
         } catch {
             // Samples before an unreadable header are good, those after it are not. FFmpeg sends an empty header before AV1's.
+            if known == nil { self.note("\(error)", frame.kind) }
             return Change(problem: "\(error)")
         }
         guard track != known, track != self.refusedAudio else { return nil }
         let isCarried = track.needsTranscode || track.isSupported(in: self.format)
         if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
-        return Change(problem: isCarried ? nil : "\(track.codecsString) is not carried in \(self.format)")
+        let problem = isCarried ? nil : "\(track.codecName) is not carried in \(self.format.name)"
+        self.note(problem, frame.kind)
+        return Change(problem: problem)
     }
 
+    private mutating func note(_ cause: String?, _ kind: Frame.Kind) {
+        if kind == .video { self.causes.video = cause } else { self.causes.audio = cause }
+    }
+
+    /// Why samples of this kind are left out; nil: they are not, or there is no header yet.
+    func refusal(of kind: Frame.Kind) -> String? { kind == .video ? self.causes.video : self.causes.audio }
+
     /// Leaves out the present audio track.
-    mutating func refuseAudio() {
+    mutating func refuseAudio(_ cause: String) {
         self.refusedAudio = self.audio
         self.audio = nil
+        self.causes.audio = cause
     }
 
     // MARK: Presence
