@@ -167,6 +167,22 @@ import Testing
         #expect(taker.runs == ["va", "a", "va"])
     }
 
+    /// A device comes back within a second without its microphone, or without its camera: one change, whose pieces are in one run.
+    @Test(arguments: Use.allCases, [true, false]) func aReturnWithoutOneKind(_ use: Use, _ isMute: Bool) async throws {
+        let parts = try await Parts()
+        let taker = PieceList()
+        let maker = Self.maker(taker, use)
+        try Self.feed(parts.headers + parts.coded, to: maker)
+        maker.take([.restarted], nowMs: 4_500, wallMs: 4_500)
+        let kept = isMute ? parts.pictures : parts.sounds
+        try Self.feed(parts.headers.filter { $0.kind == (isMute ? .video : .audio) }, by: 4_500, to: maker)
+        for index in 0..<10 as Range<Int64> { try Self.feed(kept, by: 4_500 + index * 4_000, to: maker) }
+        maker.finish(nowMs: 50_000)
+        #expect(taker.runs == ["va", isMute ? "v" : "a"])
+        #expect(taker.samples == parts.coded.count + 10 * kept.count)
+        #expect(maker.problems.isEmpty, "\(maker.problems)")
+    }
+
     /// Sound that cannot be a track is left out, and is counted with its cause.
     @Test(arguments: Use.allCases) func aHeaderWithoutATrack(_ use: Use) async throws {
         let parts = try await Parts()

@@ -79,7 +79,11 @@ final class FragmentPackager {
             case .prelude(let frames):
                 for frame in frames { self.take(frame, nowMs: nowMs) }
             case .frame(let frame): self.take(frame, nowMs: nowMs)
-            case .restarted, .ended: self.interrupt(nowMs: nowMs)
+            case .restarted:
+                self.interrupt(nowMs: nowMs)
+                // The next publisher may have other kinds of media: what came from this one says nothing about it.
+                self.tracks.forgetTimes()
+            case .ended: self.interrupt(nowMs: nowMs)
             }
         }
     }
