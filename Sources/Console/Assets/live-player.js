@@ -7,7 +7,8 @@ export class LivePlayer {
     maxTarget: 2,
     forgetStallMs: 60000,
     maxBehind: 4,           // Further behind than this the player seeks; nearer it only plays a little faster.
-    keepBack: 10,           // Media behind the picture that stays in the buffer.
+    keepBack: 10,           // Media behind the picture that stays in the buffer, with the whole group of pictures that is watched.
+    maxHeldBytes: 64 * 1024 * 1024,     // Of groups of pictures. Above it the watched one goes, too: the picture stands still up to the next.
     silentMs: 3000,         // Without media for this long, the user gets a message.
     maxSeekMs: 2000,        // A seek that takes longer is stuck at a gap and is repeated.
     deadMs: 90000,          // After this long without media the connection is closed; the server waits 30 s for a lost device.
@@ -170,9 +171,10 @@ export class LivePlayer {
         try {
           this.buffer.appendBuffer(item);
         } catch (error) {
-          if (error.name === 'QuotaExceededError' && this.trim(0)) return;
+          if (error.name === 'QuotaExceededError' && (this.trim(0) || this.trim(0, true))) return;
           return this.restart(`The browser did not take the media: ${error.message}`);
         }
+        this.groups.add(item);
         this.take();
       }
     }
@@ -212,6 +214,7 @@ export class LivePlayer {
     if (!window.MediaSource) this.video.disableRemotePlayback = true;
     const address = URL.createObjectURL(source);
     this.source = source;
+    this.groups = new Groups();
     this.buffer = null;
     this.isOpening = true;
     this.hasBegun = false;
@@ -298,13 +301,15 @@ export class LivePlayer {
   }
 
   /** Removes media that lies more than `keep` behind the picture. Returns whether there was any. */
-  trim(keep) {
-    const { buffer, video } = this;
+  trim(keep, takesWatched = this.groups.bytes > LivePlayer.limits.maxHeldBytes) {
+    const { buffer, video, groups } = this;
     if (!buffer || buffer.updating || !buffer.buffered.length) return false;
-    const until = video.currentTime - keep;
+    // Browsers remove all pictures that build on a removed one (MSE §3.5.9), those ahead too: the watched group stays whole.
+    const until = Math.min(video.currentTime - keep, takesWatched ? Infinity : groups.begin(video.currentTime));
     // In steps, not for each piece.
     if (until - buffer.buffered.start(0) < (keep ? 5 : 0.1)) return false;
     buffer.remove(0, until);
+    groups.drop(until);
     return true;
   }
 
@@ -319,5 +324,88 @@ export class LivePlayer {
     const silent = now - this.lastMediaMs;
     if (silent > LivePlayer.limits.deadMs) this.restart('Nothing has come for a long time.');
     else if (silent > LivePlayer.limits.silentMs && this.type) this.show('Waiting for the device…');
+  }
+}
+
+/** The groups of pictures in a buffer: where each begins and how large it is, read from the pieces' boxes (ISO/IEC 14496-12 §8). */
+class Groups {
+  constructor() {
+    this.track = null;
+    this.list = [];
+  }
+
+  get bytes() { return this.list.reduce((sum, group) => sum + group.bytes, 0); }
+
+  /** Where the group that holds the picture at `time` begins. Sound alone has no groups: any place is a beginning. */
+  begin(time) {
+    if (!this.track) return time;
+    // A millisecond before it: browsers round.
+    return (this.list.filter((group) => group.start <= time).pop()?.start ?? 0) - 0.001;
+  }
+
+  /** What lies before `time` is gone, with all groups that began there. */
+  drop(time) { this.list = this.list.filter((group) => group.start >= time); }
+
+  /** Takes note of a piece that was appended. */
+  add(piece) {
+    const view = new DataView(piece);
+    try {
+      for (const box of Groups.boxes(view, 0, view.byteLength)) {
+        if (box.name === 'moov') this.readTracks(view, box);
+        if (box.name === 'moof' && this.track) this.readFragment(view, box);
+      }
+    } catch {
+      // A broken piece is the browser's to refuse; here it begins no group.
+    }
+    // What comes before the first keyframe, the browser drops.
+    if (this.list.length) this.list[this.list.length - 1].bytes += piece.byteLength;
+  }
+
+  static *boxes(view, begin, end) {
+    for (let at = begin; at + 8 <= end;) {
+      const size = view.getUint32(at);
+      if (size < 8) return;
+      yield { name: String.fromCharCode(...[4, 5, 6, 7].map((i) => view.getUint8(at + i))), begin: at + 8, end: at + size };
+      at += size;
+    }
+  }
+
+  static inside(view, box, name) { return [...Groups.boxes(view, box.begin, box.end)].filter((inner) => inner.name === name); }
+
+  readTracks(view, moov) {
+    this.track = null;
+    for (const trak of Groups.inside(view, moov, 'trak')) {
+      const [tkhd] = Groups.inside(view, trak, 'tkhd');
+      const [mdia] = Groups.inside(view, trak, 'mdia');
+      const [hdlr] = Groups.inside(view, mdia, 'hdlr');
+      const [mdhd] = Groups.inside(view, mdia, 'mdhd');
+      if (view.getUint32(hdlr.begin + 8) !== 0x76696465) continue;  // "vide"
+      // Version 1 of a box has times of 8 bytes.
+      const field = (box) => view.getUint32(box.begin + (view.getUint8(box.begin) ? 20 : 12));
+      this.track = { id: field(tkhd), timescale: field(mdhd) };
+    }
+  }
+
+  /** A piece whose first picture is a keyframe begins a group. One that has a keyframe further on belongs to the group before. */
+  readFragment(view, moof) {
+    for (const traf of Groups.inside(view, moof, 'traf')) {
+      const [tfhd] = Groups.inside(view, traf, 'tfhd');
+      const [tfdt] = Groups.inside(view, traf, 'tfdt');
+      const [trun] = Groups.inside(view, traf, 'trun');
+      if (!trun || view.getUint32(tfhd.begin + 4) !== this.track.id) continue;
+      const [track, run] = [view.getUint32(tfhd.begin), view.getUint32(trun.begin)];
+      // Fields are there by their bits: the first sample's flags stand in its own entry, before all entries, or with the track.
+      const entry = trun.begin + 8 + (run & 0x1 ? 4 : 0) + (run & 0x4 ? 4 : 0);
+      const ownFlags = entry + (run & 0x100 ? 4 : 0) + (run & 0x200 ? 4 : 0);
+      const trackFlags = tfhd.begin + 8 + [0x1, 0x1, 0x2, 0x8, 0x10].reduce((sum, bit) => sum + (track & bit ? 4 : 0), 0);
+      const at = run & 0x4 ? entry - 4 : run & 0x400 ? ownFlags : track & 0x20 ? trackFlags : null;
+      if (at === null || view.getUint32(at) & 0x10000) continue;
+      const shift = run & 0x800 ? view.getInt32(ownFlags + (run & 0x400 ? 4 : 0)) : 0;
+      const time = view.getUint8(tfdt.begin) ? Number(view.getBigUint64(tfdt.begin + 4)) : view.getUint32(tfdt.begin + 4);
+      const start = (time + shift) / this.track.timescale;
+      // Media of the same time replaces what was there.
+      this.list = this.list.filter((group) => group.start < start);
+      this.list.push({ start, bytes: 0 });
+    }
   }
 }
