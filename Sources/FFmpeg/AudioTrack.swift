@@ -90,6 +90,17 @@ extension Track {
         }
     }
 
+    /// Whether players of a container need AAC in place of the audio. Files keep it unless it ``needsTranscode``.
+    package func needsTranscodeToPlay(in format: FragmentMuxer.Format) -> Bool {
+        switch self.codec {
+        // No browser takes MP3 in fragmented MP4 ("mp4a.6B"), and hls.js leaves out a rendition that names it.
+        case .audio(.mp3), .audio(.mp3At8k): true
+        // Old players, which MPEG-TS is for, know neither.
+        case .audio(.opus), .audio(.flac): format == .mpegTS
+        default: self.needsTranscode
+        }
+    }
+
     /// Whether a container accepts this track unchanged.
     package func isSupported(in format: FragmentMuxer.Format) -> Bool {
         switch (self.codec, format) {

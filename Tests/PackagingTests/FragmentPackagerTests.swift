@@ -36,6 +36,20 @@ import Testing
         #expect(maker.problems.isEmpty, "\(maker.problems)")
     }
 
+    /// Browsers take MP3 in no fragmented MP4: players get AAC. A file keeps what was sent.
+    @Test(arguments: [false, true]) func mp3BecomesAACForPlayers(_ isFile: Bool) async throws {
+        let source = try await Fixture.flv(video: Fixture.baseline, audio: ["-c:a", "libmp3lame", "-ar", "44100"], seconds: 4)
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker, rebases: isFile)
+        maker.take(try PieceList.frames(FLVFile.read(source)), nowMs: 0, wallMs: 0)
+        maker.finish(nowMs: 4_000)
+        let codecs = taker.beginnings.map(\.codecs)
+        #expect(codecs.count == 1 && codecs[0].hasPrefix("avc1.") && codecs[0].hasSuffix(isFile ? ",mp4a.6B" : ",mp4a.40.2"), "\(codecs)")
+        // Runs of 1,152 samples at 44.1 kHz, or of 1,024 at 48 kHz.
+        #expect(taker.samples - 100 > (isFile ? 145 : 175), "\(taker.samples) pictures and sounds of 4 s")
+        #expect(maker.problems.isEmpty, "\(maker.problems)")
+    }
+
     /// Audio that jumps alone ends the run and continues in the next. Pictures already written are not lost.
     @Test func aTrackThatLeapsAlone() async throws {
         let clip = try await FLVTag.clip()

@@ -210,7 +210,7 @@ final class FragmentPackager {
         var tracks: [Track] = []
         if hasVideo, let video = self.tracks.video { tracks.append(video) }
         if hasAudio, let audio = self.tracks.audio {
-            if audio.needsTranscode {
+            if self.rebases ? audio.needsTranscode : audio.needsTranscodeToPlay(in: self.format) {
                 if let transcoder = self.transcoder(for: audio) { tracks.append(transcoder.track) }
             } else {
                 tracks.append(audio)

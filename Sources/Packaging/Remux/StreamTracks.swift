@@ -60,7 +60,7 @@ struct StreamTracks {
             return Change(problem: "\(error)")
         }
         guard track != known, track != self.refusedAudio else { return nil }
-        let isCarried = track.needsTranscode || track.isSupported(in: self.format)
+        let isCarried = track.needsTranscodeToPlay(in: self.format) || track.isSupported(in: self.format)
         if frame.kind == .video { self.video = isCarried ? track : nil } else { self.audio = isCarried ? track : nil }
         let problem = isCarried ? nil : "\(track.codecName) is not carried in \(self.format.name)"
         self.note(problem, frame.kind)
