@@ -426,8 +426,8 @@ let package = Package(
         .testTarget(
             name: "PlaybackTests",
             dependencies: [
-                "Access", "HTTPServer", "PortlessTestSupport", "Playback", "ServerConfiguration", "ServerTestSupport", "Support",
-                "TestSupport", httpTypes, nioCore,
+                "Access", "EarshotServer", "HTTPServer", "Packaging", "PortlessTestSupport", "Playback", "RTMP", "ServerConfiguration",
+                "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -44,6 +44,8 @@ package struct StreamURLs: Sendable {
         package let rtmps: String?
         package let flv: String
         package let hls: String
+        /// HLS with segments of MPEG-TS.
+        package let hlsTS: String
         /// Fragmented MP4 without an end.
         package let mp4: String
         /// Milliseconds since 1970; nil when the URLs are not signed.
@@ -96,9 +98,11 @@ package struct StreamURLs: Sendable {
         }
         let stream = "/\(Self.encode(path.app))/\(Self.encode(path.name))"
         let http = self.address.http + stream
+        // "cam.ts.m3u8" is MPEG-TS of "cam"; a stream "cam.ts" is told from it by this spelling.
+        let hls = path.name.lowercased().hasSuffix(".ts") ? "\(http.dropLast(3))%2E\(http.suffix(2))" : http
         return Play(
             rtmp: self.address.rtmp + stream + query, rtmps: self.address.rtmps.map { $0 + stream + query }, flv: "\(http).flv\(query)",
-            hls: "\(http).m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
+            hls: "\(hls).m3u8\(query)", hlsTS: "\(http).ts.m3u8\(query)", mp4: "\(http).mp4\(query)", expiresAt: expiresAt)
     }
 
     /// Makes a token and URLs for one participant of a room's talk channel. ``AccessToken`` lists the roles.

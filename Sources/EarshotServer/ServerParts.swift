@@ -80,7 +80,7 @@ package final class ServerParts: Sendable {
         let limits = connections.counters.limits
         self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
         self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
-        self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0) }
+        self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0, $1) }
         self.relayTasks = RelayTasks(live, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)

@@ -19,14 +19,17 @@ package import Support
 ///
 /// ```
 /// /live/cam.m3u8?txSecret=…          admission is decided here
+/// /live/cam.ts.m3u8?txSecret=…       the same, for segments of MPEG-TS
 /// /live/cam.hls/media.m3u8?s=TOKEN   the playlist, with blocking reload (RFC 8216bis §6.2.5.2)
+/// /live/cam.hls/ts.m3u8?s=TOKEN      that of MPEG-TS: a cache must not mix them
 /// /live/cam.hls/NAME?s=TOKEN         initialization, segments, parts: their bytes never change, so caches may ignore the query
 /// ```
 package struct HLSEndpoint: HTTPPart {
     private let services: PlaybackServices
     private let pages: PageRules
 
-    private static let mediaName = "media.m3u8"
+    private static func mediaName(_ container: ServerConfig.HLS.Container) -> String { container == .ts ? "ts.m3u8" : "media.m3u8" }
+
     package init(services: PlaybackServices) {
         self.services = services
         self.pages = PageRules(services.config.current)
@@ -101,7 +104,10 @@ package struct HLSEndpoint: HTTPPart {
     /// Returns false for a multivariant playlist, true for a file that it leads to, otherwise nil.
     private static func isHLS(_ path: String) -> Bool? {
         if self.folder(of: path) != nil { return true }
-        return LivePath.format(of: path) == .m3u8 ? false : nil
+        return switch LivePath.format(of: path) {
+        case .m3u8, .tsM3U8: false
+        case .flv, .mp4, .fmp4, nil: nil
+        }
     }
 
     /// The folder "/live/cam.hls" of "/live/cam.hls/NAME".
@@ -116,7 +122,9 @@ package struct HLSEndpoint: HTTPPart {
     private func multivariant(_ request: Request, _ context: APIContext) async throws(APIError) -> Response {
         let (clients, channel) = (self.services.clients, context.channel)
         let remote = clients.client(peer: clients.peer(of: channel), request.headers)
-        let path = try LivePath(request.uri.path, query: request.uri.query, .m3u8, limits: RTMP.Limits(self.services.config.limits))
+        let format = LivePath.format(of: request.uri.path) ?? .m3u8
+        let path = try LivePath(request.uri.path, query: request.uri.query, format, limits: RTMP.Limits(self.services.config.limits))
+        let container = format == .tsM3U8 ? .ts : self.services.config.hls.container
         // A listener's place in its channel belongs to a connection, and HLS has none.
         guard !TalkStreamName.isTalk(path.address) else {
             throw APIError(.notFound, .notFound, "Talk is played over RTMP, .flv and .mp4; there is no \(path.address.path) over HLS.")
@@ -129,13 +137,15 @@ package struct HLSEndpoint: HTTPPart {
         } else if try await self.services.mustWait(play) {
             try await self.services.waitForPublisher(play, on: channel)
         }
-        guard let remuxer = try await self.remuxer(streamPath), !remuxer.isOver else { throw .notFound("live stream", streamPath) }
+        guard let remuxer = try await self.remuxer(streamPath, container), !remuxer.isOver else {
+            throw .notFound("live stream", streamPath)
+        }
         // A HEAD request plays nothing: its text, which nobody gets, is as long as a player's.
-        let session = request.method == .head ? nil : try await self.open(play, client: request.headers[.userAgent])
+        let session = request.method == .head ? nil : try await self.open(play, container, client: request.headers[.userAgent])
         let token = session?.token ?? String(repeating: "0", count: HLSSession.tokenLength)
         // Relative, so that it works behind any path prefix of a proxy.
         let last = path.address.name.split(separator: "/").last ?? ""
-        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName)?s=\(token)"
+        let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName(container))?s=\(token)"
         guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.services.config.http.firstWaitMs)) else {
             if let session { await self.close(session, .streamEnded) }
             var error = APIError.unavailable("\(streamPath) has no complete segment yet; try again in a moment.")
@@ -155,15 +165,15 @@ package struct HLSEndpoint: HTTPPart {
         return response
     }
 
-    private func remuxer(_ path: String) async throws(APIError) -> StreamRemuxer? {
+    private func remuxer(_ path: String, _ container: ServerConfig.HLS.Container) async throws(APIError) -> StreamRemuxer? {
         do throws(HLSError) {
-            return try await self.services.remuxers.use(path)
+            return try await self.services.remuxers.use(path, as: container)
         } catch {
             throw APIError(.internalServerError, .internal, "\(error)")
         }
     }
 
-    private func open(_ play: HTTPPlay, client: String?) async throws(APIError) -> HLSSession {
+    private func open(_ play: HTTPPlay, _ container: ServerConfig.HLS.Container, client: String?) async throws(APIError) -> HLSSession {
         let services = self.services
         let path = play.request.address.path
         let limit = services.config.limits.viewersPerStream
@@ -185,7 +195,7 @@ package struct HLSEndpoint: HTTPPart {
                 return nil
             }
             let session = HLSSession(
-                play, client: client.map { String($0.prefix(200)) },
+                play, container, client: client.map { String($0.prefix(200)) },
                 caller: services.verifiedCaller(play),
                 sessions: services.sessions, streams: services.streams, connections: services.connections, stream: stream,
                 loop: loop)
@@ -266,10 +276,10 @@ package struct HLSEndpoint: HTTPPart {
             await self.close(session, why == .forbidden ? .forbidden : .roomClosed)
             throw APIError(.forbidden, .forbidden, "\(session.path) may no longer be played.")
         }
-        guard let remuxer = try await self.remuxer(session.path) else { throw .notFound("live stream", session.path) }
+        guard let remuxer = try await self.remuxer(session.path, session.container) else { throw .notFound("live stream", session.path) }
         let name = String(request.uri.path[folder.endIndex...].dropFirst())
         let response =
-            name == Self.mediaName
+            name == Self.mediaName(session.container)
             ? try await self.media(remuxer, query, session, request) : try await self.resource(remuxer, name, request)
         _ = session.touch(bytes: request.method == .head ? 0 : response.body.contentLength ?? 0)
         return response

@@ -5,6 +5,7 @@ package import Logging
 import NIOCore
 import RTMP
 import Relay
+import ServerConfiguration
 package import Support
 import Synchronization
 package import Trace
@@ -19,6 +20,8 @@ package final class HLSSession: LiveConnection, Sendable {
     package let token: String
     /// Hexadecimal digits.
     static let tokenLength = 32
+    /// The form of its segments, by the address that it asked for.
+    let container: ServerConfig.HLS.Container
     /// Nil for a viewer that its address alone admitted.
     package let caller: VerifiedCaller?
     private let play: HTTPPlay
@@ -54,12 +57,13 @@ package final class HLSSession: LiveConnection, Sendable {
 
     /// The caller has acquired and entered `stream` for this session, and taken its place. On `loop`.
     init(
-        _ play: HTTPPlay, client: String?, caller: VerifiedCaller?, sessions: HLSSessions, streams: LiveStreams, connections: Connections,
-        stream: Relay.Stream, loop: LoopContext
+        _ play: HTTPPlay, _ container: ServerConfig.HLS.Container, client: String?, caller: VerifiedCaller?, sessions: HLSSessions,
+        streams: LiveStreams, connections: Connections, stream: Relay.Stream, loop: LoopContext
     ) {
         self.id = play.request.session
         self.path = stream.path
         self.token = SecretText.hex((0..<Self.tokenLength / 2).map { _ in UInt8.random(in: 0...255) })
+        self.container = container
         self.caller = caller
         self.play = play
         self.client = client

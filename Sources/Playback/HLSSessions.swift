@@ -1,3 +1,4 @@
+package import ServerConfiguration
 package import Support
 import Synchronization
 
@@ -29,8 +30,10 @@ package final class HLSSessions: Sendable {
         }
     }
 
-    /// Whether somebody plays the stream.
-    package func play(_ path: String) -> Bool { self.rows.withLock { rows in rows.values.contains { $0.path.exact == path.exact } } }
+    /// Whether somebody plays the stream in this form.
+    package func play(_ path: String, _ container: ServerConfig.HLS.Container) -> Bool {
+        self.rows.withLock { rows in rows.values.contains { $0.path.exact == path.exact && $0.container == container } }
+    }
 
     /// Whether all players have been sent the ends of their streams; those of these streams are not asked.
     package func haveFinished(but paths: Set<ExactText>, nowMs: Int64) -> Bool {

@@ -29,7 +29,7 @@ package struct LiveEndpoint: HTTPTakeover {
         guard head.method == .GET || head.method == .HEAD else { return nil }
         return switch LivePath.format(of: head.path) {
         case .flv, .mp4, .fmp4: TalkStreamName.isTalk(path: String(head.path.dropFirst())) ? .listener : .player
-        case .m3u8, nil: nil
+        case .m3u8, .tsM3U8, nil: nil
         }
     }
 
@@ -159,7 +159,7 @@ package struct LiveEndpoint: HTTPTakeover {
         for _ in 0..<2 {
             let remuxer: StreamRemuxer?
             do throws(HLSError) {
-                remuxer = try await self.services.remuxers.use(path)
+                remuxer = try await self.services.remuxers.use(path, as: .fmp4)
             } catch {
                 throw APIError(.internalServerError, .internal, "\(error)")
             }

@@ -10,7 +10,10 @@ package struct LivePath: Sendable, Equatable {
         case mp4
         /// The same as ``mp4``, over a WebSocket.
         case fmp4
+        /// HLS in the form of the settings, which is fragmented MP4 unless they say otherwise.
         case m3u8
+        /// HLS in MPEG-TS, for old players.
+        case tsM3U8 = "ts.m3u8"
     }
 
     package let address: StreamAddress
@@ -27,6 +30,9 @@ package struct LivePath: Sendable, Equatable {
         guard parts.count >= 3, parts[0].isEmpty, !self.reserved.contains(String(parts[1])), let last = parts.last,
             let dot = last.lastIndex(of: "."), !parts[parts.count - 2].hasSuffix(Self.folderEnding)
         else { return nil }
+        // A stream whose name ends in ".ts" has its HLS at "%2Ets.m3u8".
+        let ending = ".\(Format.tsM3U8.rawValue)"
+        if last.count > ending.count, last.suffix(ending.count).lowercased() == ending { return .tsM3U8 }
         return Format(rawValue: last[last.index(after: dot)...].lowercased())
     }
 
@@ -40,8 +46,8 @@ package struct LivePath: Sendable, Equatable {
             guard !text.isEmpty, !text.contains("/"), !text.contains("\\"), !text.contains("?") else { throw Self.broken }
             parts.append(text)
         }
-        guard parts.count >= 2, let last = parts.last, let dot = last.lastIndex(of: ".") else { throw Self.broken }
-        let name = parts[1..<(parts.count - 1)] + [String(last[..<dot])]
+        guard parts.count >= 2, let last = parts.last else { throw Self.broken }
+        let name = parts[1..<(parts.count - 1)] + [String(Substring(last.utf8.dropLast(format.rawValue.utf8.count + 1)))]
         do {
             self.address = try StreamAddress(
                 app: parts[0], name: name.joined(separator: "/") + (query.map { "?\($0)" } ?? ""), limits: limits)

@@ -216,7 +216,7 @@ extension ConfigSetting {
 
             .make(
                 "hls.container", \.hls.container, .choice(ServerConfig.HLS.Container.self),
-                "Format of segments: fmp4, or ts for old players.", applies: .reload),
+                "Format of segments at .m3u8: fmp4, or ts. At .ts.m3u8 it is always ts.", applies: .reload),
             .make("hls.lowLatency", \.hls.lowLatency, .onOff, "Low-latency HLS; other players are served too.", applies: .reload),
             .make("hls.part", \.hls.partMs, .duration(100...2_000), "Length of a part, in low-latency HLS.", applies: .reload),
             .make(

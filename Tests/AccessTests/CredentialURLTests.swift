@@ -94,7 +94,14 @@ import Testing
             play
                 == .init(
                     rtmp: "rtmp://192.0.2.1/live/cam1", rtmps: "rtmps://192.0.2.1:1936/live/cam1", flv: "\(http).flv", hls: "\(http).m3u8",
-                    mp4: "\(http).mp4", expiresAt: nil))
+                    hlsTS: "\(http).ts.m3u8", mp4: "\(http).mp4", expiresAt: nil))
+    }
+
+    /// "/live/cam.ts.m3u8" is MPEG-TS of the stream "cam". The stream "cam.ts" has another address.
+    @Test func aNameThatEndsLikeMPEGTS() throws {
+        let play = try Self.urls().play(StreamPath(app: "live", name: "cam.ts"), nowMs: self.nowMs)
+        #expect(play.hls.hasSuffix("/live/cam%2Ets.m3u8") && play.hlsTS.hasSuffix("/live/cam.ts.ts.m3u8"))
+        #expect(play.flv.hasSuffix("/live/cam.ts.flv") && play.mp4.hasSuffix("/live/cam.ts.mp4"))
     }
 
     @Test func rtmpsCarriesTheSameCredential() throws {

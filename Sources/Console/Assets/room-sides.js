@@ -62,7 +62,7 @@ function hereOnly(address, settings) {
 
 // --- The play addresses
 
-const protocols = Object.entries({ HLS: 'hls', 'HTTP-FLV': 'flv', RTMP: 'rtmp', RTMPS: 'rtmps', MP4: 'mp4' });
+const protocols = Object.entries({ HLS: 'hls', 'HLS (TS)': 'hlsTs', 'HTTP-FLV': 'flv', RTMP: 'rtmp', RTMPS: 'rtmps', MP4: 'mp4' });
 
 export function playAddresses(path, slotNow) {
   const place = h('div', { class: 'stack below' });

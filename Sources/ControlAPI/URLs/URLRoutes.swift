@@ -163,6 +163,7 @@ struct PlayURLsAnswer: Sendable {
             .field("rtmps", .nullable(.uri), "RTMPS, if the server offers it.", \.play.rtmps),
             .field("flv", .uri, "HTTP-FLV; with ws:// in place of http:// over a WebSocket.", \.play.flv),
             .field("hls", .uri, "HLS.", \.play.hls),
+            .field("hlsTs", .uri, "HLS with segments of MPEG-TS, for old players.", \.play.hlsTS),
             .field("mp4", .uri, "Endless fragmented MP4; with ws:// in place of http:// over a WebSocket.", \.play.mp4),
             .field("expiresAt", .nullable(.instant), "A play may begin with the URLs until this time.", \.play.expiresAt),
         ])

@@ -8,7 +8,7 @@ package import ServerConfiguration
 package import Support
 import Synchronization
 
-/// The running remuxers, by stream. Any thread.
+/// The running remuxers, by the form of segments and the stream. Any thread.
 package final class RemuxTable: Sendable {
     let config: Live<ServerConfig>
     let rooms: RoomRegistry
@@ -18,15 +18,15 @@ package final class RemuxTable: Sendable {
     /// Bytes of HLS windows only; ``ledger`` includes them.
     let windows = MemoryLedger(limit: .max)
     let log: Logger
-    /// Whether somebody plays the stream's HLS.
-    let isPlayed: @Sendable (String) -> Bool
+    /// Whether somebody plays the stream's HLS in this form.
+    let isPlayed: @Sendable (String, ServerConfig.HLS.Container) -> Bool
     /// Streams of MP4 pieces, under the paths of their source streams.
     package let pieces = StreamRegistry(isListed: false)
-    private let rows = Mutex<NameTable<StreamRemuxer>>([:])
+    private let rows = Mutex<[ServerConfig.HLS.Container: NameTable<StreamRemuxer>]>([:])
 
     package init(
         _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
-        log: Logger, isPlayed: @escaping @Sendable (String) -> Bool
+        log: Logger, isPlayed: @escaping @Sendable (String, ServerConfig.HLS.Container) -> Bool
     ) {
         self.config = config
         self.rooms = rooms
@@ -40,16 +40,21 @@ package final class RemuxTable: Sendable {
     /// Bytes of HLS segments and parts in memory.
     package var windowBytes: Int { self.windows.used }
 
-    var all: [StreamRemuxer] { self.rows.withLock { Array($0.values) } }
+    var all: [StreamRemuxer] { self.rows.withLock { rows in rows.values.flatMap { Array($0.values) } } }
 
-    /// The stream's remuxer, if it runs or ended a moment ago.
-    func find(_ path: String) -> StreamRemuxer? { self.rows.withLock { $0[path] } }
+    /// The stream's remuxer of a form, if it runs or ended a moment ago. `nil`: the form of the settings.
+    func find(_ path: String, _ container: ServerConfig.HLS.Container? = nil) -> StreamRemuxer? {
+        let container = container ?? self.config.hls.container
+        return self.rows.withLock { $0[container]?[path] }
+    }
 
-    /// Returns the live stream's remuxer, started if needed. For a stream that just ended, returns the old one; nil: there is neither.
-    package func use(_ path: String) async throws(HLSError) -> StreamRemuxer? {
+    /// Returns the live stream's remuxer of a form, started if needed; `nil`: the form of the settings. Each form has its own, which costs nothing
+    /// until somebody asks. For a stream that just ended, returns the old one; nil: there is neither.
+    package func use(_ path: String, as container: ServerConfig.HLS.Container? = nil) async throws(HLSError) -> StreamRemuxer? {
+        let container = container ?? self.config.hls.container
         let there = self.rows.withLock { rows -> StreamRemuxer? in
-            rows[path]?.touch()
-            return rows[path]
+            rows[container]?[path]?.touch()
+            return rows[container]?[path]
         }
         if let there, !there.isOver { return there }
         let acquired = await self.streams.onHome(of: path) { home, stream -> (stream: Relay.Stream, keyframeIntervalMs: Int64?)? in
@@ -57,11 +62,11 @@ package final class RemuxTable: Sendable {
             return (self.streams.registry.acquire(path, on: home), snapshot.meter.keyframeIntervalMs)
         }
         guard let acquired, let (stream, keyframeIntervalMs) = acquired else { return there }
-        let made = try StreamRemuxer(self, stream, keyframeIntervalMs: keyframeIntervalMs)
+        let made = try StreamRemuxer(self, stream, as: container, keyframeIntervalMs: keyframeIntervalMs)
         let winner = self.rows.withLock { rows -> StreamRemuxer in
             // Another caller was faster.
-            if let other = rows[path], other !== there { return other }
-            rows[path] = made
+            if let other = rows[container]?[path], other !== there { return other }
+            rows[container, default: [:]][path] = made
             return made
         }
         if winner === made { await made.start() } else { self.streams.registry.release(stream) }
@@ -82,21 +87,21 @@ package final class RemuxTable: Sendable {
 
     /// Stops all remuxers and releases them, because each holds the table.
     package func stop() {
-        for remuxer in self.rows.exchange([:]).values { Task { await remuxer.stop() } }
+        for remuxer in self.rows.exchange([:]).values.flatMap({ Array($0.values) }) { Task { await remuxer.stop() } }
     }
 
     /// Removes an idle remuxer. Returns false if it was used meanwhile.
     func remove(_ remuxer: StreamRemuxer, ifIdleAt nowMs: Int64, idleMs: Int64 = StreamRemuxer.idleMs) -> Bool {
         self.rows.withLock { rows in
             guard remuxer.isIdle(nowMs: nowMs, idleMs: idleMs) else { return false }
-            if rows[remuxer.path] === remuxer { rows[remuxer.path] = nil }
+            Self.remove(remuxer, from: &rows)
             return true
         }
     }
 
-    func remove(_ remuxer: StreamRemuxer) {
-        self.rows.withLock { rows in
-            if rows[remuxer.path] === remuxer { rows[remuxer.path] = nil }
-        }
+    func remove(_ remuxer: StreamRemuxer) { self.rows.withLock { Self.remove(remuxer, from: &$0) } }
+
+    private static func remove(_ remuxer: StreamRemuxer, from rows: inout [ServerConfig.HLS.Container: NameTable<StreamRemuxer>]) {
+        if rows[remuxer.container]?[remuxer.path] === remuxer { rows[remuxer.container]?[remuxer.path] = nil }
     }
 }

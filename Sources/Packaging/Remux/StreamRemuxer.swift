@@ -12,11 +12,12 @@ import ServerConfiguration
 import Support
 import Synchronization
 
-/// Remuxes one stream for playback over HTTP: into HLS's window and for viewers of fragmented MP4.
+/// Remuxes one stream for playback over HTTP, into one form of segments: into HLS's window and for viewers of fragmented MP4.
 ///
 /// An actor with its own thread, running only while it is in use. Counts as a user of the stream, but not as a viewer.
 package actor StreamRemuxer {
     package nonisolated let path: String
+    nonisolated let container: ServerConfig.HLS.Container
     private nonisolated let executor: QueueExecutor
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
@@ -84,17 +85,24 @@ package actor StreamRemuxer {
     private static func firstSequence() -> Int { max(0, Int(WallClock.seconds) - 1_577_836_800) * 3 }
 
     /// `stream` is already acquired for this remuxer. `keyframeIntervalMs`: the measured interval of its publisher, if known.
-    init(_ table: RemuxTable, _ stream: Relay.Stream, keyframeIntervalMs: Int64?) throws(HLSError) {
+    init(
+        _ table: RemuxTable, _ stream: Relay.Stream, as container: ServerConfig.HLS.Container, keyframeIntervalMs: Int64?
+    ) throws(HLSError) {
         self.table = table
         self.stream = stream
         self.path = stream.path
+        self.container = container
         self.executor = QueueExecutor(label: "remux \(stream.path)")
-        let settings = table.config.hls
+        var settings = table.config.hls
+        // The other form is made on demand all the same.
+        settings.always = settings.always && settings.container == container
+        settings.container = container
         self.settings = settings
+        let window = settings.window
         let makeWindow = { @Sendable () throws(HLSError) -> MediaWindow in
             try MediaWindow(
                 epoch: SecretText.hex((0..<4).map { _ in UInt8.random(in: 0...255) }), firstSequence: Self.firstSequence(),
-                configuration: settings.window)
+                configuration: window)
         }
         self.makeWindow = makeWindow
         self.charge = MemoryCharge(table.ledger)
@@ -102,7 +110,7 @@ package actor StreamRemuxer {
         let cache = table.config.relay.gopCache
         self.taker = WindowTaker(try makeWindow(), cacheLimit: (cache.maxBytes, cache.maxDurationMs))
         self.taker.keyframeIntervalMs = keyframeIntervalMs
-        self.maker = FragmentPackager(settings.container == .ts ? .mpegTS : .fmp4, for: self.taker)
+        self.maker = FragmentPackager(container == .ts ? .mpegTS : .fmp4, for: self.taker)
         self.lastUse = Atomic(LoopSweeper.nowMs)
     }
 
@@ -238,7 +246,9 @@ package actor StreamRemuxer {
 
     /// Stops if memory is short and nobody watches. A later request starts a new remuxer.
     func dropIfUnwatched() {
-        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.table.isPlayed(self.path) else { return }
+        guard self.phase != .stopped, self.waiters.isEmpty, !self.sendsPieces, !self.table.isPlayed(self.path, self.container) else {
+            return
+        }
         if self.table.remove(self, ifIdleAt: LoopSweeper.nowMs, idleMs: Self.unwatchedMs) { self.stop() }
     }
 
