@@ -16,14 +16,14 @@ from tools import Tools
 def arguments():
     parser = argparse.ArgumentParser(prog="players", description="Real players against a real server.")
     parser.add_argument("--earshot", default=os.environ.get("EARSHOT_BIN"), help="the binary to test (or EARSHOT_BIN)")
-    parser.add_argument("--ci", action="store_true", help="the twelve cases of `make test` and `make verify`")
+    parser.add_argument("--ci", action="store_true", help="the fourteen cases of `make test` and `make verify`")
     parser.add_argument("--only", nargs="+", metavar="WORD", help="only cases whose names hold all of these, e.g. vlc return")
     parser.add_argument("--cases", metavar="NAME,…", default="", help="only these cases, by their whole names")
     parser.add_argument("--without", metavar="NAME,…", default="", help="all but these cases")
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     parser.add_argument("--keep", action="store_true", help="keep the logs and pictures of what passed, too")
     parser.add_argument("--folder", help="where logs and pictures go (default: a new folder for temporary files)")
-    parser.add_argument("--minutes", type=float, default=70, help="what has not been run by then fails (default 70)")
+    parser.add_argument("--minutes", type=float, default=100, help="what has not been run by then fails (default 100)")
     return parser.parse_args()
 
 

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import threading
 import time
 
@@ -11,6 +12,17 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HLS_PAGE = b"""<!doctype html><style>html, body { margin: 0; background: #000 } video { width: 100vw; height: 100vh; display: block }</style>
 <video id="video" muted autoplay playsinline></video>
 <script>document.getElementById('video').src = new URLSearchParams(location.search).get('url');</script>"""
+# A player in JavaScript, as the documents say that it is to be used.
+SCRIPT_PAGE = """<!doctype html><style>html, body { margin: 0; background: #000 } video { width: 100vw; height: 100vh; display: block }</style>
+<video id="video" muted autoplay playsinline></video>
+<script>window.said = []; addEventListener('error', (event) => said.push(event.message));</script>
+<script type="module" src="/script.js"></script>
+<script type="module">
+const video = document.getElementById('video'), url = new URLSearchParams(location.search).get('url');
+%s
+if (window.Hls) hls.on(Hls.Events.ERROR, (_, data) => said.push(`${data.details}${data.fatal ? ', fatal' : ''}: ${data.error?.message ?? data.reason ?? ''}`));
+else player.on(mpegts.Events.ERROR, (...what) => said.push(what.slice(0, 2).join(' ')));
+</script>"""
 # Put behind each page, which goes on as it is.
 REPORTER = b"""<script>{
   const video = document.querySelector('video'), events = [];
@@ -20,15 +32,22 @@ REPORTER = b"""<script>{
     videoBytes: video.webkitVideoDecodedByteCount, audioBytes: video.webkitAudioDecodedByteCount, textTracks: video.textTracks.length,
     width: video.videoWidth, time: video.currentTime, rate: video.playbackRate, ready: video.readyState,
     buffered: Array.from(video.buffered, (_, i) => [video.buffered.start(i), video.buffered.end(i)]),
-    error: video.error ? video.error.message : '', status: document.getElementById('status')?.textContent ?? '', events: events.splice(0)})}), 200);
+    error: video.error ? video.error.message : '', said: window.said?.splice(0) ?? [], status: document.getElementById('status')?.textContent ?? '', events: events.splice(0)})}), 200);
 }</script>"""
 
 
-class Pages:
-    """Serves on a port of its own until it is closed."""
+def advised(what):
+    """The lines of JavaScript with which docs/playing.md says how a player is made."""
+    with open(os.path.join(ROOT, "docs", "playing.md"), encoding="utf-8") as file:
+        return next(code for code in re.findall(r"```js\n(.*?)```", file.read(), re.DOTALL) if what in code)
 
-    def __init__(self, log):
+
+class Pages:
+    """Serves on a port of its own until it is closed. `script`: the bytes of a player in JavaScript, and the lines that make one."""
+
+    def __init__(self, log, script=None):
         self.log = log
+        self.script = script
         self.last = None
         self.first_at = None
         self.events = []
@@ -60,20 +79,24 @@ class Pages:
 
     def _answer(self, request):
         name = request.path.partition("?")[0].lstrip("/")
+        kind = "text/html"
         if name == "hls.html":
-            page = HLS_PAGE
+            page = HLS_PAGE + REPORTER
+        elif name == "script.html":
+            page = (SCRIPT_PAGE % self.script[1]).encode() + REPORTER
+        elif name == "script.js":
+            page, kind = self.script[0], "text/javascript"
         elif name == "player.html":
             with open(os.path.join(ROOT, "docs", name), "rb") as file:
-                page = file.read()
+                page = file.read() + REPORTER
         else:
             request.send_error(404)
             return
-        body = page + REPORTER
         request.send_response(200)
-        request.send_header("Content-Type", "text/html; charset=utf-8")
-        request.send_header("Content-Length", str(len(body)))
+        request.send_header("Content-Type", f"{kind}; charset=utf-8")
+        request.send_header("Content-Length", str(len(page)))
         request.end_headers()
-        request.wfile.write(body)
+        request.wfile.write(page)
 
     def _take(self, report):
         self.first_at = self.first_at or time.time()

@@ -3,6 +3,9 @@
 import dataclasses
 
 RTMP_PLAYERS = ("ffmpeg", "ffmpeg-new", "rtmpdump", "gstreamer", "vlc", "mpv")
+# By their addresses: segments of fragmented MP4, and of MPEG-TS.
+HLS = ("hls", "hls-ts", "page-hls", "page-hls-ts")
+SCRIPT_PLAYERS = ("hls.js-1.4", "hls.js-1.5", "hls.js-1.6", "mpegts.js")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,7 +16,7 @@ class Case:
     protocol: str
     shape: str
     # join: the stream runs. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
-    # player's session. asleep: the player's machine sleeps for 8 s.
+    # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts.
     scene: str = "join"
     server: str = "earshot"
     # With a stream of its own, that no player has asked for before.
@@ -28,7 +31,7 @@ class Case:
     @property
     def push(self):
         """Cases with the same one share a push, one after the other; None: it needs one of its own."""
-        if self.is_cold or self.scene != "join" or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
+        if self.is_cold or self.scene not in ("join", "stay") or self.shape in ("late-audio", "wrap-2^32", "two-sizes"):
             return None
         return (self.server, self.shape)
 
@@ -45,6 +48,8 @@ class Bounds:
 # keyframe; HLS players that know nothing of low latency start three segments of 2 s before the end.
 _LIVE = {"vlc": Bounds(5, 4), "mpv": Bounds(5, 4)}
 _HLS = {"vlc": Bounds(8, 12), "chromium": Bounds(8, 10)}
+# They know low latency; they and the browser take some seconds to start.
+SCRIPTS = {"hls.js-1.4": Bounds(6, 4), "hls.js-1.5": Bounds(6, 4), "hls.js-1.6": Bounds(6, 4), "mpegts.js": Bounds(5, 2.5)}
 _MP4 = {"vlc": Bounds(6, 6), "mpv": Bounds(5, 4)}
 # FLV may bring the other kind at any time: ffmpeg waits 5 s for it and gstreamer 6, before either shows anything, whatever the server (the same
 # with nginx-rtmp, and with a file through a pipe). mpv stays behind by that, and VLC by as much again.
@@ -68,7 +73,9 @@ def bounds(case, shape):
         if shape.is_variable:
             first, age = _NO_RATE.get(case.player, _NO_RATE[None])
             found = Bounds(found.first + first, found.age + age)
-    elif case.protocol in ("hls", "page-hls"):
+    elif case.player in SCRIPT_PLAYERS:
+        found = SCRIPTS[case.player]
+    elif case.protocol in HLS:
         found = _HLS.get(case.player, Bounds(6, 10))
         # Segments are as long as the groups then.
         if shape.gop_seconds > 2:
@@ -90,12 +97,16 @@ def margins(shape):
     return Bounds(MARGIN_FIRST, MARGIN_AGE + shape.gop_seconds / 2)
 
 
+_PROTOCOL = {"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp", "mpegts.js": "page-flv"}
+_PROTOCOL |= {player: "page-hls" for player in SCRIPT_PLAYERS if player.startswith("hls")}
+
+
 def _cases(shape, text, **more):
     """ "vlc:rtmp,flv mpv:hls" → cases."""
     out = []
     for word in text.split():
         player, _, protocols = word.partition(":")
-        protocols = protocols.split(",") if protocols else [{"chromium": "page-hls", "page": "page-ws", "rtmpdump": "rtmp"}[player]]
+        protocols = protocols.split(",") if protocols else [_PROTOCOL[player]]
         out += [Case(player, protocol, shape, **more) for protocol in protocols]
     return out
 
@@ -122,6 +133,15 @@ def full_plan():
     plan += _cases("camera", "vlc:rtmp,flv mpv:rtmp") + _cases("camera", "vlc:rtmp,flv mpv:rtmp", scene="return")
     plan += [Case("page", "page-ws", "plain", scene) for scene in ("cut", "asleep")]
     plan += _cases("obs", "ffmpeg:rtmp vlc:flv mpv:rtmp chromium page")
+    scripts = " ".join(SCRIPT_PLAYERS)
+    # The first viewer of each: what is in the playlist then is made of the pictures so far.
+    for shape in ("plain", "video-only", "gop-4", "gop-4-silent", "gop-8.3", "gop-8.3-silent"):
+        plan += _cases(shape, scripts, is_cold=True)
+    plan += _cases("plain", scripts, scene="return") + _cases("late-audio", scripts) + _cases("two-sizes", scripts)
+    plan += _cases("plain", "ffmpeg:hls-ts gstreamer:hls-ts vlc:hls-ts mpv:hls-ts chromium:page-hls-ts hls.js-1.6:page-hls-ts")
+    plan += _cases("plain", "vlc:hls-ts", scene="return")
+    plan += _cases("mp3", f"{scripts} chromium page ffmpeg:rtmp")
+    plan += _cases("gop-20", "page", scene="stay")
     plan += _cases("audio-only", "ffmpeg:rtmp", server="nginx-rtmp")
     plan += _cases("video-only", "ffmpeg:rtmp vlc:rtmp", server="nginx-rtmp")
     plan += _cases("variable", "ffmpeg:rtmp mpv:rtmp", server="nginx-rtmp")
@@ -131,7 +151,7 @@ def full_plan():
 
 
 def ci_plan():
-    """Twelve telling cases, in less than four minutes."""
+    """Fourteen telling cases, in less than five minutes."""
     return [
         Case("chromium", "page-hls", "plain", is_cold=True),
         *_cases("plain", "ffmpeg:rtmp,flv vlc:rtmp mpv:hls page"),
@@ -141,13 +161,15 @@ def ci_plan():
         Case("mpv", "rtmp", "plain", scene="before"),
         Case("ffmpeg-new", "rtmp", "hevc-opus"),
         Case("ffmpeg", "rtmp", "obs"),
+        Case("page", "page-ws", "gop-20", scene="stay"),
+        Case("hls.js-1.6", "page-hls", "gop-4-silent", is_cold=True),
     ]
 
 
 # Listed at the end of a full run, so that nobody looks for them.
 NOT_APPLICABLE = (
     ("OBS as a player", "it only pushes here; what it pushes is played by five players"),
-    ("chromium, page × RTMP, FLV", "browsers speak neither; flv.js and its like need MediaSource, which the page stands for"),
+    ("chromium, page × RTMP, FLV", "browsers speak neither; mpegts.js plays FLV by MediaSource"),
     ("rtmpdump × FLV, HLS, MP4", "it speaks RTMP only"),
     ("ffmpeg, vlc, mpv of Debian 12 × HEVC, AV1, Opus over RTMP, FLV", "their FFmpeg 5.1 does not know Enhanced RTMP; HLS serves them"),
     ("gstreamer 1.22 × HEVC, AV1, Opus over RTMP, FLV", "its flvdemux does not know Enhanced RTMP"),

@@ -78,12 +78,14 @@ class Earshot:
         """Where a player finds the stream. Pages get a signed URL: they are of another origin than the server."""
         if protocol == "rtmp":
             return f"{self.rtmp_base}/live/{name}"
-        kind = {"flv": "flv", "hls": "m3u8", "mp4": "mp4"}.get(protocol)
+        kind = {"flv": "flv", "hls": "m3u8", "hls-ts": "ts.m3u8", "mp4": "mp4"}.get(protocol)
         if kind:
             return f"{self.http_base}/live/{name}.{kind}"
         signed = self.api(f"rooms/{name}/play-urls")["streams"][0]
-        if protocol == "page-hls":
-            return signed["hls"]
+        if protocol in ("page-hls", "page-hls-ts"):
+            return signed["hls" if protocol == "page-hls" else "hlsTs"]
+        if protocol == "page-flv":
+            return signed["flv"]
         if protocol == "page-ws":
             return re.sub("^http", "ws", signed["mp4"])
         raise ValueError(f"no such protocol: {protocol}")

@@ -14,7 +14,7 @@ class Shape:
     audio: str | None = "aac"
     size: tuple[int, int] = (320, 180)
     rate: int = 25
-    gop_seconds: int = 2
+    gop_seconds: float = 2
     # Added to the encoder's arguments.
     video_arguments: tuple[str, ...] = ()
     audio_arguments: tuple[str, ...] = ("-ac", "1")
@@ -67,6 +67,14 @@ SHAPES = {
         Shape("hevc-opus", "HEVC and Opus, Enhanced RTMP", video="hevc", audio="opus"),
         Shape("av1-opus", "AV1 and Opus, Enhanced RTMP", video="av1", audio="opus"),
         Shape("gop-10", "a keyframe each 10 s", gop_seconds=10),
+        Shape("gop-4", "a keyframe each 4 s", gop_seconds=4),
+        Shape("gop-4-silent", "a keyframe each 4 s, no sound", gop_seconds=4, audio=None),
+        # What an encoder makes of 250 pictures at 30 a second.
+        Shape("gop-8.3", "a keyframe each 8.3 s", gop_seconds=8.3),
+        Shape("gop-8.3-silent", "a keyframe each 8.3 s, no sound", gop_seconds=8.3, audio=None),
+        # Longer than the page keeps behind the picture.
+        Shape("gop-20", "a keyframe each 20 s", gop_seconds=20),
+        Shape("mp3", "H.264 and MP3", audio="mp3"),
         Shape(
             "20-mbit",
             "720p of 20 Mbit/s",
@@ -96,7 +104,11 @@ _H264 = ("-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-pix
 _HEVC = ("-c:v", "libx265", "-preset", "ultrafast", "-tune", "zerolatency", "-x265-params", "log-level=error:bframes=0", "-pix_fmt", "yuv420p")
 _AV1 = ("-c:v", "libsvtav1", "-preset", "12", "-svtav1-params", "pred-struct=1:rtc=1", "-pix_fmt", "yuv420p")
 _VIDEO = {"h264": _H264, "hevc": _HEVC, "av1": _AV1}
-_AUDIO = {"aac": ("-c:a", "aac", "-b:a", "64k"), "opus": ("-c:a", "libopus", "-b:a", "64k")}
+_AUDIO = {
+    "aac": ("-c:a", "aac", "-b:a", "64k"),
+    "opus": ("-c:a", "libopus", "-b:a", "64k"),
+    "mp3": ("-c:a", "libmp3lame", "-b:a", "64k"),
+}
 _COLOUR = ("-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv")
 
 

@@ -126,7 +126,7 @@ VERIFY = [
          reads=(*SERVER, "Tests/Console")),
     Step("apps", "the other cases of the apps' clients", python("Apps", "--earshot", EARSHOT, "--without", ",".join(APPS)), 230,
          reads=(*SERVER, "Tests/Apps", "Tests/Console", "docs/apps")),
-    Step("players", "the other cases of twelve", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 140,
+    Step("players", "the other cases of fourteen", python("Players", "--earshot", EARSHOT, "--ci", "--without", ",".join(PLAYERS)), 200,
          reads=(*SERVER, "Tests/Players", "docs/player.html")),
     Step("metrics", "queries, alerts and dashboard in a real Prometheus", python("Metrics", "--earshot", EARSHOT), 110,
          reads=(*SERVER, "Tests/Metrics", "deploy")),

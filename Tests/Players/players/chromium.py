@@ -1,9 +1,10 @@
-"""Chromium, on a screen: its own HLS player, and the page for MediaSource that the documents offer."""
+"""Chromium, on a screen: its own HLS player, the page for MediaSource that the documents offer, and players in JavaScript."""
 
 import os
 from urllib.parse import quote
 
-from pages import Pages
+import scripts
+from pages import Pages, advised
 from players.base import ScreenPlayer
 from processes import Process, unprivileged
 
@@ -15,7 +16,7 @@ class _Page(ScreenPlayer):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.pages = Pages(self._log("page"))
+        self.pages = Pages(self._log("page"), self._script())
         profile = os.path.join(self.folder, "profile")
         command = unprivileged(profile) + ["env", f"HOME={profile}", f"DISPLAY={self.screen.display}", "chromium", "--kiosk", "--no-sandbox"]
         command += [f"--user-data-dir={profile}/data", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
@@ -25,6 +26,9 @@ class _Page(ScreenPlayer):
         command += ["--test-type", f"--app={self.pages.url(self.page)}?url={quote(self.url, safe='')}"]
         self.process = Process(command, self._log())
         self._watch()
+
+    def _script(self):
+        return None
 
     def tracks(self):
         last = self.pages.last
@@ -52,7 +56,7 @@ class HLSPage(_Page):
     """<video src=….m3u8>, played by the browser itself."""
 
     name = "chromium"
-    protocols = ("page-hls",)
+    protocols = ("page-hls", "page-hls-ts")
     page = "hls.html"
 
 
@@ -62,3 +66,42 @@ class MediaSourcePage(_Page):
     name = "page"
     protocols = ("page-ws",)
     page = "player.html"
+
+
+class _ScriptPage(_Page):
+    """A page with a player in JavaScript, made as docs/playing.md says."""
+
+    page = "script.html"
+    # In those lines.
+    call = "?"
+
+    def _script(self):
+        return scripts.script(self.name), advised(self.call)
+
+
+class HLSJS14(_ScriptPage):
+    """hls.js 1.4, the light build."""
+
+    name = "hls.js-1.4"
+    protocols = ("page-hls", "page-hls-ts")
+    call = "new Hls("
+
+
+class HLSJS15(HLSJS14):
+    """hls.js 1.5."""
+
+    name = "hls.js-1.5"
+
+
+class HLSJS16(HLSJS14):
+    """hls.js 1.6."""
+
+    name = "hls.js-1.6"
+
+
+class MpegTSJS(_ScriptPage):
+    """mpegts.js, which plays FLV."""
+
+    name = "mpegts.js"
+    protocols = ("page-flv",)
+    call = "mpegts.createPlayer("

@@ -11,7 +11,7 @@ class DebianFFmpeg(PipePlayer):
     """ffmpeg as it is run by default; what ffplay and many players are made of."""
 
     name = "ffmpeg"
-    protocols = ("rtmp", "flv", "hls", "mp4")
+    protocols = ("rtmp", "flv", "hls", "hls-ts", "mp4")
     # Its outputs are laid out when it opens the stream.
     takes_late_tracks = False
 

@@ -7,7 +7,7 @@ from players.base import PipePlayer
 
 class GStreamer(PipePlayer):
     name = "gstreamer"
-    protocols = ("rtmp", "flv", "hls", "mp4")
+    protocols = ("rtmp", "flv", "hls", "hls-ts", "mp4")
     codecs = {"x-h264": "h264", "x-h265": "hevc", "x-av1": "av1", "mpeg": "aac", "x-opus": "opus"}
 
     def __init__(self, *arguments):

@@ -8,7 +8,7 @@ from processes import Process
 
 class MPV(ScreenPlayer):
     name = "mpv"
-    protocols = ("rtmp", "flv", "hls", "mp4")
+    protocols = ("rtmp", "flv", "hls", "hls-ts", "mp4")
 
     def __init__(self, *arguments):
         super().__init__(*arguments)

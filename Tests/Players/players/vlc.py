@@ -9,7 +9,7 @@ from processes import Process, unprivileged
 
 class VLC(ScreenPlayer):
     name = "vlc"
-    protocols = ("rtmp", "flv", "hls", "mp4")
+    protocols = ("rtmp", "flv", "hls", "hls-ts", "mp4")
     # FFmpeg's demuxer in it looks for tracks when it opens the stream.
     takes_late_tracks = False
     codecs = {"mp4a": "aac", "opus": "opus", "h264": "h264", "hevc": "hevc", "av01": "av1"}
