@@ -51,7 +51,7 @@ extension Door {
         return switch self {
         case .rtmpPublish, .rtmpPlay, .rtmpTalk: []
         case .player: [knock("GET", "/live/cam1.flv"), knock("GET", "/live/cam1.mp4"), knock("GET", "/live/cam1.flv", isSocket: true)]
-        case .hls: [knock("GET", "/live/cam1.m3u8"), knock("GET", "/live/cam1.hls/media.m3u8")]
+        case .hls: [knock("GET", "/live/cam1.m3u8"), knock("GET", "/live/cam1.ts.m3u8"), knock("GET", "/live/cam1.hls/media.m3u8")]
         case .listener: [knock("GET", "/talk/cam1/mix.mp4")]
         case .heartbeat: [knock("POST", "/push/live/cam1/heartbeat", #"{"status":"finished"}"#)]
         case .mesh: [knock("GET", "/mesh", isSocket: true)]
