@@ -44,7 +44,7 @@ package enum HTTPTakeoverDecision: Sendable {
 struct HTTPPlainAnswer: Sendable, Equatable {
     let head: HTTPResponseHead
     /// Nil in an answer to HEAD.
-    private(set) var body: String?
+    let body: String?
 
     /// An error in the usual format of the API; the connection closes after it.
     init(_ error: APIError, toHead isHead: Bool = false) {
