@@ -47,9 +47,10 @@ package struct DeviceClock: Sendable, CustomStringConvertible {
         self.block = Int.random(in: 1...4, using: &random)
         self.hasNegativeComposition = Bool.random(using: &random)
         // From 0, from a time of day, or from just before the 32 bits' end.
-        let start = [0, hour * Int64.random(in: 1...20, using: &random), (1 << 32) - Int64.random(in: 0...20_000, using: &random)]
-        self.soundStartMs = start.randomElement(using: &random) ?? 0
-        let apart = [0, 0, 8 * hour, -hour * 2, 23 * hour].randomElement(using: &random) ?? 0
+        let starts: [Int64] = [0, hour * Int64.random(in: 1...20, using: &random), (1 << 32) - Int64.random(in: 0...20_000, using: &random)]
+        self.soundStartMs = starts.randomElement(using: &random) ?? 0
+        let differences: [Int64] = [0, 0, 8 * hour, -2 * hour, 23 * hour]
+        let apart = differences.randomElement(using: &random) ?? 0
         self.pictureStartMs = max(0, self.soundStartMs + apart)
         for second in stride(from: 6, to: seconds - 6, by: 8) where Bool.random(using: &random) {
             let atMs = Double(second * 1_000) + Double.random(in: 0...999, using: &random)
