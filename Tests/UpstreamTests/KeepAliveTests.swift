@@ -29,7 +29,8 @@ import Testing
         var messages = keepAlive.due(nowMs: 2_510)
         messages += keepAlive.due(nowMs: 4_600)
         #expect(messages.allSatisfy { $0.kind == .audio && Self.bytes($0) == [0xAF, 1, 1, 0x18, 0x20, 7] })
-        #expect(messages.map(\.ms) == (1...191).map { 490 + $0 * 1_024 * 1_000 / 48_000 })
+        let times: [Int64] = (1...191).map { 490 + $0 * 1_024_000 / 48_000 }
+        #expect(messages.map(\.ms) == times)
         #expect(messages.last.map { (4_550...4_580).contains($0.ms) } ?? false)
         // The stream goes on, and is silent again.
         keepAlive.sent(try Self.sound(5_000), at: 5_000, nowMs: 5_020)
