@@ -10,6 +10,8 @@ package final class Counters: Sendable {
         package var playsStarted: UInt64 = 0
         /// Requests of players over HTTP that were held because nobody published yet.
         package var playsWaited: UInt64 = 0
+        /// Publishers' messages that were skipped, because they could not be read or were too large to keep.
+        package var messagesSkipped: UInt64 = 0
         package var closed: [CloseReason: UInt64] = [:]
         /// HTTP connections and forwarded requests beyond limits.httpConnections or limits.httpPerAddress.
         package var httpConnectionsRefused: UInt64 = 0

@@ -7,7 +7,7 @@ package struct Limits: Sendable, Equatable {
     package var videoMessageBytes = 15 << 20
     /// Bytes of one audio message (type 8), tag header not counted.
     package var audioMessageBytes = 1 << 20
-    /// Bytes of any other message: data, commands, control.
+    /// Bytes of any other message: data, commands, control. A publisher's larger data message is dropped.
     package var dataMessageBytes = 64 << 10
     /// Messages under assembly at the same time on one connection.
     package var partialMessages = 64

@@ -1,4 +1,5 @@
-/// A peer's violation of the RTMP protocol. Ends the connection: a chunk stream cannot be resynchronised.
+/// A peer's violation of the RTMP protocol. Ends the connection, because a chunk stream cannot be resynchronised, unless it
+/// ``concernsOneMessage``.
 package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
     /// C0/S0 named a version other than 3 (RTMP 1.0 §5.2.2).
     case unsupportedVersion(UInt8)
@@ -30,6 +31,16 @@ package enum RTMPError: Error, Equatable, Sendable, CustomStringConvertible {
     case tooManyMessageStreams(limit: Int)
     /// Audio, video or data on a message stream that never published.
     case mediaWithoutPublish(streamID: UInt32)
+
+    /// Whether one message is unusable and all bytes behind it can be read: a push that runs need not end for it.
+    package var concernsOneMessage: Bool {
+        switch self {
+        case .malformedCommand, .malformedAggregate, .mediaWithoutPublish: true
+        // Without a Set Chunk Size or an Abort that the peer acts on, later bytes would be misread.
+        case .shortControlMessage(let type, _): type > MessageType.abort.rawValue
+        default: false
+        }
+    }
 
     package var description: String {
         switch self {

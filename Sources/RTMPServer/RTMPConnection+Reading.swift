@@ -59,7 +59,7 @@ extension RTMPConnection {
         var left = Self.messagesPerTurn
         while left > 0, !self.input.isDeciding, !self.isEnding, let message = try self.decoder.nextMessage() {
             left -= 1
-            try self.receive(message)
+            do throws(RTMPError) { try self.receive(message) } catch { try self.skip(error) }
         }
         if left == 0 { self.yieldTurn() }
         self.weighInput()
@@ -99,7 +99,9 @@ extension RTMPConnection {
     private func receive(_ message: Message) throws(RTMPError) {
         switch message.type {
         case .audio, .video:
-            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil }) {
+            if let publishing = self.publishings.first(where: { $0.streamID == message.streamID && $0.token != nil })
+                ?? self.publishing(on: message.streamID)
+            {
                 self.take(message.type == .audio ? .audio : .video, message.timestamp, message.payload, from: publishing)
             } else {
                 self.trace(message, .received)
@@ -115,11 +117,39 @@ extension RTMPConnection {
                 guard inner.type != .aggregate, count <= Self.messagesPerAggregate else { throw .malformedAggregate }
                 try self.receive(inner)
             }
+        case .dataAMF0, .dataAMF3:
+            self.trace(message, .received)
+            if let bytes = self.decoder.takeDropped() {
+                self.services.connections.counters.limits.hit(.dataMessage)
+                return self.skip("data of \(bytes) bytes; the limit is \(self.services.config.limits.dataMessageBytes) (limits.dataMessage)")
+            }
+            var message = message
+            if let publishing = self.publishing(on: message.streamID) { message.streamID = publishing.streamID }
+            try self.session.receive(message)
+            self.performRequests()
         default:
             self.trace(message, .received)
             try self.session.receive(message)
             self.performRequests()
         }
+    }
+
+    /// The connection's only push, for media on message stream 0: some encoders send it there although createStream gave another id.
+    private func publishing(on streamID: UInt32) -> Publishing? {
+        guard streamID == 0, self.publishings.count == 1, let only = self.publishings.first, only.token != nil else { return nil }
+        return only
+    }
+
+    /// Skips a message that broke the protocol, if a push runs and the bytes behind it can be read.
+    private func skip(_ error: RTMPError) throws(RTMPError) {
+        guard error.concernsOneMessage, self.publishings.contains(where: { $0.token != nil }) else { throw error }
+        self.skip("\(error)")
+    }
+
+    /// Counts and records a skipped message: a good push is not ended by one bad message.
+    private func skip(_ what: String) {
+        self.services.connections.counters.update { $0.messagesSkipped += 1 }
+        if self.skipped.add() { self.traceState("messageSkipped", "\(what); \(self.skipped.count) skipped so far") }
     }
 
     // MARK: Media
@@ -142,7 +172,9 @@ extension RTMPConnection {
             self.batch.append(frame)
         } catch {
             self.traceMedia(kind, timestamp, payload.readableBytes, publishing.streamID, .unreadable)
-            self.close(.malformedMedia, detail: "\(error)")
+            self.skip("\(kind) of \(payload.readableBytes) bytes: \(error)")
+            guard self.skipped.isRunTooLong(with: payload.readableBytes, acceptedBytes: publishing.bytes) else { return }
+            self.close(.malformedMedia, detail: "\(SkippedMessages.longestRun) unreadable messages in a row; the last: \(error)")
         }
     }
 

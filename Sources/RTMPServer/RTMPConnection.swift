@@ -108,6 +108,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
     /// Frames of this read turn, all for one stream.
     var batch: [Frame] = []
     var batchFor: Publishing?
+    var skipped = SkippedMessages()
 
     private static let pingIntervalMs: Int64 = 30_000
     /// Time limit of a connection that neither publishes nor plays.

@@ -68,7 +68,7 @@ extension Hostile {
                     (.video, small + 1, false, "messageBeforePublish"), (.audio, small + 1, false, "messageBeforePublish"),
                     (.aggregate, small + 1, false, "messageBeforePublish"), (.commandAMF0, small + 1, false, "dataMessage"),
                     (.video, video + 65, true, "videoMessage"), (.audio, audio + 65, true, "audioMessage"),
-                    (.aggregate, 0xFF_FFFF, true, "videoMessage"), (.dataAMF0, small + 1, true, "dataMessage"),
+                    (.aggregate, 0xFF_FFFF, true, "videoMessage"), (.sharedObjectAMF0, small + 1, true, "dataMessage"),
                     (.setChunkSize, small + 1, true, "dataMessage"), (MessageType(rawValue: 255), 0xFF_FFFF, true, "dataMessage"),
                 ]
                 for lie in lies {

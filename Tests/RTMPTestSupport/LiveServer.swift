@@ -20,6 +20,9 @@ package protocol LiveServer: TestedServer {
 extension LiveServer {
     package func closed(_ reason: CloseReason) -> UInt64 { self.parts.connections.counters.current.closed[reason] ?? 0 }
 
+    /// Publishers' messages that were skipped.
+    package var skipped: UInt64 { self.parts.connections.counters.current.messagesSkipped }
+
     /// How often the limit was hit, as `/metrics` has it.
     package func hits(_ limit: CountedLimit) -> UInt64 { self.parts.connections.counters.limits.current[limit] ?? 0 }
 

@@ -104,7 +104,7 @@ import Testing
     // MARK: Limits
 
     private static let lengths: [(type: UInt8, limit: Int)] = [
-        (9, (15 << 20) + 64), (22, (15 << 20) + 64), (8, (1 << 20) + 64), (18, 64 << 10), (20, 64 << 10), (17, 64 << 10), (1, 64 << 10),
+        (9, (15 << 20) + 64), (22, (15 << 20) + 64), (8, (1 << 20) + 64), (19, 64 << 10), (20, 64 << 10), (17, 64 << 10), (1, 64 << 10),
         (99, 64 << 10),
     ]
 
@@ -118,6 +118,50 @@ import Testing
             expectDecoded(
                 chunks.bytes, Decoded(error: .messageTooLarge(type: type, length: length, limit: limit)), "type \(type), \(length)")
         }
+    }
+
+    /// Metadata of 117 KB, as from a device that puts a picture into it.
+    @Test(arguments: [15, 18] as [UInt8]) func `a publisher's data over its limit comes out empty, and the chunk stream goes on`(type: UInt8)
+        throws
+    {
+        var limits = Limits()
+        limits.dataMessageBytes = 300
+        limits.partialBytes = 310
+        var chunks = Chunks()
+        chunks.add(0, 5, length: 300, type: type, pattern(128))
+        chunks.add(3, 5, pattern(128, from: 128))
+        chunks.add(3, 5, pattern(44, from: 256))
+        chunks.add(0, 4, time: 7, length: 301, type: type, pattern(128))
+        chunks.message(6, type: 8, [1, 2])
+        chunks.add(3, 4, pattern(128))
+        chunks.add(3, 4, pattern(45))
+        chunks.add(3, 4, pattern(128))
+        chunks.control(2, 4)
+        chunks.add(1, 4, length: 3, type: type, [7, 8, 9])
+        let expected = Decoded([
+            Message(type, pattern(300)), Message(8, [1, 2]), Message(type, time: 7, []), control(2, 4), Message(type, time: 14, [7, 8, 9]),
+        ])
+        expectDecoded(chunks.bytes, expected, "type \(type)", limits: limits)
+    }
+
+    @Test func `the length of dropped data is told once`() throws {
+        var chunks = Chunks()
+        chunks.control(1, 0xFF_FFFF)
+        chunks.message(4, type: 18, pattern(120_000))
+        chunks.message(4, type: 18, [1])
+        var decoder = ChunkDecoder()
+        decoder.append(ByteBuffer(bytes: chunks.bytes))
+        _ = try decoder.nextMessage()
+        #expect(decoder.takeDropped() == nil)
+        #expect(try decoder.nextMessage()?.payload.readableBytes == 0)
+        #expect(decoder.takeDropped() == 120_000 && decoder.takeDropped() == nil)
+        #expect(try decoder.nextMessage()?.payload.readableBytes == 1)
+        #expect(decoder.takeDropped() == nil)
+        // A stranger's is refused, as before.
+        var stranger = ChunkDecoder(maySendMedia: false)
+        stranger.append(ByteBuffer(bytes: chunks.bytes))
+        _ = try stranger.nextMessage()
+        #expect(throws: RTMPError.messageTooLarge(type: 18, length: 120_000, limit: 64 << 10)) { try stranger.nextMessage() }
     }
 
     @Test func `the 65th unfinished message is refused, finished ones do not count`() {

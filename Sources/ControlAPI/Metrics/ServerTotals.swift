@@ -21,6 +21,9 @@ extension ServerTotals {
         .field("publishesStarted", .count, "Pushes admitted.", \.counters.publishesStarted),
         .field("playsStarted", .count, "Plays admitted.", \.counters.playsStarted),
         .field("playsWaited", .count, "Players over HTTP that had to wait because nobody was publishing yet.", \.counters.playsWaited),
+        .field(
+            "messagesSkipped", .count, "Publishers' messages that were skipped: unreadable ones, and data over limits.dataMessage.",
+            \.counters.messagesSkipped),
         .field("closed", .map(.count), "Connections that ended, by reason.") { values in
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.counters.closed[$0] ?? 0) })
         },

@@ -4,7 +4,8 @@ package import NIOCore
 ///
 /// Owned by one connection and used on its event loop only. Memory grows with the bytes received, never with announced lengths. A server's
 /// decoder starts with small limits, since the peer may be anybody; ``publishAccepted()`` switches to the media limits. Set Chunk Size and
-/// Abort take effect here, at their place in the byte stream, and are returned like any other message.
+/// Abort take effect here, at their place in the byte stream, and are returned like any other message. A publisher's data message over its
+/// limit comes out empty: see ``takeDropped()``.
 package struct ChunkDecoder {
     /// Bytes passed to ``append(_:)`` so far, which acknowledgements count (RTMP 1.0 §5.4.3).
     package private(set) var receivedBytes: UInt64 = 0
@@ -27,6 +28,8 @@ package struct ChunkDecoder {
     private var assemblyCapacity = 0
     /// Whether the peer may send media: its publish was accepted, or this side requested the media.
     private var maySendMedia: Bool
+    /// Bytes of the last data message that was dropped for its size.
+    private var droppedBytes: Int?
     /// Becomes false at the first fmt 3 chunk that does not repeat the extended timestamp.
     private var peerRepeatsExtendedTimestamp = true
 
@@ -57,6 +60,9 @@ package struct ChunkDecoder {
 
     /// Bytes of memory held for the peer: unfinished messages, unread bytes and chunk streams.
     package var heldBytes: Int { self.assemblyCapacity + self.streams.count * Self.chunkStreamCost + self.waitingBytes }
+
+    /// Returns the length of the data message that just came out empty because it is over its limit; nil for any other message.
+    package mutating func takeDropped() -> Int? { self.droppedBytes.take() }
 
     /// Adds bytes from the wire.
     package mutating func append(_ bytes: consuming ByteBuffer) {
@@ -215,7 +221,13 @@ package struct ChunkDecoder {
         let length = self.streams[position].length
         let type = self.streams[position].header.type
         let limit = self.limits.messageBytes(MessageType(rawValue: type))
-        guard length <= limit else { throw .messageTooLarge(type: type, length: length, limit: limit) }
+        if length > limit {
+            // Metadata is worth less than the push that it describes. Its bytes are read and not kept.
+            guard self.maySendMedia, MessageType(rawValue: type).isData else {
+                throw .messageTooLarge(type: type, length: length, limit: limit)
+            }
+            self.streams[position].dropped = 0
+        }
         guard self.maySendMedia || length <= self.limits.messageBytesBeforePublish else {
             throw .messageTooLargeBeforePublish(type: type, length: length, limit: self.limits.messageBytesBeforePublish)
         }
@@ -235,6 +247,7 @@ package struct ChunkDecoder {
     private mutating func readPayload() throws(RTMPError) -> Message? {
         let position = self.currentStream
         let length = self.streams[position].length
+        if let dropped = self.streams[position].dropped { return self.dropPayload(position, after: dropped) }
         // The whole message is in this one chunk and has arrived: take a slice, no copy. It counts like a message in pieces, so that the
         // limit does not depend on how the peer's bytes are split into reads.
         if self.currentRemaining == length, self.streams[position].received == 0, self.input.readableBytes >= length {
@@ -255,6 +268,21 @@ package struct ChunkDecoder {
         self.partialBytes -= length
         let payload = self.takeAssembly(position)
         return self.finish(payload)
+    }
+
+    /// Reads payload bytes of a message that is too large to keep. Returns it without its payload once all have been read.
+    private mutating func dropPayload(_ position: Int, after dropped: Int) -> Message? {
+        let count = min(self.currentRemaining, self.input.readableBytes)
+        self.input.moveReaderIndex(forwardBy: count)
+        self.currentRemaining -= count
+        let length = self.streams[position].length
+        guard dropped + count == length else {
+            self.streams[position].dropped = dropped + count
+            return nil
+        }
+        self.streams[position].dropped = nil
+        self.droppedBytes = length
+        return self.finish(ByteBuffer())
     }
 
     private mutating func finish(_ payload: ByteBuffer) -> Message? {
@@ -281,7 +309,8 @@ package struct ChunkDecoder {
         } else if let position = self.position(of: value), self.streams[position].isInMessage {
             self.streams[position].isInMessage = false
             self.partialMessages -= 1
-            self.partialBytes -= self.streams[position].received
+            self.partialBytes -= self.streams[position].assembly.readableBytes
+            self.streams[position].dropped = nil
             _ = self.takeAssembly(position)
         }
     }
@@ -336,12 +365,14 @@ private struct ChunkStream {
     var header = Header()
     var isInMessage = false
     var assembly = ByteBuffer()
+    /// Bytes read of a message that is too large to keep; nil while messages are kept.
+    var dropped: Int?
 
     init(id: UInt32) { self.id = id }
 
     var length: Int { self.header.length }
     /// Bytes of the unfinished message that have arrived.
-    var received: Int { self.assembly.readableBytes }
+    var received: Int { self.dropped ?? self.assembly.readableBytes }
 
     mutating func takeAssembly() -> ByteBuffer {
         let taken = self.assembly

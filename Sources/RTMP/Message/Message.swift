@@ -20,6 +20,9 @@ package struct MessageType: RawRepresentable, Hashable, Sendable {
     package static let sharedObjectAMF0 = MessageType(rawValue: 19)
     package static let commandAMF0 = MessageType(rawValue: 20)
     package static let aggregate = MessageType(rawValue: 22)
+
+    /// Whether it is metadata or other script data, in either encoding.
+    package var isData: Bool { self == .dataAMF0 || self == .dataAMF3 }
 }
 
 /// One whole RTMP message, as it leaves the chunk decoder or before it enters the encoder. A plain value.

@@ -42,11 +42,11 @@ extension Hostile {
                     [8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],  // half a back pointer
                     Array([[UInt8]](repeating: [8] + [UInt8](repeating: 0, count: 14), count: 100_000).joined()),  // without end
                 ]
-                for body in bodies {
-                    let client = try await RawClient.publishing(server.port, "aggregate")
-                    client.send(.aggregate, body)
-                    try await server.expectClosed(client, .protocolError)
-                }
+                let client = try await RawClient.publishing(server.port, "aggregate")
+                for body in bodies { client.send(.aggregate, body) }
+                try await server.pass(client)
+                #expect(!client.isClosed && server.skipped == UInt64(bodies.count))
+                await client.close()
             }
         }
 
