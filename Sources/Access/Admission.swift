@@ -18,6 +18,9 @@ package struct AdmissionRequest: Sendable {
         self.remote = remote
         self.session = session
     }
+
+    /// Whether the player asks for all tracks as Multitrack messages: `track=all` in the query.
+    package var asksForTracks: Bool { QueryParameters(self.address.query).all("track") == ["all"] }
 }
 
 /// The identity of an admitted client, as far as known.

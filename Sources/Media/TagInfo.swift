@@ -36,6 +36,8 @@ package struct TagInfo: Sendable, Equatable {
         package static let untimed = Flags(rawValue: 1 << 11)
         /// Coded media that containers cannot hold as it came: see `FrameRepair`. Set by the relay.
         package static let unusable = Flags(rawValue: 1 << 12)
+        /// One track of a Multitrack message, for viewers that do not know Multitrack. Set by the relay; the whole message follows.
+        package static let singleTrack = Flags(rawValue: 1 << 13)
     }
 
     /// The codec as the message names it.

@@ -148,7 +148,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             played = self.services.remuxers.pieces.acquire(path, on: loop.relay)
             _ = played.enterViewer(limit: .max)
         }
-        let viewer = Viewer(stream: played, self.play.packaging, sink: self, nowMs: loop.relay.nowMs)
+        let viewer = Viewer(
+            stream: played, self.play.packaging, takesTracks: self.play.request.asksForTracks, sink: self, nowMs: loop.relay.nowMs)
         self.viewer = viewer
         self.send(self.play.preface)
         // A write may find the connection gone, which ends all at once: nothing is left to attach.

@@ -121,11 +121,12 @@ extension RTMPConnection {
             self.trace(message, .received)
             if let bytes = self.decoder.takeDropped() {
                 self.services.connections.counters.limits.hit(.dataMessage)
-                return self.skip("data of \(bytes) bytes; the limit is \(self.services.config.limits.dataMessageBytes) (limits.dataMessage)")
+                let limit = self.services.config.limits.dataMessageBytes
+                return self.skip("data of \(bytes) bytes; the limit is \(limit) (limits.dataMessage)")
             }
-            var message = message
-            if let publishing = self.publishing(on: message.streamID) { message.streamID = publishing.streamID }
-            try self.session.receive(message)
+            var addressed = message
+            if let publishing = self.publishing(on: message.streamID) { addressed.streamID = publishing.streamID }
+            try self.session.receive(addressed)
             self.performRequests()
         default:
             self.trace(message, .received)

@@ -55,8 +55,8 @@ package enum StreamNotice: UInt8, Sendable {
 /// `@unchecked Sendable`: `start` points into `slab`, which is retained here and immutable in that range.
 package struct EncodedMessage: @unchecked Sendable {
     package struct Flags: OptionSet, Sendable {
-        package let rawValue: UInt8
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        package let rawValue: UInt16
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
         package static let audio = Flags(rawValue: 1)
         package static let video = Flags(rawValue: 2)
         package static let data = Flags(rawValue: 4)
@@ -69,6 +69,12 @@ package struct EncodedMessage: @unchecked Sendable {
         package static let filler = Flags(rawValue: 64)
         /// Containers cannot hold it: see `TagInfo.Flags.unusable`.
         package static let unusable = Flags(rawValue: 128)
+        /// Only for viewers that know Multitrack. The message before it may be its default track alone.
+        package static let tracks = Flags(rawValue: 256)
+        /// Only for viewers that do not know Multitrack: see ``DefaultTracks``.
+        package static let single = Flags(rawValue: 512)
+        /// Messages that some viewers do not get.
+        static let split = Flags(rawValue: 256 | 512)
     }
 
     package let slab: Slab?
@@ -132,6 +138,8 @@ package struct EncodedMessage: @unchecked Sendable {
             var frame = try Frame(kind: kind, timestamp: self.timestamp, payload: payload)
             if self.flags.contains(.untimed) { frame.tag.flags.insert(.untimed) }
             if self.flags.contains(.unusable) { frame.tag.flags.insert(.unusable) }
+            if self.flags.contains(.single) { frame.tag.flags.insert(.singleTrack) }
+            if self.flags.contains(.tracks), !self.flags.contains(.keyframe) { frame.tag.flags.remove(.keyframe) }
             return frame
         } catch {
             // Cannot happen: the same payload was parsed when it arrived.
@@ -141,6 +149,8 @@ package struct EncodedMessage: @unchecked Sendable {
 
     /// A constant: a set literal of another module's type would run generic code per frame.
     private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
+
+    private static let split: TagInfo.Flags = [.multitrack, .singleTrack]
 
     private static func flags(of frame: Frame) -> Flags {
         var flags: Flags =
@@ -153,6 +163,9 @@ package struct EncodedMessage: @unchecked Sendable {
         if frame.kind == .data, frame.tag.flags.contains(.untimed) { flags.insert(.untimed) }
         if frame.tag.flags.contains(.unusable) { flags.insert(.unusable) }
         if frame.tag.flags.rawValue & self.essential.rawValue != 0 { flags.insert(.essential) }
+        if frame.tag.flags.rawValue & self.split.rawValue != 0 {
+            flags.insert(frame.tag.flags.contains(.singleTrack) ? .single : .tracks)
+        }
         return flags
     }
 }

@@ -26,6 +26,8 @@ package struct FanoutRing: Sendable {
     private var messages: Deque<EncodedMessage> = []
     private var totalBytes = 0
     private var gopBytes = 0
+    /// Messages here that some viewers do not get.
+    private var splitMessages = 0
     private let bounds: Bounds
     /// Sequence number of the oldest message here.
     package private(set) var base = 0
@@ -53,6 +55,8 @@ package struct FanoutRing: Sendable {
     package var head: Int { self.base + self.messages.count }
     /// Bytes held. Includes bookkeeping, so that a flood of tiny messages counts at its true cost.
     package var bytes: Int { self.totalBytes }
+    /// Whether some viewers do not get all messages: the stream has Multitrack messages.
+    var isSplit: Bool { self.splitMessages > 0 }
     /// The bytes of the cached pictures with which joiners begin.
     package var cachedBytes: Int { self.gopStart == nil ? 0 : self.gopBytes }
 
@@ -116,7 +120,9 @@ package struct FanoutRing: Sendable {
             self.firstTimestamp = message.timestamp
         }
         if message.flags.contains(.video) { self.hasVideo = true }
-        if message.flags.contains(.keyframe) {
+        if !message.flags.isDisjoint(with: .split) { self.splitMessages += 1 }
+        // A Multitrack keyframe follows the default track's, where joiners begin.
+        if message.flags.contains(.keyframe), !message.flags.contains(.tracks) {
             self.gopStart = sequence
             self.gopPrelude = self.livePrelude
             self.gopBytes = 0
@@ -184,6 +190,7 @@ package struct FanoutRing: Sendable {
     private mutating func removeFirst() {
         guard let first = self.messages.popFirst() else { return }
         self.totalBytes -= Self.cost(first)
+        if !first.flags.isDisjoint(with: .split) { self.splitMessages -= 1 }
         if let start = self.gopStart, start <= self.base { self.dropGOP() }
         self.base += 1
     }

@@ -42,6 +42,12 @@ package struct HeaderTable: Sendable {
         return true
     }
 
+    /// Whether this same header is kept.
+    func has(_ header: Frame) -> Bool {
+        guard let slot = Self.slot(of: header) else { return false }
+        return self.rows.contains { $0.slot == slot && $0.frame.payload == header.payload }
+    }
+
     /// Whether this same header is already kept and is the newest of its purpose.
     private func isNewest(_ slot: HeaderSlot, _ payload: ByteBuffer) -> Bool {
         guard let last = self.rows.last(where: { $0.slot.kind == slot.kind && $0.slot.purpose == slot.purpose }) else { return false }

@@ -37,8 +37,9 @@ final class HomeStream {
     /// Counts and relays a frame of the present publisher.
     @inline(__always)
     func take(_ frame: Frame, token: StreamState.Token, nowMs: Int64, items: inout [StreamState.Item]) {
-        self.meter.count(frame, nowMs: nowMs)
-        self.history.count(frame, nowMs: nowMs)
+        let isSide = frame.tag.flags.contains(.multitrack) && self.state.tracks.isSide(frame)
+        self.meter.count(frame, isSide: isSide, nowMs: nowMs)
+        self.history.count(frame, isSide: isSide, nowMs: nowMs)
         self.arrivals.count(frame, nowMs: nowMs)
         self.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
     }

@@ -82,6 +82,8 @@ package final class LoopFanout {
         switch update {
         case .append(let message):
             self.rate.count(message.length)
+            // The fast path sends every message to everybody.
+            if !message.flags.isDisjoint(with: .split), !self.ring.isSplit { self.slots.unsettle() }
             self.ring.append(message, isBounded: !self.isPumping)
         case .prelude(let frames):
             self.ring.setPrelude(frames)
@@ -292,7 +294,7 @@ package final class LoopFanout {
             self.noteStall(of: viewer, nowMs: nowMs)
             viewer.isSteady =
                 viewer.gate.isOpen && viewer.streamID == 1 && viewer.prelude.isEmpty && !viewer.isDetached && !viewer.isPaused
-                && viewer.stall.isClear
+                && viewer.stall.isClear && !self.ring.isSplit
         }
         if viewer.isSteady, cursor >= self.ring.base, cursor < self.ring.head { _ = self.isFresh(cursor, nowMs: nowMs) }
         if !viewer.stall.isClear, viewer.sink.isReady { viewer.stall.end(nowMs: nowMs, lateMs: self.lateness.ms(nowMs)) }
@@ -301,7 +303,7 @@ package final class LoopFanout {
                 let message = viewer.prelude[viewer.preludeIndex]
                 viewer.preludeIndex += 1
                 if viewer.preludeIndex == viewer.prelude.count { viewer.prelude = []; viewer.preludeIndex = 0 }
-                self.sendOne(message, to: viewer, scratch: scratch)
+                if message.flags.isDisjoint(with: viewer.unwanted) { self.sendOne(message, to: viewer, scratch: scratch) }
                 continue
             }
             guard cursor < self.ring.head else { break }
@@ -327,11 +329,13 @@ package final class LoopFanout {
                 viewer.sink.notify(viewer, notice)
                 continue
             }
-            if viewer.gate.isOpen, viewer.streamID == 1 {
+            if viewer.gate.isOpen, viewer.streamID == 1, !self.ring.isSplit {
                 cursor = self.sendBatch(to: viewer, from: cursor)
             } else {
                 let message = self.ring[cursor]
-                if viewer.gate.passes(message.flags, sequence: cursor) { self.sendOne(message, to: viewer, scratch: scratch) }
+                if message.flags.isDisjoint(with: viewer.unwanted), viewer.gate.passes(message.flags, sequence: cursor) {
+                    self.sendOne(message, to: viewer, scratch: scratch)
+                }
                 cursor += 1
             }
             viewer.cursor = cursor

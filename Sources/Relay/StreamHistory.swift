@@ -77,14 +77,16 @@ package struct StreamHistory: Sendable {
         return sum
     }
 
-    package mutating func count(_ frame: Frame, nowMs: Int64) {
+    /// `isSide`: the message has only tracks besides the default one, which count as bytes alone.
+    package mutating func count(_ frame: Frame, isSide: Bool = false, nowMs: Int64) {
         switch frame.kind {
         case .video:
             self.videoBytes += frame.payload.readableBytes
-            if frame.tag.flags.contains(.coded) { self.frames += 1 }
+            if frame.tag.flags.contains(.coded), !isSide { self.frames += 1 }
         case .audio: self.audioBytes += frame.payload.readableBytes
         case .data: return
         }
+        if isSide { return }
         let transitMs = nowMs - frame.timestamp
         if let last = frame.kind == .video ? self.lastTransitMs.video : self.lastTransitMs.audio {
             self.jitterMs += (Double(abs(transitMs - last)) - self.jitterMs) / 16

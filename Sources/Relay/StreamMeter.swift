@@ -24,7 +24,8 @@ package struct StreamMeter: Sendable {
 
     package init() {}
 
-    package mutating func count(_ frame: Frame, nowMs: Int64) {
+    /// `isSide`: the message has only tracks besides the default one, which count as bytes alone.
+    package mutating func count(_ frame: Frame, isSide: Bool = false, nowMs: Int64) {
         let bytes = frame.payload.readableBytes
         self.bytesIn &+= UInt64(bytes)
         self.messagesIn &+= 1
@@ -32,6 +33,7 @@ package struct StreamMeter: Sendable {
         switch frame.kind {
         case .video:
             self.windowVideoBytes += bytes
+            if isSide { return }
             if frame.tag.flags.contains(.coded) { self.windowFrames += 1 }
             if frame.isKeyframe {
                 // Skips the interval across a jump of the publisher's clock.
@@ -41,7 +43,7 @@ package struct StreamMeter: Sendable {
             if frame.isSequenceHeader { self.readVideo(frame) }
         case .audio:
             self.windowAudioBytes += bytes
-            if frame.isSequenceHeader || self.audio == nil { self.readAudio(frame) }
+            if !isSide, frame.isSequenceHeader || self.audio == nil { self.readAudio(frame) }
         case .data:
             break
         }

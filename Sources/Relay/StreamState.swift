@@ -99,6 +99,10 @@ package struct StreamState: Sendable {
     private var soundTimes = SoundTimes()
     private var headers = HeaderTable()
     private var presence = MediaPresence()
+    private(set) var tracks = DefaultTracks()
+    /// The publisher has come back and sent no coded frame of the kind since: its headers may be those that players already have.
+    private var resumesVideo = false
+    private var resumesAudio = false
     private var changedPictures = ChangedPictures()
     private var heldEnd: [Frame] = []
     private var awaitsKeyframe = false
@@ -158,9 +162,13 @@ package struct StreamState: Sendable {
         self.phase = .live(token: self.lastToken, identity: identity)
         self.timeline.publisherChanged()
         self.soundTimes.publisherChanged()
+        // Those who joined while a kind was absent do not have its header.
+        self.resumesVideo = !self.headers.isEmpty && !self.presence.isAbsent(.video)
+        self.resumesAudio = !self.headers.isEmpty && !self.presence.isAbsent(.audio)
         self.presence.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
+        self.tracks = DefaultTracks()
         // The old encoder's end of sequence is void: the new encoder's pictures do not refer to the old ones.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo
@@ -192,6 +200,13 @@ package struct StreamState: Sendable {
             }
             self.awaitsKeyframe = false
         }
+        if frame.isSequenceHeader {
+            self.tracks.note(frame)
+            // FFmpeg's muxers write a header that comes again in mid-stream behind the pictures, and damage the file.
+            if frame.kind == .video ? self.resumesVideo : self.resumesAudio, self.headers.has(frame) { return }
+        } else if isCoded, self.resumesVideo || self.resumesAudio {
+            if frame.kind == .video { self.resumesVideo = false } else { self.resumesAudio = false }
+        }
         var mapped = frame
         if isCoded, frame.isKeyframe { self.changedPictures.complete(&mapped) }
         mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
@@ -218,8 +233,16 @@ package struct StreamState: Sendable {
         }
     }
 
+    /// Puts a frame out, in both forms if it is Multitrack.
+    private func send(_ frame: Frame, items: inout [Item]) {
+        guard frame.tag.flags.contains(.multitrack) else { return items.append(.frame(frame)) }
+        let (single, whole) = self.tracks.split(frame)
+        if let single { items.append(.frame(single)) }
+        items.append(.frame(whole))
+    }
+
     private mutating func append(_ mapped: Frame, items: inout [Item]) {
-        items.append(.frame(mapped))
+        self.send(mapped, items: &items)
         guard self.headers.keep(mapped) else { return }
         self.changedPictures.headerCame(mapped)
         self.soundTimes.headerCame(mapped)
@@ -227,7 +250,7 @@ package struct StreamState: Sendable {
     }
 
     /// The headers and metadata for joiners: those of kinds that come, or may come yet.
-    private var joinerHeaders: [Frame] { self.headers.frames.filter { !self.presence.isAbsent($0.kind) } }
+    private var joinerHeaders: [Frame] { self.tracks.split(self.headers.frames.filter { !self.presence.isAbsent($0.kind) }) }
 
     /// Whether frames of this kind have not come for so long that it is no track.
     package func isAbsent(_ kind: Frame.Kind) -> Bool { self.presence.isAbsent(kind) }
@@ -242,7 +265,7 @@ package struct StreamState: Sendable {
             // Whoever joined meanwhile has not got them.
             for var header in self.headers.frames where header.kind == frame.kind {
                 header.timestamp = frame.timestamp
-                items.append(.frame(header))
+                self.send(header, items: &items)
             }
         }
         items.append(.prelude(self.joinerHeaders))
@@ -376,6 +399,9 @@ package struct StreamState: Sendable {
         self.heldEnd = []
         self.headers.removeAll()
         self.presence.publisherChanged()
+        self.tracks = DefaultTracks()
+        self.resumesVideo = false
+        self.resumesAudio = false
         self.changedPictures = ChangedPictures()
         self.soundTimes = SoundTimes()
         self.hasVideo = false

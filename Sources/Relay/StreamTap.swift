@@ -33,8 +33,8 @@ extension RelayLoop {
             home.taps.append(tap)
             let ring = home.ring
             let point = ring.joinPoint
-            var items: [TapItem] = [.prelude(point.prelude)]
-            for sequence in point.sequence..<ring.head where !ring[sequence].flags.contains(.filler) {
+            var items: [TapItem] = [.prelude(point.prelude.filter { !$0.tag.flags.contains(.singleTrack) })]
+            for sequence in point.sequence..<ring.head where ring[sequence].flags.isDisjoint(with: [.filler, .single]) {
                 if let frame = ring[sequence].frame(loop.rtmp) { items.append(.frame(frame)) }
             }
             tap.take(items)
@@ -56,7 +56,9 @@ extension RelayLoop {
     /// The newest cached keyframe, and the sequence header needed to decode it. On the stream's home loop; nil without one.
     package func keyframe(of stream: Stream) -> (header: Frame, keyframe: Frame)? {
         guard let ring = self.homes[stream.id]?.ring, let start = ring.gopStart, let keyframe = ring[start].frame(self.rtmp),
-            let header = ring.gopPrelude.last(where: { $0.kind == .video && $0.isSequenceHeader })
+            let header = ring.gopPrelude.last(where: {
+                $0.kind == .video && $0.isSequenceHeader && !$0.tag.flags.contains(.multitrack)
+            })
         else { return nil }
         return (header, keyframe)
     }
@@ -71,6 +73,8 @@ extension TapItem {
     /// Nil for items that taps do not need.
     init?(_ item: StreamState.Item) {
         switch item {
+        // Taps get all tracks.
+        case .frame(let frame) where frame.tag.flags.contains(.singleTrack): return nil
         case .frame(let frame): self = .frame(frame)
         case .dropGOP: self = .restarted
         case .end: self = .ended

@@ -32,6 +32,8 @@ package final class Viewer {
     package let packaging: Packaging
     /// Message stream id on its connection; 1 where the packaging has none.
     package let streamID: UInt32
+    /// Messages in a form that is not for it: Multitrack ones, or the default track alone.
+    let unwanted: EncodedMessage.Flags
     /// Unsafe, to save a check per message and viewer. A connection detaches its viewers before it goes, and nothing is sent to a detached
     /// one.
     package unowned(unsafe) let sink: any ViewerSink
@@ -65,10 +67,14 @@ package final class Viewer {
     var unsentBytes = 0
     var lowWater = 0
 
-    package init(stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, sink: any ViewerSink, nowMs: Int64) {
+    /// `takesTracks`: it knows Multitrack messages, and gets all tracks.
+    package init(
+        stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, takesTracks: Bool = false, sink: any ViewerSink, nowMs: Int64
+    ) {
         self.stream = stream
         self.packaging = packaging
         self.streamID = streamID
+        self.unwanted = takesTracks ? .single : .tracks
         self.sink = sink
         self.line = sink.line
         self.joinedMs = nowMs

@@ -43,5 +43,8 @@ struct ViewerSlotTable: ~Copyable {
 
     mutating func move(from: Int, to: Int) { self.base[to] = self.base[from] }
 
+    /// Makes the pump look at each message for each viewer.
+    func unsettle() { for index in 0..<self.count { self.base[index].isSteady = false } }
+
     mutating func truncate(to count: Int) { self.count = min(self.count, count) }
 }

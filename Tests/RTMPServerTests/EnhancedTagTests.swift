@@ -97,14 +97,16 @@ import Testing
 
     @Test(arguments: scripts) func tagsAreTheSameEarlyAndLate(_ script: Script) async throws {
         try await UnboundServer.run({ $0.rooms.policy.cleanStopMs = 300 }) { server in
-            let early = try await TagClient.play(from: server, "live/cam1")
+            // A player that knows Multitrack.
+            let extra = [AMF0Property(name: "capsEx", value: .number(2))]
+            let early = try await TagClient.play(from: server, "live/cam1", extra: extra)
             let publisher = try await TagClient.publish(to: server, "live/cam1")
             let sent = script.headers + script.first + script.tail
             try await publisher.send(sent)
             try await early.waitForTags(sent.count)
             Self.expectEqual(early.tags, sent)
 
-            let late = try await TagClient.play(from: server, "live/cam1")
+            let late = try await TagClient.play(from: server, "live/cam1", extra: extra)
             try await late.waitForTags(script.headers.count + script.tail.count)
             let more = script.tail.map { FLVTag(kind: $0.kind, timestamp: $0.timestamp + 200, payload: $0.payload) }
             try await publisher.send(more)
@@ -116,6 +118,30 @@ import Testing
             try await early.waitForTags(sent.count + more.count)
             Self.expectEqual(early.tags, sent + more)
             for client in [publisher, early, late] { await client.close() }
+        }
+    }
+
+    /// A player that does not announce Multitrack gets the default tracks alone: plain messages, or their form without Multitrack.
+    @Test func playersWithoutMultitrackGetTheDefaultTracks() async throws {
+        try await UnboundServer.run { server in
+            let players = [
+                try await TagClient.play(from: server, "live/cam1"),
+                try await TagClient.play(from: server, "live/cam1", extra: [AMF0Property(name: "capsEx", value: .number(13))]),
+            ]
+            let all = try await TagClient.play(from: server, "live/cam1?track=all")
+            let publisher = try await TagClient.publish(to: server, "live/cam1")
+            let script = Self.multitrackScript()
+            let sent = script.headers + script.first + script.tail
+            try await publisher.send(sent)
+            // Track 0 of both kinds is plain here: what is Multitrack is not for these players.
+            let expected = sent.filter { $0.payload[0] & 0x0F != ($0.kind == .video ? 6 : 5) }
+            for player in players {
+                try await player.waitForTags(expected.count)
+                Self.expectEqual(player.tags, expected)
+            }
+            try await all.waitForTags(sent.count)
+            Self.expectEqual(all.tags, sent)
+            for client in players + [all, publisher] { await client.close() }
         }
     }
 

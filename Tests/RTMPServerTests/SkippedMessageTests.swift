@@ -77,7 +77,9 @@ import Testing
             publisher.send(.dataAMF0, [2, 0, 10] + Array("onMetaData".utf8) + [3, 0, 1, 0x61, 1, 1, 0, 0, 9], on: 0)
             publisher.send(.audio, SyntheticTag.audioHeader, on: 0)
             publisher.send(.audio, SyntheticTag.audio(1, bytes: 20), on: 0)
-            try await server.wait("streams") { list in list["list"].list.contains { $0["name"].string == "cam1" && $0["bytesIn"].int == 46 } }
+            try await server.wait("streams") { list in
+                list["list"].list.contains { $0["name"].string == "cam1" && $0["bytesIn"].int == 46 }
+            }
             let viewer = try await server.player(of: "cam1")
             publisher.send(.audio, SyntheticTag.audio(2, bytes: 20), timestamp: 20, on: 0)
             try await eventually("media") { viewer.media().contains { SyntheticTag.number($0.message) == 2 } }

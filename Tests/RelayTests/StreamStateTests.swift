@@ -165,6 +165,22 @@ import Testing
         #expect(state.tick(nowMs: 40_000, items: &self.items) == .nothing, "the old deadline is void")
     }
 
+    /// Players have these headers, and FFmpeg's copies are damaged by a header in mid-stream. A changed one is sent, as is one that is repeated
+    /// between pictures.
+    @Test mutating func unchangedHeadersAreNotSentAgainAtAReturn() throws {
+        var state = StreamState()
+        let old = try state.claim(self.me, nowMs: 0, items: &self.items).token
+        self.feed(&state, [try Make.videoHeader(1), try Make.audioHeader(2), try Make.key(3, at: 0)], token: old, nowMs: 0)
+        state.leave(token: old, clean: false, nowMs: 0)
+        let token = try state.claim(self.me, nowMs: 40, items: &self.items).token
+        _ = self.took()
+        self.feed(&state, [try Make.videoHeader(1), try Make.audioHeader(4), try Make.audioHeader(4)], token: token, nowMs: 40)
+        #expect(self.took() == ["frame 4 @40", "prelude [1, 4]"])
+        self.feed(&state, [try Make.key(5, at: 0), try Make.audio(6, at: 0)], token: token, nowMs: 40)
+        self.feed(&state, [try Make.videoHeader(1), try Make.audioHeader(4)], token: token, nowMs: 40)
+        #expect(self.took().map { $0.prefix(7) } == ["frame 5", "frame 6", "frame 1", "frame 4"])
+    }
+
     /// An audio-only publisher's return waits for no keyframe.
     @Test mutating func audioOnlyReturn() throws {
         var state = StreamState()

@@ -9,6 +9,8 @@ package struct ConnectRequest: Sendable, Equatable {
     package var objectEncoding: Double
     /// Enhanced RTMP capability bits: reconnect 1, multitrack 2, ModEx 4, nanosecond offset 8.
     package var capsEx: Int
+    /// Whether the client reads Multitrack messages.
+    package var takesTracks: Bool { self.capsEx & 2 != 0 }
     /// FourCCs, or "*"; at most ``fourCCLimit``.
     package var fourCCs: [String]
     /// Whether the client sent any Enhanced RTMP field; only then does the answer have some.

@@ -93,6 +93,8 @@ final class ClientConnection {
                 AMF0Property(name: "fpad", value: false), AMF0Property(name: "capabilities", value: 15),
                 AMF0Property(name: "audioCodecs", value: 4071), AMF0Property(name: "videoCodecs", value: 252),
                 AMF0Property(name: "videoFunction", value: 1),
+                // Multitrack 2, ModEx 4, nanosecond offsets 8: servers may leave tracks out for those who do not announce them.
+                AMF0Property(name: "capsEx", value: 14),
                 AMF0Property(
                     name: "fourCcList", value: .strictArray(["hvc1", "av01", "vp09", "avc1", "Opus", "fLaC", "ac-3", "ec-3", "mp4a"])),
             ]

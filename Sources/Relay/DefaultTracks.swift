@@ -1,0 +1,107 @@
+import Media
+
+/// Which track of each kind viewers get who do not know Multitrack, in a message of its own. A value, owned by the stream's state.
+///
+/// Track 0 has the highest priority (Enhanced RTMP v2, "Multitrack"); a message that is not Multitrack is track 0. A kind without it has its
+/// lowest track. Costs nothing in a stream without Multitrack, except at its sequence headers.
+///
+/// ```
+/// plain header ───────────────► .plain          its messages are for all viewers; Multitrack ones are for those who know it
+/// Multitrack header ──────────► .track(lowest)  each message with that track is sent in both forms, the single one first
+/// ```
+struct DefaultTracks: Sendable {
+    private enum Source: Sendable, Equatable {
+        case plain
+        case track(UInt8)
+    }
+
+    private var video: Source?
+    private var audio: Source?
+
+    init() {}
+
+    /// Notes a sequence header of the present publisher.
+    mutating func note(_ header: Frame) {
+        switch header.kind {
+        case .video: self.video = Self.source(self.video, with: header)
+        case .audio: self.audio = Self.source(self.audio, with: header)
+        case .data: break
+        }
+    }
+
+    /// Whether the message has only tracks that viewers without Multitrack do not get. Figures do not count those.
+    func isSide(_ frame: Frame) -> Bool {
+        guard frame.tag.flags.contains(.multitrack) else { return false }
+        let source = frame.kind == .video ? self.video : self.audio
+        switch source {
+        case .plain?: return true
+        case .track(let id)?: return Self.lowestTrack(of: frame).map { $0 > id } ?? true
+        case nil: return false
+        }
+    }
+
+    /// The default track of a Multitrack message in a message of its own, if it has one, and the message for those who know Multitrack. Without
+    /// the default track it is no keyframe: viewers begin where the default track does.
+    func split(_ frame: Frame) -> (single: Frame?, whole: Frame) {
+        let source = frame.kind == .video ? self.video : self.audio
+        return Self.split(frame, from: source ?? Self.source(nil, with: frame))
+    }
+
+    /// The headers for joiners, with the single form of each Multitrack header before it.
+    func split(_ headers: [Frame]) -> [Frame] {
+        guard headers.contains(where: { $0.tag.flags.contains(.multitrack) }) else { return headers }
+        let video = self.video ?? Self.source(of: .video, in: headers)
+        let audio = self.audio ?? Self.source(of: .audio, in: headers)
+        return headers.flatMap { (header: Frame) -> [Frame] in
+            guard header.tag.flags.contains(.multitrack) else { return [header] }
+            let (single, whole) = Self.split(header, from: header.kind == .video ? video : audio)
+            return single.map { [$0, whole] } ?? [whole]
+        }
+    }
+
+    private static func split(_ frame: Frame, from source: Source?) -> (single: Frame?, whole: Frame) {
+        if case .track(let id)? = source, var single = Self.single(frame, id) {
+            single.tag.flags.insert(.singleTrack)
+            return (single, frame)
+        }
+        var whole = frame
+        whole.tag.flags.remove(.keyframe)
+        return (nil, whole)
+    }
+
+    private static func single(_ frame: Frame, _ id: UInt8) -> Frame? {
+        do throws(MediaError) {
+            return try frame.single(track: id)
+        } catch {
+            // A message with broken tracks is relayed as it came, to those who know Multitrack.
+            return nil
+        }
+    }
+
+    private static func source(of kind: Frame.Kind, in headers: [Frame]) -> Source? {
+        headers.reduce(nil as Source?) { $1.kind == kind && $1.isSequenceHeader ? self.source($0, with: $1) : $0 }
+    }
+
+    private static func source(_ known: Source?, with frame: Frame) -> Source? {
+        guard frame.tag.flags.contains(.multitrack) else { return .plain }
+        guard let lowest = self.lowestTrack(of: frame) else { return known }
+        switch known {
+        // The newest header of track 0 counts.
+        case .plain?: return lowest == 0 ? .track(0) : .plain
+        case .track(let id)?: return .track(min(id, lowest))
+        case nil: return .track(lowest)
+        }
+    }
+
+    /// Nil when the message's tracks are broken.
+    private static func lowestTrack(of frame: Frame) -> UInt8? {
+        do throws(MediaError) {
+            var tracks = try TrackIterator(frame.kind, frame.payload)
+            var lowest: UInt8?
+            while let track = try tracks.next() { lowest = min(lowest ?? track.id, track.id) }
+            return lowest
+        } catch {
+            return nil
+        }
+    }
+}
