@@ -142,8 +142,8 @@ package struct AdmissionRules: Sendable {
         let setting = action == .publish ? "access.publishFrom" : "access.playFrom"
         return AdmissionRefusal(
             reason: .credentialMissing,
-            message: "\(what) from \(remote) needs a credential: txSecret and txTime, or token, in the URL's query"
-                + " (the server's setting \(setting) names the networks that need none).")
+            message: "\(what) from \(remote) needs a credential in the query behind the stream's name: ?token=…, or ?txSecret=…&txTime=…."
+                + " A user name and password are not read. (The server's setting \(setting) names the networks that need none.)")
     }
 
     /// Whether a hook is set for this action, so that `ask` must be called too.

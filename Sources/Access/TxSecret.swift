@@ -39,7 +39,7 @@ enum TxSecret {
         guard txTime.utf8.count == self.digits else { return nil }
         var seconds: Int64 = 0
         for byte in txTime.utf8 {
-            guard let digit = QueryParameters.hexDigit(byte) else { return nil }
+            guard let digit = PercentCoding.digit(byte) else { return nil }
             seconds = seconds << 4 | Int64(digit)
         }
         return seconds

@@ -126,6 +126,7 @@ extension RTMPConnection {
     }
 
     func refusePlay(_ streamID: UInt32, _ what: String, _ reason: CloseReason, _ address: StreamAddress) {
+        let what = what + self.hint(reason, address)
         self.session.rejectPlay(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
         self.settlePlace()
         let text = RefusalText(address, what)

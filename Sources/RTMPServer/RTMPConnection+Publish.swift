@@ -133,6 +133,7 @@ extension RTMPConnection {
     }
 
     func refusePublish(_ streamID: UInt32, _ reason: CloseReason, _ what: String, _ address: StreamAddress) {
+        let what = what + self.hint(reason, address)
         self.session.rejectPublish(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
         self.settlePlace()
         let text = RefusalText(address, what)
@@ -212,6 +213,19 @@ extension RTMPConnection {
 }
 
 extension RTMPConnection {
+    /// Words for a client whose credential may have lost its end: ffmpeg and librtmp cut a URL at its third slash, even inside the query, and take
+    /// what follows for the name.
+    func hint(_ reason: CloseReason, _ address: StreamAddress) -> String {
+        switch reason {
+        case .credentialMissing, .credentialNoTime, .credentialExpired, .credentialWrong, .hookDenied, .noRoom: break
+        default: return ""
+        }
+        guard let app = self.connect?.app, app.contains("?") else { return "" }
+        let parts = app.prefix { $0 != "?" }.split(separator: "/").count
+        guard parts > 1, address.path.split(separator: "/").count > parts else { return "" }
+        return " If the URL's query holds a slash, write %2F for it: the query was taken to end there."
+    }
+
     private func report(_ publishing: Publishing, _ token: StreamState.Token, _ end: PushEnd) {
         let admission = publishing.admission
         self.services.streams.pushEnded(

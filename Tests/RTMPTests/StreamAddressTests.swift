@@ -19,6 +19,11 @@ import Testing
         ("live", "...", ["live", "...", ""]),
         ("live", "a..b", ["live", "a..b", ""]),
         ("live", "mp4:cam", ["live", "mp4:cam", ""]),
+        // The whole address in the field for the server, with a slash too many or a query.
+        ("live/cam", "", ["live", "cam", ""]), ("live/cam/", "", ["live", "cam", ""]), ("live/cam", "/", ["live", "cam", ""]),
+        ("live/cam?k=v", "", ["live", "cam", "k=v"]), ("live/cam", "?k=v", ["live", "cam", "k=v"]),
+        ("live/cam?k=a/b", "", ["live", "cam", "k=a/b"]), ("live", "cam?k=a/b", ["live", "cam", "k=a/b"]),
+        ("talk/room1/alice", "", ["talk", "room1/alice", ""]),
     ]
 
     @Test(arguments: good) func `app and name make one address, wherever the client cut them`(app: String, name: String, expected: [String])
@@ -86,6 +91,40 @@ import Testing
     @Test(arguments: [(7 as UInt32, "U+0007"), (0x200E, "U+200E"), (0xE0001, "U+E0001")])
     func `the refused character is named`(code: UInt32, shown: String) {
         #expect("\(StreamAddressError.controlCharacter(code))".contains("character, \(shown);"))
+    }
+
+    /// A name as clients put it into a URL, and the same one by HTTP. Malformed encoding and other text than UTF-8 stay as sent.
+    private static let encoded: [(app: String, name: String, path: String)] = [
+        ("live", "with%20space", "live/with space"), ("live", "with space", "live/with space"), ("li%76e", "cam", "live/cam"),
+        ("live/caf%C3%A9", "", "live/caf\u{E9}"), ("live", "100%", "live/100%"), ("live", "100%zz", "live/100%zz"),
+        ("live", "a%2520b", "live/a%20b"), ("live", "a%ffb", "live/a%ffb"), ("live", "c%20d/a%ffb", "live/c d/a%ffb"),
+        ("live", "a+b", "live/a+b"),
+        (String(repeating: "%61", count: 250), "cam", String(repeating: "a", count: 250) + "/cam"),
+    ]
+
+    @Test(arguments: encoded) func `an encoded name is the same name`(app: String, name: String, path: String) throws {
+        let address = try StreamAddress(encodedApp: app, name: "\(name)?k=%20")
+        #expect(address.path.utf8.elementsEqual(path.utf8) && address.query == "k=%20", "only the credential's reader decodes a query")
+    }
+
+    /// What the rule on names refuses is refused in disguise too. A hidden separator would make another name.
+    private static let disguised: [(app: String, name: String, error: StreamAddressError)] = [
+        ("live", "%2e%2e", .dotComponent), ("live", "a/%2E/b", .dotComponent), ("%2e%2e", "cam", .dotComponent),
+        ("live", "a%00b", .controlCharacter(0)), ("live", "a%0Ab", .controlCharacter(10)),
+        ("live", "a%E2%80%8Bb", .controlCharacter(0x200B)),
+        ("live", "a%2Fb", .encodedSeparator), ("live", "..%2fetc", .encodedSeparator), ("live%2Fx", "cam", .encodedSeparator),
+        ("live", "cam%3Ftoken=x", .encodedSeparator), ("live", "/%CC%81x", .combinedSeparator),
+        ("live", String(repeating: "%61", count: 257), .tooLong(bytes: 771, limit: 256)), ("live", "", .emptyName),
+        ("live", String(repeating: "%61", count: 253), .tooLong(bytes: 257, limit: 256)),
+    ]
+
+    @Test(arguments: disguised) func `encoding opens no door`(app: String, name: String, error: StreamAddressError) {
+        #expect(throws: error) { try StreamAddress(encodedApp: app, name: name) }
+    }
+
+    @Test func `another spelling is refused when it is encoded too`() {
+        let error = #expect(throws: StreamAddressError.self) { try StreamAddress(encodedApp: "live", name: "cafe%CC%81") }
+        #expect(error?.description.hasPrefix("the name is not in Unicode Normalization Form C: write ") == true)
     }
 
     @Test func `names and queries at their limits pass`() throws {

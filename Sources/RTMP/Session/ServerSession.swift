@@ -237,7 +237,7 @@ package struct ServerSession {
         }
         // The publishing type (live, record, append) is read as live: the room's policy decides on recording, not the encoder.
         do throws(StreamAddressError) {
-            let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
+            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits)
             self.streams[position].role = .decidingPublish
             self.streams[position].rawName = name
             self.outputs.append(.publish(streamID: streamID, address))
@@ -267,7 +267,7 @@ package struct ServerSession {
             return
         }
         do throws(StreamAddressError) {
-            let address = try StreamAddress(app: connect.app, name: name, limits: self.limits)
+            let address = try StreamAddress(encodedApp: connect.app, name: name, limits: self.limits)
             self.streams[position].role = .decidingPlay
             self.streams[position].rawName = name
             self.streams[position].resets = command.boolean(at: 3) ?? command.number(at: 3).map { $0 != 0 } ?? true

@@ -2,8 +2,9 @@ package import Support
 
 /// The target of a publish or play: `app/name`, with the queries of both parts.
 ///
-/// Clients split `rtmp://host/talk/room1/alice` at different slashes, so only the joined path counts. HaishinKit leaves a URL's query in
-/// the app, ffmpeg and librtmp leave it in the name: both are read.
+/// Clients split `rtmp://host/talk/room1/alice` at different slashes, so only the joined path counts: the name may even be empty, as from OBS
+/// with the whole address in its server field. HaishinKit leaves a URL's query in the app, ffmpeg and librtmp leave it in the name: both are
+/// read.
 package struct StreamAddress: Sendable, Equatable {
     /// First path component: the app.
     @ExactText package var app: String
@@ -15,10 +16,25 @@ package struct StreamAddress: Sendable, Equatable {
     /// "app/name".
     package var path: String { "\(self.app)/\(self.name)" }
 
+    /// Reads app and name as RTMP clients send them. Many encode a URL's characters, as browsers do, and some do not: `with%20space` and
+    /// `with space` are one name.
+    package init(encodedApp app: String, name: String, limits: Limits = Limits()) throws(StreamAddressError) {
+        let (appPath, appQuery) = try Self.split(app)
+        let (namePath, nameQuery) = try Self.split(name)
+        try self.init(
+            appPath: Self.decode(appPath, limits), namePath: Self.decode(namePath, limits), appQuery: appQuery, nameQuery: nameQuery,
+            limits: limits)
+    }
+
     package init(app: String, name: String, limits: Limits = Limits()) throws(StreamAddressError) {
         let (appPath, appQuery) = try Self.split(app)
         let (namePath, nameQuery) = try Self.split(name)
-        if namePath.isEmpty { throw .emptyName }
+        try self.init(appPath: appPath, namePath: namePath, appQuery: appQuery, nameQuery: nameQuery, limits: limits)
+    }
+
+    private init(
+        appPath: String, namePath: String, appQuery: String, nameQuery: String, limits: Limits
+    ) throws(StreamAddressError) {
         let length = appPath.utf8.count + namePath.utf8.count
         if length > limits.nameBytes { throw .tooLong(bytes: length, limit: limits.nameBytes) }
         let queryLength = appQuery.utf8.count + nameQuery.utf8.count
@@ -28,8 +44,8 @@ package struct StreamAddress: Sendable, Equatable {
         for path in [appPath, namePath] { if let problem = NameForm.problem(path) { throw .notNormal(problem) } }
         let appParts = try Self.components(appPath)
         let nameParts = try Self.components(namePath)
+        if nameParts.isEmpty, appParts.count < 2 { throw .emptyName }
         guard let first = appParts.first else { throw .emptyApp }
-        if nameParts.isEmpty { throw .emptyName }
         if (appParts + nameParts).contains(where: { $0 == ".." || $0 == "." }) { throw .dotComponent }
         let joined = (appParts.dropFirst() + nameParts).joined(separator: "/")
         // The name may begin with a mark that combines with the slash before it.
@@ -49,6 +65,18 @@ package struct StreamAddress: Sendable, Equatable {
         // Fillers, joiners and variation selectors are invisible (UAX #44, Default_Ignorable_Code_Point).
         default: return scalar.properties.isDefaultIgnorableCodePoint
         }
+    }
+
+    /// Decodes a path once. Refuses separators that were hidden: they would make it another path to those who decode later or not at all.
+    private static func decode(_ path: String, _ limits: Limits) throws(StreamAddressError) -> String {
+        guard path.utf8.contains(UInt8(ascii: "%")) else { return path }
+        // An encoded byte takes three characters.
+        guard path.utf8.count <= 3 * limits.nameBytes else { throw .tooLong(bytes: path.utf8.count, limit: limits.nameBytes) }
+        // Part by part, as HTTP's paths are.
+        let decoded = path.split(separator: "/", omittingEmptySubsequences: false).map(PercentCoding.decodeLeniently).joined(separator: "/")
+        func slashes(_ text: String) -> Int { text.utf8.count { $0 == UInt8(ascii: "/") } }
+        guard slashes(decoded) == slashes(path), !decoded.utf8.contains(UInt8(ascii: "?")) else { throw .encodedSeparator }
+        return decoded
     }
 
     private static func split(_ text: String) throws(StreamAddressError) -> (path: String, query: String) {
@@ -81,11 +109,13 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
     case dotComponent
     /// A slash or question mark that forms one character with its neighbour.
     case combinedSeparator
+    /// A percent-encoded slash or question mark.
+    case encodedSeparator
 
     package var description: String {
         switch self {
         case .emptyApp: "the app is empty; expected rtmp://host/app/name"
-        case .emptyName: "the stream name is empty; expected rtmp://host/app/name"
+        case .emptyName: "the stream name is empty; expected rtmp://host/app/name, or the name as the encoder's stream key"
         case .tooLong(let bytes, let limit): "app and stream name have \(bytes) bytes; the limit is \(limit)"
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
@@ -93,6 +123,7 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .notNormal(let problem): "the name \(problem)"
         case .dotComponent: "the name contains a \"..\" or \".\" component"
         case .combinedSeparator: "the name contains a slash or question mark combined with another character; expected it alone"
+        case .encodedSeparator: "the name contains an encoded slash or question mark (%2F, %3F); expected / and ? themselves"
         }
     }
 
