@@ -131,6 +131,7 @@ extension RTMPConnection {
         default:
             self.trace(message, .received)
             try self.session.receive(message)
+            if self.session.takeUnknownCommand(), !self.publishings.isEmpty { self.skip("a command that this server does not know") }
             self.performRequests()
         }
     }

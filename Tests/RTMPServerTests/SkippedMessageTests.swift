@@ -30,6 +30,9 @@ import Testing
             "117 KB of metadata", .dataAMF0, [2, 0, 10] + Array("onMetaData".utf8) + [UInt8](repeating: 5, count: 117 << 10),
             trace: "data of 119821 bytes; the limit is 65536 (limits.dataMessage)"),
         Bad("a command cut short", .commandAMF0, [2, 0, 9, 0x41], trace: "unreadable command"),
+        Bad(
+            "a command that nobody knows", .commandAMF0, [2, 0, 3] + Array("foo".utf8) + [0] + [UInt8](repeating: 0, count: 8) + [5],
+            trace: "a command that this server does not know"),
         Bad("a ping cut short", .userControl, [0, 6, 1], on: 0, trace: "control message type 4"),
         Bad("an aggregate that lies", .aggregate, [8, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0xAF], trace: "aggregate"),
         Bad("media on a stream that nobody publishes", .audio, [0xAF, 1, 2], on: 7, trace: "media on message stream 7"),

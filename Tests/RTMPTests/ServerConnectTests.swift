@@ -206,7 +206,12 @@ import Testing
         var server = try Server.connected()
         #expect(told(try server.send(Command("frobnicate", transaction: 4))) == ["_error NetConnection.Call.Failed error 0"])
         #expect(try server.send(Command("frobnicate")) == [])
+        // Told once.
+        var isUnknown = server.session.takeUnknownCommand()
+        #expect(isUnknown)
         for name in ["_result", "_error", "onStatus", ""] { #expect(try server.send(Command(name, transaction: 4)) == []) }
+        isUnknown = server.session.takeUnknownCommand()
+        #expect(!isUnknown)
     }
 
     @Test func `empty commands and unknown types are passed over`() throws {

@@ -22,7 +22,8 @@ extension ServerTotals {
         .field("playsStarted", .count, "Plays admitted.", \.counters.playsStarted),
         .field("playsWaited", .count, "Players over HTTP that had to wait because nobody was publishing yet.", \.counters.playsWaited),
         .field(
-            "messagesSkipped", .count, "Publishers' messages that were skipped: unreadable ones, and data over limits.dataMessage.",
+            "messagesSkipped", .count,
+            "Publishers' messages that were skipped: unreadable ones, unknown commands, and data over limits.dataMessage.",
             \.counters.messagesSkipped),
         .field("closed", .map(.count), "Connections that ended, by reason.") { values in
             Dictionary(uniqueKeysWithValues: CloseReason.allCases.map { ($0.rawValue, values.counters.closed[$0] ?? 0) })

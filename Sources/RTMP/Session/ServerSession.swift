@@ -30,6 +30,7 @@ package struct ServerSession {
     var outputs = SessionOutputs<ServerSessionOutput>()
     private var acknowledgementWindow: UInt64 = UInt64(Self.window)
     private var acknowledgedBytes: UInt64 = 0
+    private var hasUnknownCommand = false
     /// Bytes that the peer has acknowledged (modulo 2^32).
     package private(set) var peerAcknowledged: UInt32?
 
@@ -52,6 +53,12 @@ package struct ServerSession {
 
     /// Returns the next action to perform; `nil` when none is left.
     package mutating func nextOutput() -> ServerSessionOutput? { self.outputs.next() }
+
+    /// Returns whether a command came since the last call that this server does not know. Its sender was told so, if it asked for an answer.
+    package mutating func takeUnknownCommand() -> Bool {
+        defer { self.hasUnknownCommand = false }
+        return self.hasUnknownCommand
+    }
 
     // MARK: Control messages
 
@@ -144,6 +151,7 @@ package struct ServerSession {
         case "close": for id in self.streams.ids { self.end(id, delete: true) }
         case "_result", "_error", "onStatus", "": break
         default:
+            self.hasUnknownCommand = true
             guard command.transaction != 0 else { return }
             let status = Status(StatusCode.callFailed, level: .error, "There is no method \(self.printable(command.name)).")
             self.sendCommand(Command("_error", transaction: command.transaction, arguments: [status.object()]), streamID: 0, amf3)
