@@ -1,3 +1,4 @@
+import Media
 package import Support
 
 /// Snapshots for the API.

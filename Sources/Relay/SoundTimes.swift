@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 
 /// Evens the times of AAC that a device stamps unevenly. A pure value of milliseconds; owned by the stream's state.
 ///
