@@ -1,3 +1,5 @@
+import NIOCore
+
 /// Makes the first playlist for a player that joins between two keyframes.
 ///
 /// A window without a player cuts at keyframes. With a keyframe every eight seconds, its first player would wait for eight seconds. Instead the
