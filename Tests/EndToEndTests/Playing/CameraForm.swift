@@ -1,3 +1,4 @@
+import Media
 import TestSupport
 
 /// H.264 and AAC as some cameras send them: start codes for lengths, parameter sets in keyframes for a sequence header, ADTS headers, and the keyframe flag
