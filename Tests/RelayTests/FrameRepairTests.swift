@@ -16,12 +16,14 @@ import Testing
     private static let inter: [UInt8] = [0x41, 0x9A, 0x24, 0x6C, 0x41]
 
     private static func picture(_ units: [[UInt8]], isFlagged: Bool, at timestamp: Int64) throws -> Frame {
-        let body = units.flatMap { [0, 0, 0, 1] + $0 }
+        let body = units.flatMap { unit -> [UInt8] in [0, 0, 0, 1] + unit }
         return try Frame(
             kind: .video, timestamp: timestamp, payload: ByteBuffer(bytes: [isFlagged ? 0x17 : 0x27, 1, 0, 0, 0] + body))
     }
 
-    private static func lengths(_ units: [[UInt8]]) -> [UInt8] { units.flatMap { [0, 0, 0, UInt8($0.count)] + $0 } }
+    private static func lengths(_ units: [[UInt8]]) -> [UInt8] {
+        units.flatMap { unit -> [UInt8] in [0, 0, 0, UInt8(unit.count)] + unit }
+    }
 
     /// A camera with start codes, parameter sets in its pictures instead of a header, and wrong flags.
     @Test func viewersGetTheRightForm() async throws {
@@ -36,7 +38,8 @@ import Testing
                 let got = try await relay.received(sink)
                 #expect(got.count == 3)
                 let header = try #require(got.first).frame()
-                #expect(header.isSequenceHeader && (try VideoFormat.from(sequenceHeader: header.payload)).width == 640)
+                let format = try VideoFormat.from(sequenceHeader: header.payload)
+                #expect(header.isSequenceHeader && format.width == 640)
                 #expect(Array(got[1].payload.readableBytesView) == [0x17, 1, 0, 0, 0] + Self.lengths(keyUnits))
                 #expect(Array(got[2].payload.readableBytesView) == [0x27, 1, 0, 0, 0] + Self.lengths([Self.inter]))
             }
