@@ -29,7 +29,9 @@ import Testing
     }
 
     private static func lengths(_ units: [[UInt8]]) -> [UInt8] { units.flatMap { [0, 0, 0, UInt8($0.count)] + $0 } }
-    private static func codes(_ units: [[UInt8]], long: Bool = true) -> [UInt8] { units.flatMap { (long ? [0] : []) + [0, 0, 1] + $0 } }
+    private static func codes(_ units: [[UInt8]], long: Bool = true) -> [UInt8] {
+        units.flatMap { unit -> [UInt8] in (long ? [0] : []) + [0, 0, 1] + unit }
+    }
 
     /// The body that goes out, and the headers before it.
     private mutating func take(_ frame: Frame) throws -> (frame: Frame, before: Frame?)? {
@@ -70,7 +72,7 @@ import Testing
     /// Zero bytes behind a unit are padding.
     @Test mutating func paddingBetweenUnits() throws {
         try self.sendHeader()
-        let body = [0, 0, 0, 1] + Unit.idr + [0, 0, 0, 0, 0, 1] + Unit.inter + [0, 0]
+        let body: [UInt8] = [0, 0, 0, 1] + Unit.idr + [0, 0, 0, 0, 0, 1] + Unit.inter + [0, 0]
         #expect(try self.body(body) == Self.lengths([Unit.idr, Unit.inter]))
     }
 
@@ -79,18 +81,20 @@ import Testing
         try self.sendHeader()
         let short = Self.lengths([[0x0C], Unit.inter])
         #expect(try self.body(short, isFlagged: false) == short)
-        let long = [0, 0, 1, 0x41] + Unit.inter + Array(repeating: 0x55, count: 0x141 - Unit.inter.count)
+        let filler = [UInt8](repeating: 0x55, count: 0x141 - Unit.inter.count)
+        let long: [UInt8] = [0, 0, 1, 0x41] + Unit.inter + filler
         #expect(try self.body(long, isFlagged: false) == long)
         #expect(self.repair.takeFlaws().video == FrameFlaws())
         // Behind a picture with start codes the same bytes are one.
         _ = try self.body(Self.codes([Unit.idr], long: false))
-        #expect(try self.body(long, isFlagged: false) == [0, 0, 1, 0x42] + long.dropFirst(3))
+        let converted: [UInt8] = [0, 0, 1, 0x42] + long.dropFirst(3)
+        #expect(try self.body(long, isFlagged: false) == converted)
     }
 
     @Test(arguments: 1...3) mutating func strayBytesAreCutOff(_ count: Int) throws {
         try self.sendHeader()
         let whole = Self.lengths([Unit.delimiter, Unit.idr])
-        #expect(try self.body(whole + Array(repeating: 0, count: count)) == whole)
+        #expect(try self.body(whole + [UInt8](repeating: 0, count: count)) == whole)
         let short = Self.lengths([[0x0C], Unit.inter])
         #expect(try self.body(short + [0xFF], isFlagged: false) == short, "a length of 1 at the beginning is no start code")
         #expect(self.repair.takeFlaws().video.trimmed == 2)
@@ -120,7 +124,9 @@ import Testing
         var record = Array(hex(Configurations.avc360).readableBytesView)
         record[9] = 0xFC | UInt8(size - 1)
         _ = try self.take(try Frame(kind: .video, timestamp: 0, payload: ByteBuffer(bytes: record)))
-        let lengths: ([[UInt8]]) -> [UInt8] = { $0.flatMap { (size == 2 ? [0] : []) + [UInt8($0.count)] + $0 } }
+        func lengths(_ units: [[UInt8]]) -> [UInt8] {
+            units.flatMap { unit -> [UInt8] in (size == 2 ? [0] : []) + [UInt8(unit.count)] + unit }
+        }
         #expect(try self.body(lengths([Unit.delimiter, Unit.idr])) == lengths([Unit.delimiter, Unit.idr]))
         #expect(try self.body(Self.codes([Unit.idr])) == lengths([Unit.idr]))
         #expect(self.repair.takeFlaws().video.reframed == 1)
