@@ -1,5 +1,5 @@
 internal import CFFmpeg
-internal import Media
+package import Media
 package import NIOCore
 
 /// Muxes samples into fragmented MP4 or MPEG-TS in memory, fragment by fragment.
