@@ -47,7 +47,8 @@ package struct DeviceClock: Sendable, CustomStringConvertible {
         self.block = Int.random(in: 1...4, using: &random)
         self.hasNegativeComposition = Bool.random(using: &random)
         // From 0, from a time of day, or from just before the 32 bits' end.
-        let starts: [Int64] = [0, hour * Int64.random(in: 1...20, using: &random), (1 << 32) - Int64.random(in: 0...20_000, using: &random)]
+        let beforeEnd = (1 << 32) - Int64.random(in: 0...20_000, using: &random)
+        let starts: [Int64] = [0, hour * Int64.random(in: 1...20, using: &random), beforeEnd]
         self.soundStartMs = starts.randomElement(using: &random) ?? 0
         let differences: [Int64] = [0, 0, 8 * hour, -2 * hour, 23 * hour]
         let apart = differences.randomElement(using: &random) ?? 0
