@@ -97,7 +97,7 @@ struct KeepAlive {
         guard !header.tag.flags.contains(.multitrack), header.tag.trackID == 0 else { return }
         switch header.kind {
         case .audio: self.silence = Self.silence(header)
-        case .video: self.pictures = Self.emptyFrame(header).map { (header.payload, $0) }
+        case .video: self.pictures = Self.emptyFrame(header).map { (header: header.payload, empty: $0) }
         case .data: break
         }
     }
