@@ -1,3 +1,5 @@
+import Support
+
 /// A URL's query in parts: `a=1&b=2`, with names and values percent-decoded. A plain value; accepts any text.
 ///
 /// A `+` stays a `+`: these are URLs, not forms. Text that does not decode to UTF-8 stays as sent, so that it matches no credential by accident.
