@@ -4,6 +4,7 @@ package import Media
 package import NIOCore
 import RTMP
 import Relay
+import ServerConfiguration
 import Support
 import Trace
 
