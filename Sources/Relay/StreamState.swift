@@ -163,12 +163,14 @@ package struct StreamState: Sendable {
         self.timeline.publisherChanged()
         self.soundTimes.publisherChanged()
         // Those who joined while a kind was absent do not have its header.
-        self.resumesVideo = !self.headers.isEmpty && !self.presence.isAbsent(.video)
-        self.resumesAudio = !self.headers.isEmpty && !self.presence.isAbsent(.audio)
+        let (lacksVideo, lacksAudio) = (self.presence.isAbsent(.video), self.presence.isAbsent(.audio))
+        self.resumesVideo = !self.headers.isEmpty && !lacksVideo
+        self.resumesAudio = !self.headers.isEmpty && !lacksAudio
         self.presence.publisherChanged()
         self.releaseHeld(items: &items)
         if self.hasVideo, self.hasAudio { self.returnOrder = ReturnOrder() }
         self.tracks = DefaultTracks()
+        if lacksVideo || lacksAudio { items.append(.prelude(self.joinerHeaders)) }
         // The old encoder's end of sequence is void: the new encoder's pictures do not refer to the old ones.
         self.heldEnd = []
         self.awaitsKeyframe = self.hasVideo

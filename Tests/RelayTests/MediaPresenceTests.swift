@@ -72,6 +72,19 @@ import Testing
         #expect(try self.play([.video], 5_000..<12_000) == ["prelude [4]"])
     }
 
+    /// A device comes back with the sound that had not come. Whoever joined meanwhile gets its unchanged header, and so does whoever joins later.
+    @Test mutating func returnWithTheSoundThatWasAbsent() throws {
+        try self.claim(nowMs: 0)
+        _ = self.feed(try Make.videoHeader(2), nowMs: 0)
+        _ = self.feed(try Make.audioHeader(3), nowMs: 0)
+        #expect(try self.play([.video], 0..<4_000) == ["prelude [2]"])
+        self.state.leave(token: self.token, clean: false, nowMs: 4_000)
+        self.token = try self.state.claim(self.me, nowMs: 5_000, items: &self.items).token
+        #expect(self.took() == ["prelude [2, 3]", "dropGOP"])
+        #expect(self.feed(try Make.videoHeader(2), nowMs: 5_000) == [], "the pictures' header is known")
+        #expect(self.feed(try Make.audioHeader(3), nowMs: 5_000).map { $0.prefix(7) } == ["frame 3"])
+    }
+
     /// Sound that stops is no track any more; pictures that stop may only be rare.
     @Test mutating func kindsThatStop() throws {
         try self.claim(nowMs: 0)
