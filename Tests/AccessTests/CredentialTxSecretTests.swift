@@ -109,7 +109,8 @@ import Testing
         #expect(self.door.rules.check(request, nowSeconds: Doorkeeper.now).pass?.isVerified == true)
         let split = try StreamAddress(app: "live?txTime=7FFFFFFF", name: "test?txSecret=9992881f06990a8449c77a1a3e2a5e2b")
         #expect(
-            self.door.rules.check(.init(action: .play, address: split, remote: nil, session: 1), nowSeconds: Doorkeeper.now).pass != nil)
+            self.door.rules.check(.init(.rtmpPlay, action: .play, address: split, remote: nil, session: 1), nowSeconds: Doorkeeper.now).pass
+                != nil)
     }
 
     @Test func percentEncodedValuesAreDecoded() throws {
