@@ -4,6 +4,7 @@ import NIOCore
 import RTMP
 import RTMPTestSupport
 import ServerTestSupport
+import Support
 import TestSupport
 import Testing
 

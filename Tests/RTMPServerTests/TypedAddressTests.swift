@@ -1,3 +1,4 @@
+import Access
 import APITestSupport
 import EarshotServer
 import RTMP
