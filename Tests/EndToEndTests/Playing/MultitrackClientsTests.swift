@@ -1,6 +1,8 @@
 import EarshotServer
 import Foundation
 import Media
+import RTMP
+import Rooms
 import ServerTestSupport
 import TestSupport
 import Testing
