@@ -433,8 +433,8 @@ let package = Package(
         .testTarget(
             name: "AppServerTests",
             dependencies: [
-                "Access", "AppServer", "Apps", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "Relay", "RoomStore", "Rooms",
-                "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
+                "Access", "AppServer", "Apps", "Delivery", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "RTMP", "Relay", "RoomStore",
+                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -1,8 +1,11 @@
 import Access
+import Delivery
 import Foundation
 import HTTPServer
 import NIOCore
 import PortlessTestSupport
+import RTMP
+import Relay
 import ServerConfiguration
 import ServerTestSupport
 import Support
