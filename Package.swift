@@ -433,7 +433,8 @@ let package = Package(
         .testTarget(
             name: "AppServerTests",
             dependencies: [
-                "Access", "AppServer", "Apps", "Delivery", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "RTMP", "Relay", "RoomStore",
+                "Access", "AppServer", "Apps", "Delivery", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "RTMP", "Relay",
+                "RoomStore",
                 "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
             ],
             swiftSettings: settings),
