@@ -206,15 +206,19 @@ extension Door {
 
     @Test func `an address has its places and no more`() async throws {
         try await PortlessServer.run({ $0.limits.httpPerAddress = 1 }) { server in
-            // It waits for a publisher, and so keeps its place.
+            let publisher = try await TagClient.publish(to: server, "live/held")
+            try await publisher.send(FLVTag.media(of: Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 2)))
+            // Its answer goes on, so it keeps its place.
             let other = try await SocketClient.open(server.addresses.http.port)
-            try await other.send("GET /live/nobody.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            try await other.send("GET /live/held.flv HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            try await eventually("a player") { other.text.contains("200 OK") }
             for knock in Self.http.flatMap(\.knocks) {
                 let (status, head, body) = try await knock.answer(server)
                 let isRefused = status == 503 && body.contains("limits.httpPerAddress")
                 #expect(knock.door == .health ? status == 200 : isRefused, "\(knock.testDescription): \(head) \(body)")
             }
             await other.close()
+            await publisher.close()
         }
     }
 }
