@@ -158,7 +158,7 @@ package struct Timeline: Sendable, Equatable {
             track.isSettling = mapped <= track.last
             mapped = max(mapped, track.last + 1)
         }
-        mapped = max(mapped, track.last)
+        if kept != nil { mapped = max(mapped, track.last) }
         if mapped > track.last { track.stepMs = min(mapped - track.last, Self.backMs) }
         track.last = mapped
         track.arrivalMs = nowMs
