@@ -31,7 +31,7 @@ struct SoundTimes: Sendable {
     private var clock: AudioClock?
     /// The newest frame's time, as given and as put out.
     private var given: Int64?
-    private var last: Int64 = 0
+    private var last: Int64?
     private var frames = 0
     /// When the last uneven step was, by timestamps.
     private var unevenAt: Int64 = 0
@@ -64,38 +64,39 @@ struct SoundTimes: Sendable {
             self.last = frame.timestamp
             self.frames &+= 1
         }
+        guard let last = self.last else { return }
         guard let given = self.given else {
             // After a return, times go on behind what was put out before.
-            if self.last >= ms, self.last - ms < Self.unfitMs { frame.timestamp = self.last + 1 }
+            if last >= ms, last - ms < Self.unfitMs { frame.timestamp = last + 1 }
             return
         }
         guard let format = self.format else {
-            frame.timestamp = max(ms, self.last)
+            frame.timestamp = max(ms, last)
             return
         }
         let frameMs = format.frameMs
         let missingMs = frameMs + (self.frames < Self.unknownFrames ? Self.unknownMs : Self.missingMs)
         let stepMs = ms - given
-        if stepMs <= 0 || stepMs > 2 * frameMs && stepMs < missingMs { self.noteUneven(ms, format) }
+        if stepMs <= 0 || stepMs > 2 * frameMs && stepMs < missingMs { self.noteUneven(ms, after: last, format) }
         guard var clock = self.clock else { return }
         let counted = AudioClock.scale(clock.time(ms: ms, samples: format.samples), 1_000, Int64(format.sampleRate))
         self.clock = clock
         if abs(counted - ms) > Self.unfitMs {
             self.format = nil
             self.clock = nil
-            frame.timestamp = max(ms, self.last)
+            frame.timestamp = max(ms, last)
         } else {
-            frame.timestamp = max(abs(counted - ms) < frameMs / 2 ? ms : counted, self.last + 1)
+            frame.timestamp = max(abs(counted - ms) < frameMs / 2 ? ms : counted, last + 1)
             if ms - self.unevenAt > Self.calmMs, frame.timestamp == ms { self.clock = nil }
         }
     }
 
     /// Begins to count with the frame before, unless frames are counted already.
-    private mutating func noteUneven(_ ms: Int64, _ format: Format) {
+    private mutating func noteUneven(_ ms: Int64, after last: Int64, _ format: Format) {
         self.unevenAt = ms
         guard self.clock == nil else { return }
         var clock = AudioClock(sampleRate: format.sampleRate)
-        _ = clock.time(ms: self.last, samples: format.samples)
+        _ = clock.time(ms: last, samples: format.samples)
         self.clock = clock
     }
 

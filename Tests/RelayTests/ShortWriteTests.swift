@@ -83,12 +83,14 @@ import Testing
     /// Two players of two streams on one connection. Their messages do not mix, and each has its message stream id.
     @Test func twoViewersOnOneConnection() async throws {
         try await RelayHarness.run { relay in
-            let one = try await relay.live("live/one")
-            let two = try await relay.live("live/two")
             let framesOne = try Make.stream(groups: 2, firstID: 1)
             let framesTwo = try Make.stream(groups: 2, firstID: 1_000)
-            for loop in relay.loops {
+            for (index, loop) in relay.loops.enumerated() {
                 for limit in [1, 5, 16, 17, 18, 40, Int.max] {
+                    // Of their own, since times of a stream do not go back.
+                    let name = "\(index)-\(limit)"
+                    let one = try await relay.live("live/one\(name)")
+                    let two = try await relay.live("live/two\(name)")
                     let sink = FakeSink(loop)
                     try await relay.on(loop) { _ in
                         sink.writeLimit = limit
@@ -96,15 +98,14 @@ import Testing
                         sink.play(two.stream, streamID: 2)
                     }
                     try await relay.settle()
-                    for index in framesOne.indices {
-                        RelayLoop.publish([framesOne[index]], to: one.stream, token: one.token)
-                        RelayLoop.publish([framesTwo[index]], to: two.stream, token: two.token)
+                    for at in framesOne.indices {
+                        RelayLoop.publish([framesOne[at]], to: one.stream, token: one.token)
+                        RelayLoop.publish([framesTwo[at]], to: two.stream, token: two.token)
                         try await relay.with(sink) { $0.makeRoom() }
                     }
                     try await relay.with(sink) { $0.drain() }
                     try await relay.with(sink) { $0.drain() }
                     let received = try await relay.received(sink)
-                    // Later rounds also get what earlier rounds left cached; this round's frames come last.
                     #expect(received.filter { $0.streamID == 1 }.suffix(framesOne.count) == framesOne.received()[...])
                     #expect(received.filter { $0.streamID == 2 }.suffix(framesTwo.count) == framesTwo.received(streamID: 2)[...])
                     try await relay.with(sink) { $0.close() }
