@@ -105,3 +105,5 @@ class MpegTSJS(_ScriptPage):
     name = "mpegts.js"
     protocols = ("page-flv",)
     call = "mpegts.createPlayer("
+    # Its MediaSource keeps the tracks that it began with.
+    takes_late_tracks = False
