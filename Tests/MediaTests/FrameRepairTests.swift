@@ -119,6 +119,22 @@ import Testing
         #expect(self.repair.takeFlaws().video.broken == 1)
     }
 
+    /// A length of 256 to 511 is no start code where the walk only fails later; start codes that are known to be some are.
+    @Test mutating func brokenLengthsAreNoStartCodes() throws {
+        try self.sendHeader()
+        let filler = [UInt8](repeating: 0x55, count: 0x141 - Unit.inter.count)
+        let body: [UInt8] = [0, 0, 1, 0x41] + Unit.inter + filler + [0xFF] + Self.lengths([Unit.inter])
+        let taken = try #require(try self.take(try Self.picture(body, isFlagged: false)))
+        #expect(taken.frame.tag.flags.contains(.unusable))
+        let flaws = self.repair.takeFlaws().video
+        #expect(flaws.broken == 1 && flaws.reframed == 0)
+        for units in [[Unit.inter + filler], [Unit.sps, Unit.pps, Unit.idr + filler], [Unit.delimiter, Unit.other, Unit.inter + filler]] {
+            var another = self
+            let converted: [UInt8] = units.flatMap { unit -> [UInt8] in [0, 0, UInt8(unit.count >> 8), UInt8(unit.count & 255)] + unit }
+            #expect(try another.body(Self.codes(units, long: false), isFlagged: units.count == 3 && units[0] == Unit.sps) == converted)
+        }
+    }
+
     /// The record says how long lengths are.
     @Test(arguments: [1, 2]) mutating func shorterLengths(_ size: Int) throws {
         var record = Array(hex(Configurations.avc360).readableBytesView)

@@ -119,7 +119,10 @@ package struct FrameRepair: Sendable {
             self.hasStartCodes = false
             return true
         }
-        guard code != nil, let units = StartCodes.units(frame.payload, from: start), let body = self.joined(units) else { return false }
+        guard code != nil,
+            self.hasStartCodes || !NALWalk.looksLikeUnit(frame.payload, from: start, lengthSize: self.lengthSize, isHEVC: isHEVC),
+            let units = StartCodes.units(frame.payload, from: start), let body = self.joined(units)
+        else { return false }
         frame.replaceBody(with: body)
         self.videoFlaws.reframed &+= 1
         self.hasStartCodes = true

@@ -67,6 +67,28 @@ struct NALWalk {
         }
     }
 
+    /// Whether a unit with a length stands first, though the walk is not even: its header is one that a frame may begin with.
+    static func looksLikeUnit(_ bytes: ByteBuffer, from start: Int, lengthSize: Int, isHEVC: Bool) -> Bool {
+        guard let length = Self.length(bytes, at: start, size: lengthSize), length > 0,
+            let unit = bytes.getSlice(at: start &+ lengthSize, length: length),
+            let first = unit.getInteger(at: unit.readerIndex, as: UInt8.self)
+        else { return false }
+        if isHEVC {
+            // The layer is 0, the temporal id plus one is not (H.265 §7.3.1.2).
+            guard let second = unit.getInteger(at: unit.readerIndex &+ 1, as: UInt8.self) else { return false }
+            return first & 0x81 == 0 && second & 0xF8 == 0 && second & 7 != 0
+        }
+        let isReference = first & 0x60 != 0
+        // §7.4.1: IDR and parameter sets are references, delimiters and supplemental information are not.
+        return switch first & 0x9F {
+        case 1: length > 1
+        case 5, 7, 8: isReference && length > 1
+        case 6, 9: !isReference && length > 1
+        case 10, 11, 12: !isReference
+        default: false
+        }
+    }
+
     /// The units of an even walk, without their lengths.
     static func units(_ bytes: ByteBuffer, from start: Int, lengthSize: Int) -> [ByteBuffer] {
         var units: [ByteBuffer] = []
