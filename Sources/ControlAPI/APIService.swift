@@ -247,7 +247,9 @@ package final class APIService: Sendable {
     }
 
     private static func noSuchCall(_ request: Request) -> APIError {
-        APIError(.notFound, .notFound, "There is no \(request.method) \(request.uri.path.prefix(200)).")
+        // HEAD gets the answer to GET.
+        let method = request.method == .head ? .get : request.method
+        return APIError(.notFound, .notFound, "There is no \(method) \(request.uri.path.prefix(200)).")
     }
 
     // MARK: Answers
