@@ -47,16 +47,20 @@ struct DefaultTracks: Sendable {
         return Self.split(frame, from: source ?? Self.source(nil, with: frame))
     }
 
-    /// The headers for joiners, with the single form of each Multitrack header before it.
-    func split(_ headers: [Frame]) -> [Frame] {
-        guard headers.contains(where: { $0.tag.flags.contains(.multitrack) }) else { return headers }
-        let video = self.video ?? Self.source(of: .video, in: headers)
-        let audio = self.audio ?? Self.source(of: .audio, in: headers)
-        return headers.flatMap { (header: Frame) -> [Frame] in
-            guard header.tag.flags.contains(.multitrack) else { return [header] }
-            let (single, whole) = Self.split(header, from: header.kind == .video ? video : audio)
-            return single.map { [$0, whole] } ?? [whole]
+    /// The default track alone of a header with these tracks; nil for headers of other tracks, which cost next to nothing.
+    func single(of header: Frame, with tracks: TrackSet) -> Frame? {
+        let source = header.kind == .video ? self.video : self.audio
+        guard header.tag.flags.contains(.multitrack), case .track(let id)? = source, tracks.contains(id) else { return nil }
+        return Self.split(header, from: source).single
+    }
+
+    /// The same, and what earlier headers tell of kinds whose header the present publisher has not sent.
+    func completed(by headers: [Frame]) -> DefaultTracks {
+        var completed = self
+        for header in headers where header.isSequenceHeader && (header.kind == .video ? self.video : self.audio) == nil {
+            completed.note(header)
         }
+        return completed
     }
 
     private static func split(_ frame: Frame, from source: Source?) -> (single: Frame?, whole: Frame) {
@@ -76,10 +80,6 @@ struct DefaultTracks: Sendable {
             // A message with broken tracks is relayed as it came, to those who know Multitrack.
             return nil
         }
-    }
-
-    private static func source(of kind: Frame.Kind, in headers: [Frame]) -> Source? {
-        headers.reduce(nil as Source?) { $1.kind == kind && $1.isSequenceHeader ? self.source($0, with: $1) : $0 }
     }
 
     private static func source(_ known: Source?, with frame: Frame) -> Source? {

@@ -22,6 +22,21 @@ package struct HeaderTable: Sendable {
         self.rows.filter { $0.slot.kind == .data }.map(\.frame) + self.rows.filter { $0.slot.kind != .data }.map(\.frame)
     }
 
+    /// The same, with the single form of each Multitrack header that has the default track before it.
+    func frames(_ tracks: DefaultTracks) -> [Frame] {
+        guard self.rows.contains(where: { $0.frame.tag.flags.contains(.multitrack) }) else { return self.frames }
+        let frames = self.frames
+        let tracks = tracks.completed(by: frames)
+        var all: [Frame] = []
+        all.reserveCapacity(frames.count + 2)
+        for row in self.rows where row.slot.kind == .data { all.append(row.frame) }
+        for row in self.rows where row.slot.kind != .data {
+            if let single = tracks.single(of: row.frame, with: row.slot.tracks) { all.append(single) }
+            all.append(row.frame)
+        }
+        return all
+    }
+
     package var isEmpty: Bool { self.rows.isEmpty }
 
     func contains(_ kind: Frame.Kind) -> Bool { self.rows.contains { $0.slot.kind == kind } }

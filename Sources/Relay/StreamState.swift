@@ -252,7 +252,7 @@ package struct StreamState: Sendable {
     }
 
     /// The headers and metadata for joiners: those of kinds that come, or may come yet.
-    private var joinerHeaders: [Frame] { self.tracks.split(self.headers.frames.filter { !self.presence.isAbsent($0.kind) }) }
+    private var joinerHeaders: [Frame] { self.headers.frames(self.tracks).filter { !self.presence.isAbsent($0.kind) } }
 
     /// Whether frames of this kind have not come for so long that it is no track.
     package func isAbsent(_ kind: Frame.Kind) -> Bool { self.presence.isAbsent(kind) }
