@@ -50,7 +50,7 @@ extension MediaWindow {
     func skippableCount(isLowLatency: Bool) -> Int {
         guard !self.hasEnded else { return 0 }  // §6.2.5.1: no delta updates of a playlist with EXT-X-ENDLIST.
         let boundary = Int64(self.skipBoundary) * 1_000_000
-        var micros = isLowLatency ? self.open?.durationMicros ?? 0 : 0
+        var micros = isLowLatency ? self.openListedMicros : 0
         guard self.listedMicros + micros > boundary else { return 0 }
         var kept = 0
         for offset in stride(from: self.segments.count - 1, through: self.retiredCount, by: -1) {
@@ -60,6 +60,9 @@ extension MediaWindow {
         }
         return self.listedCount - kept
     }
+
+    /// Microseconds of the open segment as its parts are listed.
+    private var openListedMicros: Int64 { self.open?.parts.reduce(0) { $0 + min($1.durationMicros, self.partTargetMicros) } ?? 0 }
 
     private func writeMediaPlaylist(_ kind: PlaylistKind) -> PlaylistText {
         let skipped = kind.skips ? self.skippableCount(isLowLatency: kind.isLowLatency) : 0
