@@ -31,7 +31,8 @@ import Testing
                 $0.relay.maxBehindMs = 30_000
                 $0.recording.apps = ["live"]
                 $0.hls.always = true
-                $0.hls.segmentMs = 4_000
+                // As long as the longest run and the second of sound behind it, after which the camera counts as off.
+                $0.hls.segmentMs = 5_000
                 $0.hls.windowMs = 60_000
             }) { server in
                 let client = try await TagClient.publish(to: server, "live/cam1")
