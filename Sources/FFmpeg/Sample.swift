@@ -24,9 +24,9 @@ package struct Sample: Sendable {
     }
 
     /// Returns nil for frames without coded media of the first track. These are headers, end of sequence, commands, script data, empty
-    /// messages, Multitrack messages that start with a track other than 0, and media that no container can hold.
+    /// messages, and Multitrack messages that start with a track other than 0.
     package init?(_ frame: Frame) {
-        guard frame.tag.flags.contains(.coded), frame.tag.trackID == 0, !frame.tag.flags.contains(.unusable) else { return nil }
+        guard frame.tag.flags.contains(.coded), frame.tag.trackID == 0 else { return nil }
         var payload = frame.payload
         let offset = Int(frame.tag.bodyOffset)
         guard offset < payload.readableBytes else { return nil }

@@ -118,7 +118,8 @@ final class FragmentPackager {
         }
         do throws(FFmpegError) {
             self.noteTrack(frame, nowMs: nowMs)
-            guard let sample = Sample(frame) else { return }
+            // The relay's verdict names media that containers cannot hold.
+            guard !frame.tag.flags.contains(.unusable), let sample = Sample(frame) else { return }
             if let cause = self.tracks.refusal(of: sample.kind) { self.leftOut.note(sample.kind, cause) }
             if self.isInRun(sample.kind), self.isFar(sample.dts, from: sample.kind == .video ? self.newestPictureMs : self.newestSoundMs) {
                 self.leap(nowMs: nowMs)
