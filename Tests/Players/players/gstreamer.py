@@ -28,5 +28,5 @@ class GStreamer(PipePlayer):
     def tracks(self):
         # The pads that lead into decoders; "mpegversion" alone would be MP3's too.
         found = set(re.findall(r"GstMultiQueue:\w+\.GstMultiQueuePad:src_\d+: caps = (\w+)/([\w-]+)", self.process.text()))
-        tracks = sorted(f"{kind} {self.codecs.get(codec, codec)}" for kind, codec in found if codec != "quicktime")
+        tracks = sorted(f"{kind} {self.codecs.get(codec, codec)}" for kind, codec in found if codec not in ("quicktime", "mpegts"))
         return tracks or None

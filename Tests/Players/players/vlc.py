@@ -29,4 +29,6 @@ class VLC(ScreenPlayer):
         # The demuxers of FFmpeg's and of VLC's own: the latter adds the tracks of each beginning of the stream, and does not name codecs.
         found = {f"{kind} {self.codecs.get(codec, codec)}" for kind, codec in re.findall(r"demux debug: adding es: (\w+) codec = (\w+)", text)}
         found |= {f"{kind} ?" for kind in re.findall(r"mp4 demux debug: adding track\[Id \w+\] (\w+)", text)}
+        in_ts = [self.codecs.get(codec, codec) for codec in re.findall(r"ts demux debug:\s+=> pid \d+ has now es fcc=(\w+)", text)]
+        found |= {f"{'video' if codec in ('h264', 'hevc') else 'audio'} {codec}" for codec in in_ts}
         return sorted(found) or None
