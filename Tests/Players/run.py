@@ -117,7 +117,8 @@ class Suite:
             return self.shared
         # One at a time: the machine has other things to do.
         self._end_shared()
-        name = f"{case.shape.replace('^', '-')}-{self.count}"
+        # A room's id, too.
+        name = f"{case.shape.replace('^', '-').replace('.', '-')}-{self.count}"
         owner = self.folder if case.push else folder
         publisher = self._publish(case, shape, server.push_url(name), owner, f"push-{name}")
         if case.push:
