@@ -45,8 +45,7 @@ struct PushLink {
             if try wire.fill(isYoung ? "just after the server accepted publish; \(LinkRun.wordless)" : "while publishing") { continue }
             guard let frame = self.queue.next(nowMs: System.nowMs()) else {
                 for message in keepAlive.due(nowMs: System.nowMs()) {
-                    clock.keptAlive(to: message.ms)
-                    try wire.send(Self.message(message.kind, message.payload, at: message.ms, on: opened.streamID))
+                    try wire.send(Self.message(message.kind, message.payload, at: keepAlive.lastMs, on: opened.streamID))
                 }
                 try self.wait(wire, until: keepAlive.dueMs)
                 continue
@@ -79,33 +78,18 @@ struct PushLink {
 }
 
 /// Computes the timestamps of one publish. A plain value.
-///
-/// When frames go on behind a keep-alive whose time they do not reach, since the device's clock stood still, all times move on by the difference.
 struct PushClock {
     private let fromZero: Bool
     private var base: Int64?
-    private var skew: Int64 = 0
-    /// The newest keep-alive since the last frame.
-    private var keptMs: Int64?
 
     init(fromZero: Bool) { self.fromZero = fromZero }
 
     /// Milliseconds on the wire, not wrapped. The first media frame sets zero; earlier headers are at zero too, and so is all metadata.
     mutating func time(of frame: Frame) -> Int64 {
-        let isCoded = frame.tag.flags.contains(.coded)
         guard frame.wireTimestamp != 0 || frame.kind != .data else { return 0 }
         guard self.fromZero else { return frame.timestamp }
-        if self.base == nil, isCoded { self.base = frame.timestamp }
-        guard let base else { return self.keptMs ?? 0 }
-        let ms = max(frame.timestamp &- base &+ self.skew, 0)
-        guard let keptMs, frame.kind != .data else { return ms }
-        if isCoded {
-            self.skew += max(0, keptMs - ms)
-            self.keptMs = nil
-        }
-        return max(ms, keptMs)
+        if self.base == nil, frame.tag.flags.contains(.coded) { self.base = frame.timestamp }
+        guard let base else { return 0 }
+        return max(frame.timestamp &- base, 0)
     }
-
-    /// A keep-alive was sent at this time.
-    mutating func keptAlive(to ms: Int64) { self.keptMs = ms }
 }
