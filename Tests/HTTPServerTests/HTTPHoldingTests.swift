@@ -105,7 +105,8 @@ import Testing
                 }
             }
             let share = 16 * Self.mebibyte
-            #expect(peak > share && peak <= share + 2 * Self.mebibyte, "\(peak)")
+            // Each loop may have read the hundred heads of one connection more.
+            #expect(peak > share && peak <= share + 8 * Self.mebibyte, "\(peak)")
             let same = try await HTTP2Client.open(server.secure)
             try await same.get("/healthz", on: 1, Self.from("203.0.113.9"))
             #expect(try await same.answer(1).text == "ok\n", "a health check is answered all the same")

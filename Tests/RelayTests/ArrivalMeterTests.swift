@@ -169,9 +169,24 @@ import Testing
             let token = try await relay.on(relay.home) { try $0.claim(stream, identity: PublisherIdentity("device"), delegate: publisher) }
             func health() async throws -> StreamHealth? { try await relay.on(relay.home) { $0.snapshot(of: stream)?.stream.health } }
             var sent: Int64 = 0
+            func frame(_ kind: Frame.Kind, _ bytes: [UInt8]) throws -> Frame {
+                try Frame(kind: kind, timestamp: sent, payload: ByteBuffer(bytes: bytes))
+            }
+            // libx264 164; AAC-LC, 48 kHz.
+            let sps: [UInt8] = [
+                0x67, 0x42, 0xC0, 0x1E, 0xDA, 0x02, 0x80, 0xBF, 0xE5, 0xC0, 0x44, 0, 0, 3, 0, 4, 0, 0, 3, 0, 0xC8, 0x3C, 0x58, 0xBA, 0x80,
+            ]
+            let record: [UInt8] = [0x17, 0, 0, 0, 0, 1, 0x42, 0xC0, 0x1E, 0xFF, 0xE1, 0, UInt8(sps.count)]
+            let headers = [
+                try frame(.video, record + sps + [1, 0, 4, 0x68, 0xCE, 0x0F, 0xC8]), try frame(.audio, [0xAF, 0, 0x11, 0x90]),
+            ]
+            RelayLoop.publish(headers, to: stream, token: token)
             func go(on seconds: Int64, mediaMs: Int64) async throws {
                 for _ in 0..<(seconds * 10) {
-                    let frames = try [Make.key(Int(sent), at: sent), Make.audio(Int(sent), at: sent, bytes: 60)]
+                    let frames = [
+                        try frame(.video, [0x17, 1, 0, 0, 0, 0, 0, 0, 5, 0x65, 0x88, 0x84, 0x12, 0x34]),
+                        try frame(.audio, [0xAF, 1] + [UInt8](repeating: 0x21, count: 60)),
+                    ]
                     RelayLoop.publish(frames, to: stream, token: token)
                     sent += mediaMs / 10
                     relay.clock.advance(100)
