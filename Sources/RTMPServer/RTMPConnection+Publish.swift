@@ -87,7 +87,9 @@ extension RTMPConnection {
             do throws(ClaimRefusal) {
                 verdict = .success(
                     try home.claim(
-                        stream, identity: identity, takeover: publishSession.takeover, grace: publishSession.grace, delegate: delegate))
+                        stream, identity: identity, takeover: publishSession.takeover, grace: publishSession.grace,
+                        // A voice's listeners have a jitter buffer, which needs the times as sent.
+                        evensSound: !publishSession.isAudioOnly, delegate: delegate))
             } catch {
                 verdict = .failure(error)
             }

@@ -3,17 +3,17 @@ import NIOCore
 
 /// Publishers and their frames, on the stream's home loop.
 extension RelayLoop {
-    /// Claims the publisher slot. On the home loop.
+    /// Claims the publisher slot. On the home loop. `evensSound`: whether times of sound that the device stamps unevenly are put right.
     package func claim(
         _ stream: Stream, identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil,
-        delegate: any PublisherDelegate
+        evensSound: Bool = true, delegate: any PublisherDelegate
     ) throws(ClaimRefusal) -> StreamState.Token {
         self.eventLoop.preconditionInEventLoop()
         guard let home = self.homes[stream.id] else { throw .nameTaken }
         let wasIdle = home.state.phase == .idle
         var items: [StreamState.Item] = []
         let (token, replaced) = try home.state.claim(
-            identity, takeover: takeover, grace: grace, nowMs: self.nowMs, items: &items)
+            identity, takeover: takeover, grace: grace, evensSound: evensSound, nowMs: self.nowMs, items: &items)
         if wasIdle {
             home.registry.retain(stream)
             home.repair = FrameRepair()

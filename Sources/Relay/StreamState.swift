@@ -97,6 +97,8 @@ package struct StreamState: Sendable {
     private var activity = Activity.none
     private var timeline = Timeline()
     private var soundTimes = SoundTimes()
+    /// Whether times of sound that the device stamps unevenly are put right.
+    private var evensSound = true
     private var headers = HeaderTable()
     private var presence = MediaPresence()
     private(set) var tracks = DefaultTracks()
@@ -138,7 +140,8 @@ package struct StreamState: Sendable {
     /// Grants the publisher slot to `identity`, or throws the refusal. `replaced` is the ghost whose slot it takes over. `grace` replaces the
     /// stream's grace periods from now on.
     package mutating func claim(
-        _ identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil, nowMs: Int64,
+        _ identity: PublisherIdentity, takeover: TakeoverRule = .sameIdentity, grace: GracePeriods? = nil, evensSound: Bool = true,
+        nowMs: Int64,
         items: inout [Item]
     ) throws(ClaimRefusal) -> (token: Token, replaced: Token?) {
         var replaced: Token?
@@ -162,6 +165,7 @@ package struct StreamState: Sendable {
         self.phase = .live(token: self.lastToken, identity: identity)
         self.timeline.publisherChanged()
         self.soundTimes.publisherChanged()
+        self.evensSound = evensSound
         // Those who joined while a kind was absent do not have its header.
         let (lacksVideo, lacksAudio) = (self.presence.isAbsent(.video), self.presence.isAbsent(.audio))
         self.resumesVideo = !self.headers.isEmpty && !lacksVideo
@@ -212,7 +216,7 @@ package struct StreamState: Sendable {
         var mapped = frame
         if isCoded, frame.isKeyframe { self.changedPictures.complete(&mapped) }
         mapped.timestamp = self.timeline.map(frame.timestamp, frame.kind, isCoded: isCoded, nowMs: nowMs)
-        if isCoded, frame.kind == .audio { self.soundTimes.even(&mapped) }
+        if isCoded, frame.kind == .audio, self.evensSound { self.soundTimes.even(&mapped) }
         if frame.kind == .data, TimestampUnwrapper.wrap(frame.timestamp) == 0 { mapped.tag.flags.insert(.untimed) }
         if frame.tag.flags.contains(.endOfSequence) {
             // Held: if the publisher comes back, players never see an end.
