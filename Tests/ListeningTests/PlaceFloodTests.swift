@@ -19,6 +19,7 @@ import Testing
         var honest: PlaceTable.ID?
         var next: PlaceTable.ID = 1
         var step: Int64 = 0
+        private var deeds = 0
 
         init(hosts: Int, _ part: Int) throws {
             var random = TestRandom(part)
@@ -49,7 +50,9 @@ import Testing
         /// One deed of a stranger: mostly a new connection.
         mutating func disturb() {
             let deed = Int.random(in: 0..<10, using: &self.random)
-            let one = deed < 6 ? nil : self.open.keys.filter { $0 != self.honest }.sorted().randomElement(using: &self.random)
+            // The first of the others from a random number on: the same one each time for a seed.
+            let least = PlaceTable.ID.random(in: 0..<self.next, using: &self.random)
+            let one = deed < 6 ? nil : self.open.keys.filter { $0 != self.honest && $0 >= least }.min()
             guard let one, let entry = self.open[one] else {
                 guard let host = self.hosts.randomElement(using: &self.random) else { return }
                 self.enter(host, isKnown: false)
@@ -75,18 +78,23 @@ import Testing
             let (refusal, shed) = self.table.enter(id, host, as: self.rank(), isKnown: isKnown)
             for lost in shed {
                 let gone = self.open.removeValue(forKey: lost.id)
-                #expect(gone?.isHeld == false, "a running play or push was shed")
+                if gone?.isHeld != false { Issue.record("a running play or push was shed") }
             }
             if refusal == nil { self.open[id] = (host, false) }
             self.check()
             return refusal == nil ? id : nil
         }
 
-        func check() {
+        /// The whole count takes long, so it is made after each 32 deeds.
+        mutating func check() {
+            self.deeds += 1
+            guard self.deeds % 32 == 0 else { return }
             #expect(self.table.count == self.open.count && self.table.count <= self.limits.total)
             #expect(self.open.keys.allSatisfy { self.table.has($0) })
             #expect(self.open.values.count { $0.isHeld } <= self.limits.total - self.limits.reserved + 1, "and one push")
-            #expect(Dictionary(grouping: self.open.values, by: \.host).values.allSatisfy { $0.count <= self.limits.perHost })
+            var counts: [HostKey: Int] = [:]
+            for entry in self.open.values { counts[entry.host, default: 0] += 1 }
+            #expect(counts.values.allSatisfy { $0 <= self.limits.perHost })
         }
 
         /// Greets, connects and publishes, with so many deeds of strangers before each step. Returns whether the publisher got in.
@@ -111,15 +119,15 @@ import Testing
     private static func honest() throws -> HostKey { HostKey.of(try SocketAddress(ipAddress: "192.0.2.1", port: 1)) }
 
     /// One that has pushed before, or needs no credential, among strangers from any number of hosts.
-    @Test(.seeded, arguments: 0..<60) func aKnownPublisherGetsIn(_ part: Int) throws {
-        var crowd = try Crowd(hosts: 1 + part * 7, part)
+    @Test(.seeded, arguments: 0..<30) func aKnownPublisherGetsIn(_ part: Int) throws {
+        var crowd = try Crowd(hosts: 1 + part * 14, part)
         for _ in 0..<500 { crowd.disturb() }
         let gotIn = crowd.publishes(try Self.honest(), isKnown: true, disturbances: 400)
         #expect(gotIn)
     }
 
     /// One that nobody knows, among strangers from fewer hosts than there are places for them.
-    @Test(.seeded, arguments: 0..<60) func anUnknownOneAmongFewHosts(_ part: Int) throws {
+    @Test(.seeded, arguments: 0..<30) func anUnknownOneAmongFewHosts(_ part: Int) throws {
         var crowd = try Crowd(hosts: 1, part)
         let reserved = crowd.limits.reserved
         guard reserved > 3 else { return }
@@ -130,8 +138,8 @@ import Testing
     }
 
     /// And among strangers from any number of hosts, as long as not all places change hands between two of its steps.
-    @Test(.seeded, arguments: 0..<60) func anUnknownOneAmongManyHosts(_ part: Int) throws {
-        var crowd = try Crowd(hosts: 20 + part * 7, part)
+    @Test(.seeded, arguments: 0..<30) func anUnknownOneAmongManyHosts(_ part: Int) throws {
+        var crowd = try Crowd(hosts: 20 + part * 14, part)
         for _ in 0..<500 { crowd.disturb() }
         let gotIn = crowd.publishes(try Self.honest(), isKnown: false, disturbances: crowd.limits.reserved - 2)
         #expect(gotIn)
