@@ -15,8 +15,8 @@ import Testing
         let hosts: [HostKey]
         var random: TestRandom
         var open: [PlaceTable.ID: (host: HostKey, isHeld: Bool)] = [:]
-        /// The honest publisher's connection, which only itself moves.
-        var honest: PlaceTable.ID?
+        /// Connections of strangers, oldest first: a table has no order that a seed repeats.
+        var strangers: [PlaceTable.ID] = []
         var next: PlaceTable.ID = 1
         var step: Int64 = 0
         private var deeds = 0
@@ -50,9 +50,7 @@ import Testing
         /// One deed of a stranger: mostly a new connection.
         mutating func disturb() {
             let deed = Int.random(in: 0..<10, using: &self.random)
-            // The first of the others from a random number on: the same one each time for a seed.
-            let least = PlaceTable.ID.random(in: 0..<self.next, using: &self.random)
-            let one = deed < 6 ? nil : self.open.keys.filter { $0 != self.honest && $0 >= least }.min()
+            let one = deed < 6 ? nil : self.strangers.randomElement(using: &self.random)
             guard let one, let entry = self.open[one] else {
                 guard let host = self.hosts.randomElement(using: &self.random) else { return }
                 self.enter(host, isKnown: false)
@@ -65,7 +63,7 @@ import Testing
             case 7, 8: if self.table.play(one, entry.host) { self.open[one]?.isHeld = true }
             default:
                 self.table.leave(one)
-                self.open[one] = nil
+                self.forget(one)
             }
             self.check()
         }
@@ -77,12 +75,21 @@ import Testing
             self.next += 1
             let (refusal, shed) = self.table.enter(id, host, as: self.rank(), isKnown: isKnown)
             for lost in shed {
-                let gone = self.open.removeValue(forKey: lost.id)
+                let gone = self.open[lost.id]
+                self.forget(lost.id)
                 if gone?.isHeld != false { Issue.record("a running play or push was shed") }
             }
-            if refusal == nil { self.open[id] = (host, false) }
+            if refusal == nil {
+                self.open[id] = (host, false)
+                self.strangers.append(id)
+            }
             self.check()
             return refusal == nil ? id : nil
+        }
+
+        private mutating func forget(_ id: PlaceTable.ID) {
+            self.open[id] = nil
+            self.strangers.removeAll { $0 == id }
         }
 
         /// The whole count takes long, so it is made after each 32 deeds.
@@ -100,7 +107,7 @@ import Testing
         /// Greets, connects and publishes, with so many deeds of strangers before each step. Returns whether the publisher got in.
         mutating func publishes(_ host: HostKey, isKnown: Bool, disturbances: Int) -> Bool {
             guard let id = self.enter(host, isKnown: isKnown) else { return false }
-            self.honest = id
+            self.strangers.removeAll { $0 == id }
             for _ in 0..<2 {
                 for _ in 0..<Int.random(in: 0...disturbances, using: &self.random) { self.disturb() }
                 guard self.table.has(id), case .loose(let rank) = self.rank() else { return false }
