@@ -256,13 +256,13 @@ import Testing
             }
             let stored = try await rooms.events(after: 8, room: nil, limit: 5_000).map { Int($0.id) }
             #expect(stored.count == 3_200)
-            try await eventually("the fast one to have all") { try fast.eventIDs.count >= stored.count }
+            try await eventually("the fast one to have all", within: 180) { try fast.eventIDs.count >= stored.count }
             #expect(try fast.eventIDs == stored)
             // Kernel buffers, the channel's watermark and a page: not the whole.
             #expect(try slow.eventIDs.count < stored.count / 2)
             #expect(server.server.parts.connections.counters.current.eventFeedsBehind == 0)
             try await slow.socket.reads(true)
-            try await eventually("the slow one to have all") { try slow.eventIDs.count >= stored.count }
+            try await eventually("the slow one to have all", within: 180) { try slow.eventIDs.count >= stored.count }
             #expect(try slow.eventIDs == stored)
             #expect(server.server.parts.connections.counters.current.eventFeedsBehind >= 1)
             await slow.close()
