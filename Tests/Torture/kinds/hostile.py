@@ -126,7 +126,7 @@ class MemoryGroup:
 
 
 def _round(context, server, group, folder):
-    viewers, clients, seconds = (50, 32, 8) if context.is_short else (1000, 150, 60)
+    viewers, clients, seconds = (50, 16, 8) if context.is_short else (1000, 150, 60)
     report = os.path.join(folder, "honest.json")
     honest = [context.load, "run", "--url", f"{server.rtmp}/live", "--rooms", 1, "--viewers", viewers, "--video-kbps", 600, "--gop", 30]
     honest += ["--seconds", seconds, "--warmup", 1, "--max-behind-ms", BEHIND, "--json", report]
