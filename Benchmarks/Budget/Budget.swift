@@ -121,6 +121,9 @@ private struct Publisher {
     mutating func read(_ number: Int, isKeyframe: Bool, ms: Int64) throws -> [Frame] {
         var payload = self.body
         payload.setBytes([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], at: 0)
+        // One NAL unit, an IDR or an inter picture: the relay looks at the form of each frame.
+        payload.setInteger(UInt32(payload.readableBytes - 9), at: 5)
+        payload.setInteger(isKeyframe ? 0x65 : 0x41, at: 9, as: UInt8.self)
         var bytes = ByteBuffer()
         let message = Message(type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: ms), payload: payload)
         self.encoder.encode(message, chunkStream: 6, into: &bytes)
