@@ -79,7 +79,7 @@ package final class AudioEncoder {
     }
 
     /// The track as a publisher's sequence header would describe it.
-    private static func track(_ message: ByteBuffer) throws(FFmpegError) -> Track {
+    static func track(_ message: ByteBuffer) throws(FFmpegError) -> Track {
         let frame = try reading { () throws(MediaError) in try Frame(kind: .audio, timestamp: 0, payload: message) }
         return try Track(frame)
     }
@@ -184,7 +184,7 @@ extension AudioEncoder.Codec {
     }
 
     /// FLV 10.1 §E.4.2.1; Enhanced RTMP v2, "Enhanced Audio". AAC always says format 10, 44 kHz, 16 bits, stereo.
-    fileprivate func message(_ body: ByteBuffer, isHeader: Bool) -> ByteBuffer {
+    func message(_ body: ByteBuffer, isHeader: Bool) -> ByteBuffer {
         var message = ByteBuffer()
         switch self {
         case .aac: message.writeBytes([0xAF, isHeader ? 0 : 1])

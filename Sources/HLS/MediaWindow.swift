@@ -72,6 +72,8 @@ package struct MediaWindow: Sendable {
     package internal(set) var heldBytes = 0
     /// Number of segments that start without a keyframe, except retired ones.
     var dependentCount = 0
+    /// A part that ended too soon, as the publisher stalled. The next one joins it.
+    var shortPart: MediaPart?
     /// See ``startEarly(nowMs:)``.
     var earlyCuts: EarlyCuts?
     /// The segment with the keyframe of an early start; see ``startEarly(nowMs:)``.
@@ -139,6 +141,7 @@ package struct MediaWindow: Sendable {
             self.isInterrupted = false
             return
         }
+        self.listShortPart(nowMs: nowMs)
         self.completeOpenSegment(nowMs: nowMs)
         // The part hinted before an interruption will never exist.
         if self.isInterrupted { self.nextPart += 1 }
@@ -161,16 +164,30 @@ package struct MediaWindow: Sendable {
         guard bytes.readableBytes <= self.segmentBytes else {
             throw .tooLarge(field: "part", found: part.bytes.readableBytes, max: self.segmentBytes)
         }
+        var part = part
+        part.bytes = bytes
         let duration = min(max(part.durationMicros, 1), self.maxSegmentMicros)
         if duration != part.durationMicros { self.statistics.clampedDurations += 1 }
+        part.durationMicros = duration
+        part = self.joined(part, nowMs: nowMs)
+        guard !self.isTooShort(part) else {
+            self.heldBytes += Segment.cost(part.bytes)
+            self.shortPart = part
+            return self.evict(nowMs: nowMs)
+        }
+        self.list(part, nowMs: nowMs)
+    }
+
+    /// Adds a part to the open segment, or to a new one.
+    mutating func list(_ part: MediaPart, nowMs: Int64) {
         let targetBefore = self.targetDuration
-        if self.endsSegment(before: part, durationMicros: duration, heldBytes: Segment.cost(bytes)) { self.endOpenSegment(nowMs: nowMs) }
-        self.noteLength(of: duration)
+        if self.endsSegment(before: part) { self.endOpenSegment(nowMs: nowMs) }
+        self.noteLength(of: part.durationMicros)
         var segment = self.open ?? self.makeSegment(startingWith: part)
         self.open = nil  // Keep one owner, or the parts would be copied.
-        segment.append(HeldPart(bytes: bytes, durationMicros: duration, isIndependent: part.isIndependent))
+        segment.append(HeldPart(bytes: part.bytes, durationMicros: part.durationMicros, isIndependent: part.isIndependent))
         self.nextPart += 1
-        self.heldBytes += Segment.cost(bytes)
+        self.heldBytes += Segment.cost(part.bytes)
         if self.isReady { self.raiseTarget(for: segment.durationMicros) }
         self.open = segment
         self.noteChange(segments: self.targetDuration != targetBefore)
@@ -181,6 +198,7 @@ package struct MediaWindow: Sendable {
     /// the same. Requests for the hinted part get an answer: it may never exist.
     package mutating func interrupt(nowMs: Int64) {
         guard !self.hasEnded, !self.isInterrupted, self.format != nil else { return }
+        self.listShortPart(nowMs: nowMs)
         self.completeOpenSegment(nowMs: nowMs)
         self.isInterrupted = true
         self.noteChange(segments: true)
@@ -190,6 +208,7 @@ package struct MediaWindow: Sendable {
     /// Ends the window: no more media will come (EXT-X-ENDLIST).
     package mutating func end(nowMs: Int64) {
         guard !self.hasEnded else { return }
+        self.listShortPart(nowMs: nowMs)
         self.endOpenSegment(nowMs: nowMs)
         self.hasEnded = true
         self.noteChange(segments: true)
@@ -231,6 +250,7 @@ package struct MediaWindow: Sendable {
 
     /// The open segment has all its parts: the next part starts another.
     package mutating func completeSegment(nowMs: Int64) {
+        self.listShortPart(nowMs: nowMs)
         guard self.open != nil else { return }
         self.completeOpenSegment(nowMs: nowMs)
         self.evict(nowMs: nowMs)

@@ -118,14 +118,18 @@ package struct MediaPart: Sendable, Equatable {
     package var beginsWithKeyframe: Bool
     /// Time of its first frame, in milliseconds since 1970.
     package var programDateTimeMs: Int64?
+    /// Whether it ended because no frame came for a while.
+    package var isCutShort: Bool
 
     package init(
-        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, programDateTimeMs: Int64? = nil
+        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, programDateTimeMs: Int64? = nil,
+        isCutShort: Bool = false
     ) {
         self.bytes = bytes
         self.durationMicros = durationMicros
         self.isIndependent = isIndependent
         self.beginsWithKeyframe = beginsWithKeyframe
         self.programDateTimeMs = programDateTimeMs
+        self.isCutShort = isCutShort
     }
 }

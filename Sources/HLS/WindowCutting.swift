@@ -1,3 +1,5 @@
+import NIOCore
+
 /// Decides where parts and segments end, and chooses the two targets in playlists.
 extension MediaWindow {
     /// Weight that each over-long part adds; every other part subtracts one. From `weightOfRule` on, the part target follows over-long
@@ -13,7 +15,8 @@ extension MediaWindow {
     /// would make a segment of 3 s.
     var dueMicros: Int64 { Int64(self.configuration.segmentMs) * 900 }
 
-    /// Whether the pending part ends before a frame of `frameMicros`. Both in microseconds.
+    /// Whether the pending part ends before a frame of `frameMicros`. Both in microseconds. Here and below, a part that ended too soon counts as the
+    /// beginning of the pending one.
     ///
     /// The part ends as near to `partMs` as whole frames allow. Once a part target is published, it ends as near to the duration that the
     /// target was derived from, neither before 85 % of the target nor, if frames are even, beyond it. A part never ends empty.
@@ -28,14 +31,53 @@ extension MediaWindow {
         guard self.isReady, self.configuration.isLowLatency else {
             return max(1, Int64(self.configuration.partMs) * 1_000 - frame / 2)
         }
-        let floor = (self.partTargetMicros * 85 + 99) / 100
-        return max(1, floor, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
+        let due = max(self.shortestPartMicros, min(self.partTargetMicros - frame + 1, self.partTargetMicros * 100 / 108 - frame / 2))
+        return max(1, due - self.shortMicros)
+    }
+
+    /// Microseconds that a part must have unless it is its segment's last (RFC 8216bis §4.4.4.9). 0 before the first playlist.
+    private var shortestPartMicros: Int64 { (self.partTargetMicros * 85 + 99) / 100 }
+    private var shortMicros: Int64 { self.shortPart?.durationMicros ?? 0 }
+
+    /// Whether a part waits for the next one to join it.
+    func isTooShort(_ part: MediaPart) -> Bool {
+        part.isCutShort && !part.isIndependent && self.configuration.isLowLatency && part.durationMicros < self.shortestPartMicros
+    }
+
+    /// The part with the one before it, if that ended too soon. A keyframe that starts a segment stays at its beginning.
+    mutating func joined(_ part: MediaPart, nowMs: Int64) -> MediaPart {
+        guard let short = self.shortPart else { return part }
+        let fits = short.bytes.readableBytes + part.bytes.readableBytes <= self.segmentBytes
+        guard fits, !part.beginsWithKeyframe || !self.startsSegment(pendingMicros: 0) else {
+            self.listShortPart(nowMs: nowMs)
+            return part
+        }
+        self.forgetShortPart()
+        var joined = part
+        joined.bytes = ByteBuffer(bytes: [short.bytes, part.bytes].lazy.flatMap(\.readableBytesView))
+        joined.durationMicros = min(short.durationMicros + part.durationMicros, self.maxSegmentMicros)
+        joined.beginsWithKeyframe = false
+        joined.programDateTimeMs = short.programDateTimeMs
+        return joined
+    }
+
+    /// Lists the part that ended too soon as it is: it is its segment's last.
+    mutating func listShortPart(nowMs: Int64) {
+        guard let short = self.shortPart else { return }
+        self.forgetShortPart()
+        self.list(short, nowMs: nowMs)
+    }
+
+    private mutating func forgetShortPart() {
+        guard let short = self.shortPart else { return }
+        self.heldBytes -= Segment.cost(short.bytes)
+        self.shortPart = nil
     }
 
     /// Microseconds that a part of several frames must not exceed; nil where no parts are listed. It ends before a frame that would exceed it.
     package var longestPartMicros: Int64? {
         guard self.configuration.isLowLatency else { return nil }
-        return self.isReady ? self.partTargetMicros : Int64(self.configuration.partMs) * 1_500
+        return self.isReady ? max(1, self.partTargetMicros - self.shortMicros) : Int64(self.configuration.partMs) * 1_500
     }
 
     /// The open segment, if it takes more parts.
@@ -44,26 +86,26 @@ extension MediaWindow {
     /// Microseconds at which a pending part ends before a keyframe.
     package var segmentDueMicros: Int64 {
         guard let open = self.growing else { return self.dueMicros }
-        return open.isIndependent ? max(0, self.dueMicros - open.durationMicros) : 0
+        return open.isIndependent ? max(0, self.dueMicros - open.durationMicros - self.shortMicros) : 0
     }
 
     /// Whether a keyframe that just arrived starts a segment and ends the pending part. If not, the keyframe goes into the part of
     /// `pendingMicros`, which would otherwise be shorter than a part may be.
     package func startsSegment(pendingMicros: Int64) -> Bool {
-        let pending = max(pendingMicros, 0)
+        let pending = max(pendingMicros, 0) + self.shortMicros
         guard let open = self.growing else { return pending == 0 || pending >= self.dueMicros }
         return !open.isIndependent || open.durationMicros + pending >= self.dueMicros
     }
 
     /// Whether the open segment ends before this part.
-    func endsSegment(before part: MediaPart, durationMicros: Int64, heldBytes: Int) -> Bool {
+    func endsSegment(before part: MediaPart) -> Bool {
         guard let open = self.growing else { return self.open != nil }
         // A segment that started without a keyframe ends at the next one, however soon.
         let isDue = open.durationMicros >= self.dueMicros || !open.isIndependent
         if part.beginsWithKeyframe && isDue { return true }
         if let earlyCuts, open.durationMicros >= earlyCuts.micros { return true }
-        return open.durationMicros + durationMicros > self.maxSegmentMicros || open.heldBytes + heldBytes > self.segmentBytes
-            || open.parts.count >= Limits.partsPerSegment
+        return open.durationMicros + part.durationMicros > self.maxSegmentMicros
+            || open.heldBytes + Segment.cost(part.bytes) > self.segmentBytes || open.parts.count >= Limits.partsPerSegment
     }
 
     /// Chooses both targets from the first segment that ends.

@@ -244,18 +244,18 @@ import Testing
             _ = try await slow.message("hello")
             _ = try await fast.message("hello")
             try await slow.socket.reads(false)
-            // More than the ring holds, in number and in bytes, and than the kernel buffers.
-            let title = String(repeating: "x", count: 190)
+            // More than the ring holds, in number and in bytes, and than the kernel buffers; soon enough that the slow one is not closed as stuck.
+            let title = String(repeating: "🎧", count: 190)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for writer in 0..<8 {
                     tasks.addTask {
-                        for change in 0..<400 { try await rooms.retitle("w\(writer)", "\(title)\(change % 10)") }
+                        for change in 0..<150 { try await rooms.retitle("w\(writer)", "\(title)\(change % 10)") }
                     }
                 }
                 try await tasks.waitForAll()
             }
             let stored = try await rooms.events(after: 8, room: nil, limit: 5_000).map { Int($0.id) }
-            #expect(stored.count == 3_200)
+            #expect(stored.count == 1_200)
             try await eventually("the fast one to have all", within: 180) { try fast.eventIDs.count >= stored.count }
             #expect(try fast.eventIDs == stored)
             // Kernel buffers, the channel's watermark and a page: not the whole.

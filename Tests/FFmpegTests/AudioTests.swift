@@ -137,6 +137,26 @@ import Testing
         Self.expectTone(raw.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }, noise: source.noise)
     }
 
+    /// It follows itself without a gap, and decodes to zeros.
+    @Test func silenceIsSilent() throws {
+        var silence = try SilentSound(startMs: 7_000)
+        let samples = silence.samples(before: 8_000) + silence.samples(before: 8_001) + silence.samples(before: 9_000)
+        let expected: [Int64] = (0..<94).map { 7_000 + Int64($0) * 64 / 3 }
+        #expect(samples.map(\.dts) == expected)
+        #expect(silence.track.codecsString == "mp4a.40.2" && silence.track.sampleRate == 48_000 && silence.track.channels == 2)
+        let decoder = try AudioDecoder(silence.track)
+        let decoded = try samples.flatMap { try decoder.decode($0.payload) }
+        #expect(decoded.count == 94)
+        for pcm in decoded {
+            let isSilent = pcm.planes.count == 2 && pcm.planes.joined().allSatisfy { $0 == 0 }
+            #expect(isSilent && pcm.count == 1_024)
+        }
+        // The encoder makes the same of zeros.
+        let encoder = try AudioEncoder(channels: 2, bitRate: 64_000)
+        let runs = try encoder.encode(PCM(silence: 4_096, sampleRate: 48_000, channels: 2)) + encoder.flush()
+        #expect(runs.last?.payload == samples.last?.payload)
+    }
+
     /// Two missing seconds become silence, ten become a step in time, and damage is counted.
     @Test func whatIsMissingIsSilence() async throws {
         let clip = try await Self.clip(Self.sources[6])

@@ -13,6 +13,8 @@ final class PieceList: FragmentSink {
     private(set) var pieces: [FragmentPackager.Piece] = []
     /// The number of pieces before each interruption.
     private(set) var breaks: [Int] = []
+    /// The number of pieces before each run.
+    private var firstPieces: [Int] = []
     /// The number of `isDue` calls before a keyframe.
     private(set) var keyframes = 0
 
@@ -21,7 +23,10 @@ final class PieceList: FragmentSink {
         return pendingMs + frameMs / 2 >= 200
     }
     func due(frameMs: Int64) -> (pendingMs: Int64, keyframeMs: Int64) { (200 - frameMs / 2, 0) }
-    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) { self.beginnings.append(beginning) }
+    func began(_ beginning: FragmentPackager.Beginning, nowMs: Int64) {
+        self.beginnings.append(beginning)
+        self.firstPieces.append(self.pieces.count)
+    }
     func made(_ piece: FragmentPackager.Piece, nowMs: Int64) { self.pieces.append(piece) }
     func interrupted(nowMs: Int64) { self.breaks.append(self.pieces.count) }
 
@@ -58,8 +63,26 @@ final class PieceList: FragmentSink {
     }
 
     var samples: Int { self.pieces.reduce(0) { $0 + $1.fragment.samples } }
-    /// The tracks of each run: "va" has video and audio.
-    var runs: [String] { self.beginnings.map { $0.tracks.map { $0.kind == .video ? "v" : "a" }.joined() } }
+    /// Samples of the pieces without those of silence beside them, of which a piece has one for each 1,024 at 48 kHz.
+    var samplesBesideSilence: Int {
+        zip(self.pieces, self.runOfPiece).reduce(0) { sum, next in
+            let (piece, run) = next
+            return sum + (self.runs[run] == "vs" ? Self.pictures(piece.fragment.bytes) : piece.fragment.samples)
+        }
+    }
+    /// The tracks of each run: "va" has video and audio, "vs" video and silence.
+    var runs: [String] {
+        self.beginnings.map { $0.tracks.map { $0.kind == .video ? "v" : $0 == Self.silence ? "s" : "a" }.joined() }
+    }
+    private static let silence = try? SilentSound(startMs: 0).track
+    /// The number of the run that each piece is in.
+    private var runOfPiece: [Int] { self.pieces.indices.map { piece in self.firstPieces.lastIndex { $0 <= piece } ?? 0 } }
+
+    /// The samples of the first track's run of samples. ISO/IEC 14496-12 §8.8.8.
+    private static func pictures(_ bytes: ByteBuffer) -> Int {
+        guard let at = bytes.readableBytesView.firstRange(of: Array("trun".utf8)) else { return 0 }
+        return bytes.getInteger(at: at.upperBound + 4, as: UInt32.self).map { Int($0) } ?? 0
+    }
 
     static func frames(_ tags: [FLVTag], by ms: Int64 = 0, skippingHeaders: Bool = false) throws -> [TapItem] {
         try tags.compactMap { tag in

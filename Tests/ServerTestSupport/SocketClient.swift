@@ -9,6 +9,7 @@ package final class SocketClient: Sendable {
     private struct State {
         var received: [UInt8] = []
         var isClosed = false
+        var hasRead: (@Sendable () -> Void)?
     }
 
     private final class Handler: ChannelInboundHandler, Sendable {
@@ -17,7 +18,11 @@ package final class SocketClient: Sendable {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let bytes = self.unwrapInboundIn(data)
-            self.state.withLock { $0.received += bytes.readableBytesView }
+            let hasRead = self.state.withLock { state in
+                state.received += bytes.readableBytesView
+                return state.hasRead
+            }
+            hasRead?()
         }
 
         func channelInactive(context: ChannelHandlerContext) { self.state.withLock { $0.isClosed = true } }
@@ -54,6 +59,15 @@ package final class SocketClient: Sendable {
 
     /// Stops or resumes reading.
     package func reads(_ yes: Bool) async throws { try await self.channel.setOption(.autoRead, value: yes).get() }
+
+    /// Calls this after each read, on the event loop; once now, for what has come before.
+    package func afterReads(_ body: @escaping @Sendable () -> Void) {
+        self.handler.state.withLock { $0.hasRead = body }
+        body()
+    }
+
+    /// Sends without waiting.
+    package func sendSoon(_ bytes: [UInt8]) { self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
     package func close() async { _ = try? await self.channel.close() }
 

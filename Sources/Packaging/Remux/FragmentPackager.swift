@@ -14,6 +14,9 @@ final class FragmentPackager {
     private var tracks: StreamTracks
     private var muxer: FragmentMuxer?
     private var transcoder: AudioTranscoder?
+    /// The sound of a run for players that has none: they keep the tracks that they began with, and stop where sound begins later (MediaSource;
+    /// hls.js 1.6).
+    private var silence: SilentSound?
     /// Frames held until the tracks are known.
     private var held = HeldFrames()
     /// Sound that waits for a keyframe to become a track: see ``holdLate(_:)``.
@@ -95,7 +98,7 @@ final class FragmentPackager {
     func closeStalled(nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         let isUsual = muxer.pictureMs.map { $0 >= FrameMailbox.stallMs } ?? false
-        self.cut(before: nil, keptMs: self.rebases || isUsual ? nil : self.newestPictureMs, nowMs: nowMs)
+        self.cut(before: nil, keptMs: self.rebases || isUsual ? nil : self.newestPictureMs, isCutShort: true, nowMs: nowMs)
     }
 
     /// The frames that wake this packager; nil: all frames.
@@ -159,7 +162,10 @@ final class FragmentPackager {
         return ms < last - Self.leapMs.back || ms > last + Self.leapMs.ahead
     }
 
-    private func isInRun(_ kind: Frame.Kind) -> Bool { self.muxer?.tracks.contains { $0.kind == kind } ?? false }
+    private func isInRun(_ kind: Frame.Kind) -> Bool {
+        guard let muxer = self.muxer, kind == .video || self.silence == nil else { return false }
+        return muxer.tracks.contains { $0.kind == kind }
+    }
 
     private func otherTracks(from sample: Sample) -> (hasVideo: Bool, hasAudio: Bool)? {
         self.tracks.change(at: sample, hadVideo: self.isInRun(.video), hadAudio: self.isInRun(.audio))
@@ -217,7 +223,9 @@ final class FragmentPackager {
                 tracks.append(audio)
             }
         }
-        guard !tracks.isEmpty else { return }
+        guard let track = tracks.first else { return }
+        self.silence = !self.rebases && tracks.count == 1 && track.kind == .video ? try SilentSound(startMs: first.timestamp) : nil
+        if let silence = self.silence { tracks.append(silence.track) }
         let origin = self.origin(for: tracks, from: first.timestamp)
         // The hole between the end of the run before and this one, in the container's time.
         let holeMs = self.originMs.map { first.timestamp - origin - (self.runEndMs - $0) }
@@ -299,6 +307,7 @@ final class FragmentPackager {
             }
         }
         guard let muxer = self.muxer else { return }
+        try self.addSilence(before: sample.dts)
         guard try self.put(sample, into: muxer, nowMs: nowMs) else { return }
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
@@ -346,6 +355,10 @@ final class FragmentPackager {
         return true
     }
 
+    private func addSilence(before ms: Int64) throws(FFmpegError) {
+        for sample in self.silence?.samples(before: ms) ?? [] { try self.muxer?.write(sample) }
+    }
+
     /// Whether the sample's kind leads, that is, ends pieces: pictures, if there are any. Sound leads while a camera is off.
     private func noteLead(_ sample: Sample, _ tracks: [Track]) -> Bool {
         if sample.kind == .video {
@@ -370,11 +383,12 @@ final class FragmentPackager {
     }
 
     /// `keptMs`: the time of the newest picture, which the next piece begins with; nil: it is in this piece.
-    private func cut(before next: Sample?, keptMs: Int64? = nil, nowMs: Int64) {
+    private func cut(before next: Sample?, keptMs: Int64? = nil, isCutShort: Bool = false, nowMs: Int64) {
         guard let muxer = self.muxer else { return }
         do throws(FFmpegError) {
             let keepsKeyframe = keptMs != nil && self.isNewestKeyframe
             let hadKeyframe = self.hasKeyframe && !keepsKeyframe
+            if self.pieceStartMs != nil { try self.addSilence(before: next?.dts ?? keptMs ?? self.runEndMs) }
             self.pieceStartMs = keptMs
             self.hasKeyframe = keepsKeyframe
             let lost = muxer.lostSamples
@@ -386,7 +400,8 @@ final class FragmentPackager {
             self.nextSequenceNumber = muxer.nextSequenceNumber
             self.taker.made(
                 Piece(
-                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs),
+                    fragment: fragment, holdsKeyframe: hadKeyframe || fragment.isIndependent, wallMs: fragment.startMs + self.wallOffsetMs,
+                    isCutShort: isCutShort),
                 nowMs: nowMs)
         } catch {
             self.fail(error, nowMs: nowMs)

@@ -45,5 +45,7 @@ extension FragmentPackager {
         let holdsKeyframe: Bool
         /// Arrival of its first frame, in milliseconds since 1970.
         let wallMs: Int64
+        /// It ended because no frame came for a while.
+        var isCutShort = false
     }
 }
