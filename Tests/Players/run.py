@@ -296,10 +296,19 @@ class Suite:
         self._judge_tracks(player, shape, outcome)
         if shape.audio and hasattr(player, "sound_bytes") and (player.takes_late_tracks or not shape.audio_delay):
             self._expect(outcome, player.sound_bytes > 0, "no sound")
+        if shape.audio_delay and hasattr(player, "pages") and player.takes_late_tracks:
+            self._expect_sound(player.pages, outcome)
         width = (shape.second_size or shape.size)[0]
         seen = (getattr(player, "pages", None) and player.pages.last or {}).get("width")
         if seen:
             self._expect(outcome, seen == width, f"the picture is {seen} wide, not {width}")
+
+    def _expect_sound(self, pages, outcome):
+        """That what is decoded is more than the silence that players have until there is sound."""
+        before = pages.last["audioBytes"]
+        time.sleep(2)
+        rate = (pages.last["audioBytes"] - before) / 2
+        self._expect(outcome, rate > 1_000, f"silence: {rate:.0f} bytes of sound a second")
 
     def _disturb(self, case, server, player, outcome):
         """The server ends the page's session, or the machine that it is on sleeps. Then a picture made after that has to come."""

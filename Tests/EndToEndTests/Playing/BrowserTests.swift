@@ -151,7 +151,8 @@ import Testing
                 let report = try reports.deliveries.first.orThrow().json
                 #expect(report["error"].string == "", "\(report.value ?? 0)")
                 let types = report["types"].list.compactMap(\.string)
-                #expect(types.count == 2 && types[0] != types[1], "\(types)")
+                // Pictures without sound have silence in the same codec.
+                #expect(types.count == 2 && (types[0] != types[1] || change == .microphoneComes), "\(types)")
                 #expect(report["advancedMs"].int ?? 0 > 2_000, "since the change: \(report.value ?? 0)")
                 if change != .cameraGoes { #expect(report["width"].int == 320 && report["frames"].int ?? 0 > 50, "\(report)") }
                 await client.close()
