@@ -116,6 +116,10 @@ extension Door {
     /// Doors that ask who comes.
     private static let guarded = Self.http.filter { $0.questions.page != .anyone }.flatMap(\.knocks)
 
+    private static let overRTMP: [(TagClient.Role, String)] = [
+        (.publish, "live/cam1"), (.play, "live/cam1"), (.publish, "talk/cam1/ann"), (.play, "talk/cam1/ann"),
+    ]
+
     private static let junk: [(query: String, header: String?)] = [
         ("", nil), ("", "Authorization: x"), ("", "Authorization: Bearer x"), ("", "Authorization: Bearer eyJhbGciOiJub25lIn0.e30."),
         ("", "Authorization: Basic YTpi"), ("", "Cookie: earshot-console=x"), ("", "X-Csrf-Token: x"), ("token=x", nil), ("jwt=x", nil),
@@ -195,12 +199,25 @@ extension Door {
                 #expect(knock.door == .health ? status == 200 : status == 503, "\(knock.testDescription): \(head)")
             }
             holding.set(server.parts.memory.ledger.limit + 1)
-            for (role, path) in [(TagClient.Role.publish, "live/cam1"), (.play, "live/cam1")] {
+            for (role, path) in Self.overRTMP {
                 let client = try await TagClient.connect(to: server, role, path)
                 try await eventually("a refusal") { client.current.refusal != nil }
                 #expect(client.current.refusal?.description.contains("memory") == true, "\(path): \(client.current)")
                 await client.close()
             }
+        }
+    }
+
+    @Test func `an address has its places for RTMP and no more`() async throws {
+        try await PortlessServer.run({ $0.limits.connectionsPerAddress = 1 }) { server in
+            let publisher = try await TagClient.publish(to: server, "live/held")
+            for (role, path) in Self.overRTMP {
+                let client = try await TagClient.connect(to: server, role, path)
+                try await eventually("the end of \(path)") { client.current.isClosed || client.current.sawEOF }
+                await client.close()
+            }
+            #expect(!publisher.current.isClosed && !publisher.current.sawEOF, "the push goes on")
+            await publisher.close()
         }
     }
 
