@@ -38,6 +38,13 @@ extension MediaWindow {
     /// Whether a segment is listed sooner if the next part comes soon: one that is held for it, or one that ends without a keyframe.
     package var needsNextPart: Bool { self.holdsSegment || self.earlyCuts != nil }
 
+    /// Whether VLC 3 plays on without pauses that starts now. It takes whole segments alone, starts with the last three, and when the next comes later
+    /// than it had thought it shows fewer pictures a second from then on. Three whole groups, or as much without keyframes.
+    package var suitsVLC: Bool {
+        guard self.isReady, self.listedCount >= 3 else { return false }
+        return self.segments.suffix(3).allSatisfy(\.isIndependent) || self.listedMicros >= self.maxSegmentMicros
+    }
+
     /// Makes a playlist from the open segment if it holds enough to start a player. Call it while a player waits and ``isReady`` is false.
     /// Returns whether there is a playlist now.
     @discardableResult

@@ -146,7 +146,9 @@ package struct HLSEndpoint: HTTPPart {
         // Relative, so that it works behind any path prefix of a proxy.
         let last = path.address.name.split(separator: "/").last ?? ""
         let uri = "\(StreamURLs.encode(String(last)))\(LivePath.folderEnding)/\(Self.mediaName(container))?s=\(token)"
-        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: Int(self.services.config.http.firstWaitMs)) else {
+        let isVLC = request.headers[.userAgent]?.contains("VLC/") == true
+        let waitMs = Int(self.services.config.http.firstWaitMs)
+        guard let text = await remuxer.multivariantPlaylist(mediaURI: uri, waitMs: waitMs, isVLC: isVLC) else {
             if let session { await self.close(session, .streamEnded) }
             var error = APIError.unavailable("\(streamPath) has no complete segment yet; try again in a moment.")
             error.headers[.retryAfter] = "1"

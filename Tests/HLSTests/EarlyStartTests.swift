@@ -35,7 +35,7 @@ import Testing
         #expect(!window.isReady)
         let isReady = self.starts(&window)
         #expect(isReady && window.targetDuration == 9)
-        #expect(self.durations(window) == [2.4, 0.2, 0.2])
+        #expect(self.durations(window) == [2.4, 0.2, 0.2] && !window.suitsVLC)
         let early = window.text()
         #expect(history.check(early).isEmpty)
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == false)
@@ -55,6 +55,19 @@ import Testing
         for _ in 0..<9 { try window.addGroup(parts: 40) }
         #expect(window.isIndependent)
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == true)
+    }
+
+    /// Three segments that begin with a keyframe, whatever stands before them.
+    @Test(arguments: [true, false]) func vlcWaitsForThreeGroups(_ isEarly: Bool) throws {
+        var window = try self.window(keyframeIntervalMs: 2_000)
+        try window.addGroup(parts: 5)
+        if isEarly { _ = self.starts(&window) }
+        for _ in 0..<5 { try window.add() }
+        for groups in 1...4 {
+            // The first group is listed with the second's first part.
+            try window.addGroup(parts: 10)
+            #expect(window.suitsVLC == (groups >= (isEarly ? 4 : 3)), "\(groups) \(self.durations(window))")
+        }
     }
 
     /// Whenever a player comes, it starts in a segment with a keyframe: EXT-X-START leads there while the end of the playlist has none.

@@ -289,7 +289,7 @@ class Suite:
         # No clock runs ahead: such a picture was read wrongly.
         self._expect(outcome, outcome.age > -0.1, f"a picture of the future ({outcome.age:.1f} s)")
         # A push with a variable rate sends 12.
-        least = 8 if shape.is_variable else shape.rate * player.least_rate
+        least = 8 if shape.is_variable else shape.rate * plan.least_rate(case, player)
         self._expect(outcome, outcome.rate >= least, f"{outcome.rate:.0f} pictures a second, not {least:.0f}")
         picture = player.picture()
         outcome.wrong += clockcode.wrong_colours(picture.pixel)

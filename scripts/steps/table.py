@@ -61,13 +61,12 @@ def python(folder, *words):
 WHOLE = ("^EndToEndTests\\.",)
 LINKS = ("^UpstreamTests\\.",)
 LOADED = ("^EndToEndTests\\.LoadedServerTests",)
+# A tool in Python that makes thousands of calls.
+DOCUMENTED = ("^EndToEndTests\\.APISchemathesisTests",)
 # Restarts, kills, calls, pushes, webhooks, feeds, tokens; two servers on one database.
 ON_POSTGRES = (
     "\\.(APIRoomTests|APIAuditTests|KillRestartTests|PushRateTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|PostgresServerTests"
     "|Cluster(Node|Call)Tests)/",)
-POSTGRES = (
-    "^EndToEndTests\\.(APIRoomTests|KillRestartTests|PushRateClientsTests|WebhookDeliveryTests|WebSocketEventsTests|CLITokenTests|APIAuditTests"
-    "|PostgresServerTests|Cluster(Node|Call)Tests)",)
 POSTGRES = ("env", "EARSHOT_STORE=postgres", "EARSHOT_POSTGRES_FAST=1", "scripts/postgres.sh", "run")
 
 BUILD = Step("build", "debug, with all tests", ("scripts/build-tests.sh",), 15, cold=450, load=2,
@@ -93,7 +92,7 @@ APPS = ("cloud_sdk", "mesh_page", "class_page", "machine_page", "whiteboard", "b
 PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/return", "mpv/rtmp/plain/before")
 
 TEST = [
-    swift_tests("servers", "whole servers with real clients", 400, only=WHOLE, without=LOADED),
+    swift_tests("servers", "whole servers with real clients", 400, only=WHOLE, without=LOADED + DOCUMENTED),
     swift_tests("links", "pulls and pushes against nginx, librtmp, ffmpeg", 16, only=LINKS, load=0.5),
     swift_tests("rooms on PostgreSQL", "the tests of RoomStore once more", 80, only=("^RoomStoreTests\\.",), before=POSTGRES, is_again=True),
     swift_tests("servers on PostgreSQL", "some suites of whole servers once more", 31, only=ON_POSTGRES, before=POSTGRES, is_again=True),
@@ -118,6 +117,7 @@ def tests_of(sources):
 
 VERIFY = [
     swift_tests("loaded", "churn and many connections on a server, alone", 75, only=LOADED, load=2, reads=(*SERVER, "Tests/EndToEndTests")),
+    swift_tests("api", "the calls against their document, as Schemathesis makes them", 55, only=DOCUMENTED, reads=(*SERVER, "Tests/EndToEndTests")),
     swift_tests("kills", "50 writers of recordings killed at random moments", 45, only=("^FFmpegTests\\.FragmentFileTests/aKilledWriter",), before=("env", "EARSHOT_KILLS=50"),
                 is_again=True, reads=("Package.swift", "Sources/FFmpeg", "Sources/Media", "Tests/FFmpegTests")),
     Step("torture", "kills, disks, clocks, hostile clients: a short case of each kind",

@@ -40,6 +40,8 @@ package actor StreamRemuxer {
     private var opening: Task<Void, Never>?
     /// Requests that wait for the first playlist.
     private var playlistWaiters = 0
+    /// Enough to make a playlist of media that is there.
+    private static let earlyStartMs: Int64 = 1_000
     private var reportedProblems = 0
     private var reportedRefusal: String?
     private var hasReportedDrops = false
@@ -372,10 +374,15 @@ package actor StreamRemuxer {
         return .playlist(text, window.cacheAdvice(for: request), last: window.lastEnded, isFinal: window.hasEnded, hasStart: hasStart)
     }
 
+    /// - Parameter isVLC: a player that stutters if it starts too soon; see ``MediaWindow/suitsVLC``.
+    ///
     /// Nil: there is nothing to play yet.
-    package func multivariantPlaylist(mediaURI: String, waitMs: Int) async -> String? {
+    package func multivariantPlaylist(mediaURI: String, waitMs: Int, isVLC: Bool = false) async -> String? {
         self.touch()
-        await self.waitUntilReady(ms: Int64(waitMs))
+        let untilMs = LoopSweeper.nowMs + Int64(waitMs)
+        // With keyframes so rare that it would take longer, stuttering pictures are better than none.
+        if isVLC { _ = await self.wait(ms: waitMs) { $0.suitsVLC || $0.hasEnded } }
+        await self.waitUntilReady(ms: max(Self.earlyStartMs, untilMs - LoopSweeper.nowMs))
         return self.taker.window.multivariantPlaylist(mediaURI: mediaURI)
     }
 
