@@ -17,8 +17,8 @@ import Testing
         /// Sets the offset to the right time. Never negative: the library would delay libdispatch's timers by as much.
         func set(_ offset: String) async throws {
             try self.write(offset)
-            // Until the program has read it. To read it at each look at the clock takes a core.
-            try await Task.sleep(for: .milliseconds(1_200))
+            // Until the program has read it, within two seconds. To read it at each look at the clock takes a core.
+            try await Task.sleep(for: .milliseconds(2_200))
         }
 
         private func write(_ offset: String) throws {

@@ -129,7 +129,8 @@ import Testing
             let client = try await HTTP2Client.open(server.secure, window: 0)
             // In one record: all of them have begun before the first answer counts.
             let streams = Array(stride(from: 1, to: 199, by: 2))
-            try await client.send(streams.flatMap { HTTP2Client.request("/api/v1/openapi.json", on: $0, [("accept-encoding", "identity")]) })
+            let plain = [("accept-encoding", "identity")]
+            try await client.send(streams.flatMap { HTTP2Client.request("/api/v1/openapi.json", on: $0, plain) })
             try await eventually("ends") { streams.contains { client.soFar($0).reset == Code.enhanceYourCalm } }
             // Three eighths, with what API callers may have.
             #expect(ledger.used - before <= 26 * Self.mebibyte, "\(ledger.used) \(before)")
