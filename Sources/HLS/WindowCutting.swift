@@ -54,7 +54,10 @@ extension MediaWindow {
         }
         self.forgetShortPart()
         var joined = part
-        joined.bytes = ByteBuffer(bytes: [short.bytes, part.bytes].lazy.flatMap(\.readableBytesView))
+        joined.bytes = ByteBuffer()
+        joined.bytes.reserveCapacity(short.bytes.readableBytes + part.bytes.readableBytes)
+        joined.bytes.writeImmutableBuffer(short.bytes)
+        joined.bytes.writeImmutableBuffer(part.bytes)
         joined.durationMicros = min(short.durationMicros + part.durationMicros, self.maxSegmentMicros)
         joined.beginsWithKeyframe = false
         joined.programDateTimeMs = short.programDateTimeMs
