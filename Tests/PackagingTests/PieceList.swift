@@ -40,25 +40,30 @@ final class PieceList: FragmentSink {
         }
     }
 
-    /// Start and end of each piece's only track, in its timescale. From tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
-    var spans: [(start: Int, end: Int)] {
+    /// Start and end of a track in each piece that has it, in its timescale. From tfhd, tfdt and trun: ISO/IEC 14496-12 §8.8.7, 8.8.8 and 8.8.12.
+    func spans(ofTrack id: Int) -> [(start: Int, end: Int)] {
         self.pieces.compactMap { piece in
             let bytes = piece.fragment.bytes
             let view = bytes.readableBytesView
-            func box(_ name: String) -> Int? { view.firstRange(of: Array(name.utf8))?.upperBound }
             func word(_ at: Int) -> Int { bytes.getInteger(at: at, as: UInt32.self).map { Int($0) } ?? 0 }
-            guard let tfhd = box("tfhd"), let tfdt = box("tfdt"), let trun = box("trun") else { return nil }
-            // Flags and track id precede base data offset, description and the default duration.
-            let usual = word(tfhd) & 0x8 == 0 ? 0 : word(tfhd + 8 + (word(tfhd) & 1) * 8 + (word(tfhd) >> 1 & 1) * 4)
-            let flags = word(trun)
-            var at = trun + 8 + (flags & 1) * 4 + (flags >> 2 & 1) * 4
-            var length = 0
-            for _ in 0..<word(trun + 4) {
-                length += flags & 0x100 == 0 ? usual : word(at)
-                at += 4 * (flags & 0xF00).nonzeroBitCount
+            var rest = view[...]
+            while let tfhd = rest.firstRange(of: Array("tfhd".utf8))?.upperBound {
+                rest = view[tfhd...]
+                func box(_ name: String) -> Int? { rest.firstRange(of: Array(name.utf8))?.upperBound }
+                guard word(tfhd + 4) == id, let tfdt = box("tfdt"), let trun = box("trun") else { continue }
+                // Flags and track id precede base data offset, description and the default duration.
+                let usual = word(tfhd) & 0x8 == 0 ? 0 : word(tfhd + 8 + (word(tfhd) & 1) * 8 + (word(tfhd) >> 1 & 1) * 4)
+                let flags = word(trun)
+                var at = trun + 8 + (flags & 1) * 4 + (flags >> 2 & 1) * 4
+                var length = 0
+                for _ in 0..<word(trun + 4) {
+                    length += flags & 0x100 == 0 ? usual : word(at)
+                    at += 4 * (flags & 0xF00).nonzeroBitCount
+                }
+                let start = bytes.getInteger(at: tfdt + 4, as: UInt64.self).map { Int($0) } ?? 0
+                return (start, start + length)
             }
-            let start = bytes.getInteger(at: tfdt + 4, as: UInt64.self).map { Int($0) } ?? 0
-            return (start, start + length)
+            return nil
         }
     }
 

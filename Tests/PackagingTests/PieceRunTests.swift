@@ -41,6 +41,31 @@ import Testing
         #expect((file.starts.last ?? 0) - (file.starts.first ?? 0) > 12_000)
     }
 
+    /// A device drops while one kind is ahead of the other, and its sound begins behind its picture when it returns: neither track has a hole, before
+    /// which Chromium's own HLS player would stop.
+    @Test(arguments: [UInt32(3_200), 3_400, 3_600], [UInt32(3_300), 3_500])
+    func neitherTrackHasAHole(_ picturesEnd: UInt32, _ soundEnd: UInt32) async throws {
+        let clip = try await FLVTag.clip()
+        let taker = PieceList()
+        let maker = FragmentPackager(.fmp4, for: taker)
+        try Self.feed(clip.filter { $0.timestamp < ($0.kind == .video ? picturesEnd : soundEnd) }, to: maker)
+        maker.take([.restarted], nowMs: 9_000, wallMs: 9_000)
+        // The sounds before the keyframe are in no piece.
+        let back = clip.filter { tag in
+            tag.isSequenceHeader || (tag.kind == .video ? tag.timestamp > 900 : !(980...1_120).contains(tag.timestamp))
+        }
+        try Self.feed(back, by: 9_000, to: maker)
+        maker.finish(nowMs: 13_000)
+        for (id, timescale, mostMs) in [(1, 90_000, 1), (2, 44_100, 23)] {
+            let spans = taker.spans(ofTrack: id)
+            #expect(spans.count > 25)
+            for (last, next) in zip(spans, spans.dropFirst()) {
+                let ms = (next.start - last.end) * 1_000 / timescale
+                #expect((-1...mostMs).contains(ms), "track \(id): \(ms) ms at \(next.start * 1_000 / timescale)")
+            }
+        }
+    }
+
     /// A change of resolution puts the parameter sets into the first keyframe too. FFmpeg's reader skips a second `moov`.
     @Test func anotherResolutionIsInTheKeyframe() async throws {
         let small = try await FLVTag.clip()
@@ -82,7 +107,7 @@ import Testing
             maker.closeStalled(nowMs: 0)
         }
         maker.finish(nowMs: 4_000)
-        let spans = taker.spans
+        let spans = taker.spans(ofTrack: 1)
         #expect(spans.count > 5 && spans.count == taker.pieces.count, "\(spans)")
         for (span, next) in zip(spans, spans.dropFirst()) { #expect(span.end == next.start, "\(spans)") }
     }

@@ -34,6 +34,8 @@ final class FragmentPackager {
     /// The newest sample of each kind, in this run.
     private var newestPictureMs: Int64?
     private var newestSoundMs: Int64?
+    /// Where the sound of the run before ended, until this run's first.
+    private var soundEndMs: Int64?
     /// The newest picture is a keyframe.
     private var isNewestKeyframe = false
     /// The next frame does not continue the timeline.
@@ -231,6 +233,7 @@ final class FragmentPackager {
         let holeMs = self.originMs.map { first.timestamp - origin - (self.runEndMs - $0) }
         let goesOn = !self.hasLost && (holeMs.map { (-Self.usualSoundMs...Self.holeMs).contains($0) } ?? false)
         self.hasLost = false
+        self.soundEndMs = goesOn ? self.endOfSound(from: self.originMs ?? origin, to: origin) : nil
         let (before, after) = (self.lastTracks.first { $0.kind == .video }, tracks.first { $0.kind == .video })
         self.keyframePrefix = self.format == .fmp4 && !self.rebases && before != nil && before != after ? after?.parameterSets : nil
         self.lastTracks = tracks
@@ -308,6 +311,10 @@ final class FragmentPackager {
         }
         guard let muxer = self.muxer else { return }
         try self.addSilence(before: sample.dts)
+        if sample.kind == .audio, let end = self.soundEndMs {
+            self.soundEndMs = nil
+            try self.fillSound(from: end, to: sample.dts)
+        }
         guard try self.put(sample, into: muxer, nowMs: nowMs) else { return }
         guard leads else { return }
         if self.pieceStartMs == nil { self.pieceStartMs = sample.dts }
@@ -353,6 +360,21 @@ final class FragmentPackager {
             }
         }
         return true
+    }
+
+    /// The end of the sound of the run before, in a timeline whose container begins at `new` instead of at `old`.
+    private func endOfSound(from old: Int64, to new: Int64) -> Int64? {
+        guard let newest = self.newestSoundMs, let track = self.lastTracks.first(where: { $0.kind == .audio }) else { return nil }
+        return newest + Int64((track.runMs ?? Double(Self.usualSoundMs)).rounded()) - old + new
+    }
+
+    /// Sound of the run before ends with the connection's last message, and that of this one begins behind its first picture. Chromium's own HLS player
+    /// stops before the hole between them.
+    private func fillSound(from startMs: Int64, to endMs: Int64) throws(FFmpegError) {
+        guard self.silence == nil, self.transcoder == nil, endMs - startMs <= Self.announcedMs,
+            let track = self.lastTracks.first(where: { $0.kind == .audio })
+        else { return }
+        for sample in SilentSound.samples(in: track, from: startMs, to: endMs) { try self.muxer?.write(sample) }
     }
 
     private func addSilence(before ms: Int64) throws(FFmpegError) {
@@ -408,8 +430,16 @@ final class FragmentPackager {
         }
     }
 
+    /// What follows a players' run begins behind its last sound: its last picture lasts until then. Nil: as long as the one before.
+    private var endOfRun: Sample? {
+        guard !self.rebases, self.isInRun(.video), let newest = self.newestMs, self.newestSoundMs != nil else { return nil }
+        let ms = self.runEndMs
+        guard (0...Self.announcedMs).contains(ms - newest) else { return nil }
+        return Sample(kind: .video, dts: ms, pts: ms, isKeyframe: false, payload: ByteBuffer())
+    }
+
     private func interrupt(nowMs: Int64) {
-        self.cut(before: nil, nowMs: nowMs)
+        self.cut(before: self.endOfRun, nowMs: nowMs)
         self.discard(nowMs: nowMs)
     }
 
