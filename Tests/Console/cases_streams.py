@@ -204,6 +204,9 @@ def changes(server, browser, keep):
         page.wait("document.querySelector('#preview').videoWidth === 0 && !document.querySelector('#preview').paused", "sound alone")
         begun = page.run("document.querySelector('#preview').currentTime")
         page.wait(f"document.querySelector('#preview').currentTime > {begun} + 1", "the sound to go on")
+    # Chromium plays no MP3 in MP4: it gets AAC.
+    with Device(server, "live/cam", audio="sine=frequency=440", extra=["-c:a", "libmp3lame"]):
+        see(page, "#preview", RED)
     words = "document.querySelector('.player p').textContent"
     with Device(server, "live/cam", "color=c=green:size=320x180:rate=25"):
         see(page, "#preview", GREEN)
@@ -214,9 +217,6 @@ def changes(server, browser, keep):
         time.sleep(1)
         assert "cannot play" in page.run(words), page.run(words)
         page.run("delete document.querySelector('#preview').playbackRate")
-    # Chromium plays no MP3 in MP4: it gets AAC.
-    with Device(server, "live/cam", audio="sine=frequency=440", extra=["-c:a", "libmp3lame"]):
-        see(page, "#preview", RED)
     hevc = ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=error:bframes=0", "-g", "25", "-pix_fmt", "yuv420p"]
     with Device(server, "live/cam", audio="sine=frequency=440", video=hevc, program=Tools().current_ffmpeg):
         page.wait(f"/cannot play video.mp4; codecs=.hvc1/.test({words})", "word of the codec")
