@@ -76,7 +76,7 @@ import Testing
                 let all = try ClientProcess(try cli.line(["events", "follow", "--after", "0"]))
                 let one = try ClientProcess(try cli.line(["events", "follow", "--room", "r1", "--quiet"]))
                 defer { for process in [all, one] { process.send(SIGKILL) } }
-                try await eventually("both to listen") { server.server.parts.events.subscribers == 2 }
+                try await eventually("both to listen") { server.server.parts.events.listeners == 2 }
                 try await Self.makeRoom("r2", server)
                 _ = try await server.rooms.apply(.close, to: "r1", action: "close", by: Self.actor)
                 try await eventually("three lines") { all.outputSoFar.split(separator: UInt8(ascii: "\n")).count == 3 }
@@ -106,7 +106,7 @@ import Testing
                 // Revoking the token ends the feed: reconnecting would not help.
                 let follower = try ClientProcess(try cli.line(["events", "follow"]))
                 defer { follower.send(SIGKILL) }
-                try await eventually("it to listen") { server.server.parts.events.subscribers == 1 }
+                try await eventually("it to listen") { server.server.parts.events.listeners == 1 }
                 _ = try await server.rooms.revokeToken(made.token.id)
                 let ended = try await follower.outcome()
                 #expect(ended.status == 5 && ended.errors.contains("revoked"), "\(ended.errors)")

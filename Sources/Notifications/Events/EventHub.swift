@@ -13,6 +13,7 @@ package final class EventHub: Sendable {
     private struct State {
         var feeds: [ObjectIdentifier: LoopFeed] = [:]
         var subscribers = 0
+        var listeners = 0
     }
 
     private let state = Mutex(State())
@@ -38,7 +39,11 @@ package final class EventHub: Sendable {
         for feed in feeds { feed.eventLoop.execute { feed.notify(frame, of: room) } }
     }
 
+    /// Places taken; a place is taken before the position from which its subscriber reads.
     package var subscribers: Int { self.state.withLock { $0.subscribers } }
+
+    /// Subscribers that get every event from now on.
+    package var listeners: Int { self.state.withLock { $0.listeners } }
 
     /// Reserves a subscriber's place for as long as it exists.
     package final class Place: Sendable {
@@ -61,6 +66,7 @@ package final class EventHub: Sendable {
         let feed = self.state.withLock { state in
             let feed = state.feeds[ObjectIdentifier(eventLoop)] ?? LoopFeed(eventLoop)
             state.feeds[ObjectIdentifier(eventLoop)] = feed
+            state.listeners += 1
             return feed
         }
         feed.add(subscriber)
@@ -69,10 +75,13 @@ package final class EventHub: Sendable {
 
     /// On the loop.
     func leave(_ subscriber: any EventSubscriber, _ feed: LoopFeed) {
-        guard feed.remove(subscriber) else { return }
-        // No subscriber is left, so this loop gets no more events. The next subscriber joins a new feed with a new ring.
+        let isLast = feed.remove(subscriber)
         self.state.withLock { state in
-            if state.feeds[ObjectIdentifier(feed.eventLoop)] === feed { state.feeds[ObjectIdentifier(feed.eventLoop)] = nil }
+            state.listeners -= 1
+            // This loop gets no more events. The next subscriber joins a new feed with a new ring.
+            if isLast, state.feeds[ObjectIdentifier(feed.eventLoop)] === feed {
+                state.feeds[ObjectIdentifier(feed.eventLoop)] = nil
+            }
         }
     }
 }
