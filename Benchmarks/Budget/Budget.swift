@@ -69,6 +69,7 @@ enum Budget {
         for loop in loops + loops { loop.run() }
 
         var publisher = Publisher(bytes: load.bytes)
+        RelayLoop.publish(try publisher.header(ms: clock.nowMs), to: stream, token: token)
         for number in 0..<load.frames {
             clock.advance(Self.frameMs)
             let frames = try publisher.read(number, isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
@@ -79,8 +80,9 @@ enum Budget {
         }
 
         let sent = players.map(\.sent)
-        guard sent.allSatisfy({ $0 == UInt64(load.frames) }) else {
-            print("expected \(load.frames) messages for every viewer, sent \(sent.min() ?? 0) to \(sent.max() ?? 0)")
+        // The sequence header is one more.
+        guard sent.allSatisfy({ $0 == UInt64(load.frames + 1) }) else {
+            print("expected \(load.frames + 1) messages for every viewer, sent \(sent.min() ?? 0) to \(sent.max() ?? 0)")
             exit(1)
         }
         for player in players { player.stop() }
@@ -124,6 +126,19 @@ private struct Publisher {
         // One NAL unit, an IDR or an inter picture: the relay looks at the form of each frame.
         payload.setInteger(UInt32(payload.readableBytes - 9), at: 5)
         payload.setInteger(isKeyframe ? 0x65 : 0x41, at: 9, as: UInt8.self)
+        return try self.read(payload, ms: ms)
+    }
+
+    /// libx264's record of 640 × 360.
+    mutating func header(ms: Int64) throws -> [Frame] {
+        let sps: [UInt8] = [
+            0x67, 0x42, 0xC0, 0x1E, 0xDA, 0x02, 0x80, 0xBF, 0xE5, 0xC0, 0x44, 0, 0, 3, 0, 4, 0, 0, 3, 0, 0xC8, 0x3C, 0x58, 0xBA, 0x80,
+        ]
+        let record = [1, 0x42, 0xC0, 0x1E, 0xFF, 0xE1, 0, UInt8(sps.count)] + sps + [1, 0, 4, 0x68, 0xCE, 0x0F, 0xC8]
+        return try self.read(ByteBuffer(bytes: [0x17, 0, 0, 0, 0] + record), ms: ms)
+    }
+
+    private mutating func read(_ payload: ByteBuffer, ms: Int64) throws -> [Frame] {
         var bytes = ByteBuffer()
         let message = Message(type: .video, streamID: 1, timestamp: UInt32(truncatingIfNeeded: ms), payload: payload)
         self.encoder.encode(message, chunkStream: 6, into: &bytes)

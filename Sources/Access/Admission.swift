@@ -19,8 +19,11 @@ package struct AdmissionRequest: Sendable {
         self.session = session
     }
 
-    /// Whether the player asks for all tracks as Multitrack messages: `track=all` in the query.
-    package var asksForTracks: Bool { QueryParameters(self.address.query).all("track") == ["all"] }
+    /// What the player's query says of tracks: the value of `track=`, if it is there once.
+    package var track: String? {
+        let values = QueryParameters(self.address.query).all("track")
+        return values.count == 1 ? values[0] : nil
+    }
 }
 
 /// The identity of an admitted client, as far as known.

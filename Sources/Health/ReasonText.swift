@@ -52,13 +52,13 @@ extension HealthReason {
         case .videoBroken:
             "\(self.share) of the pictures are not made of NAL units, since their lengths do not add up, or depend on such a picture: HLS, MP4 and recordings leave them out, and most players cannot decode them."
         case .videoHeaderMissing:
-            "The video has no readable sequence header, and no parameter sets in its frames: nobody can decode it, and HLS, MP4 and recordings leave it out."
+            "The video has no readable sequence header, and no parameter sets in its frames: nobody can decode it. HLS, MP4 and recordings leave it out, and so do RTMP and FLV beside sound that can be decoded."
         case .audioADTS:
             "\(self.share) of the AAC frames have an ADTS header, which FLV does not allow: the server takes it off, so listeners notice nothing."
         case .audioBroken:
             "\(self.share) of the AAC frames have an ADTS header whose length does not fit: HLS, MP4 and recordings leave them out, and many players are silent."
         case .audioHeaderMissing:
-            "The audio has no readable AAC sequence header: nobody can decode it, and HLS, MP4 and recordings leave it out."
+            "The audio has no readable AAC sequence header: nobody can decode it. HLS, MP4 and recordings leave it out, and so do RTMP and FLV beside pictures that can be decoded."
         case .videoRefused:
             "An output leaves out \(self.share) of the pictures: \(self.detail ?? "it does not take them")."
         case .audioRefused:

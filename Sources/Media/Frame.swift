@@ -10,6 +10,14 @@ package struct Frame: Sendable {
         case video = 9
         /// Script data: an AMF0 name and values, mostly `onMetaData`.
         case data = 18
+
+        // As for `TagInfo.Flags`: not the generic code of RawRepresentable.
+        @inlinable package static func == (left: Kind, right: Kind) -> Bool {
+            switch (left, right) {
+            case (.audio, .audio), (.video, .video), (.data, .data): true
+            default: false
+            }
+        }
     }
 
     package var kind: Kind

@@ -11,6 +11,10 @@ package struct TagInfo: Sendable, Equatable {
 
         package init(rawValue: UInt16) { self.rawValue = rawValue }
 
+        // Other modules would run SetAlgebra's generic code, some ten times for each frame.
+        @inlinable package func contains(_ member: Flags) -> Bool { self.rawValue & member.rawValue == member.rawValue }
+        @inlinable package func isDisjoint(with other: Flags) -> Bool { self.rawValue & other.rawValue == 0 }
+
         /// Coded video that decoding can start from. With `multitrack` it applies to all tracks of the message.
         package static let keyframe = Flags(rawValue: 1 << 0)
         /// Codec configuration: AVC or AAC packet type 0, SequenceStart, MPEG2TSSequenceStart.
@@ -18,6 +22,8 @@ package struct TagInfo: Sendable, Equatable {
         package static let endOfSequence = Flags(rawValue: 1 << 2)
         /// An Enhanced RTMP video Metadata packet (HDR colour information), or script data named `onMetaData`.
         package static let metadata = Flags(rawValue: 1 << 3)
+        /// What late joiners need: see ``HeaderSlot``.
+        package static let header: Flags = [.sequenceHeader, .metadata, .channelConfig]
         /// An Enhanced RTMP Multitrack packet; `trackID` is its first track.
         package static let multitrack = Flags(rawValue: 1 << 4)
         /// The header names its codec by FourCC.
@@ -36,6 +42,9 @@ package struct TagInfo: Sendable, Equatable {
         package static let untimed = Flags(rawValue: 1 << 11)
         /// Coded media that containers cannot hold as it came: see `FrameRepair`. Set by the relay.
         package static let unusable = Flags(rawValue: 1 << 12)
+        /// Coded media without the sequence header that it needs, while the other kind can be decoded: players would wait for the header, and show
+        /// nothing. Set by the relay.
+        package static let headless = Flags(rawValue: 1 << 14)
         /// One track of a Multitrack message, for viewers that do not know Multitrack. Set by the relay; the whole message follows.
         package static let singleTrack = Flags(rawValue: 1 << 13)
     }

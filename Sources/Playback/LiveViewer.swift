@@ -149,7 +149,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             _ = played.enterViewer(limit: .max)
         }
         let viewer = Viewer(
-            stream: played, self.play.packaging, takesTracks: self.play.request.asksForTracks, sink: self, nowMs: loop.relay.nowMs)
+            stream: played, self.play.packaging, tracks: self.play.request.track.flatMap { TrackChoice($0) } ?? .standard, sink: self,
+            nowMs: loop.relay.nowMs)
         self.viewer = viewer
         self.send(self.play.preface)
         // A write may find the connection gone, which ends all at once: nothing is left to attach.

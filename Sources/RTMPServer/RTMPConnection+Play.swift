@@ -118,8 +118,8 @@ extension RTMPConnection {
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
         self.performRequests()
         let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
-        let takesTracks = self.connect?.takesTracks == true || request.asksForTracks
-        let viewer = Viewer(stream: played, streamID: streamID, takesTracks: takesTracks, sink: self, nowMs: self.nowMs)
+        let tracks = request.track.flatMap { TrackChoice($0) } ?? (self.connect?.takesTracks == true ? .all : .standard)
+        let viewer = Viewer(stream: played, streamID: streamID, tracks: tracks, sink: self, nowMs: self.nowMs)
         self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
         // The answer is in the writer already, so the viewer's first media follows it.
         self.loop.relay.attach(viewer)

@@ -17,14 +17,21 @@ struct DefaultTracks: Sendable {
 
     private var video: Source?
     private var audio: Source?
+    /// Tracks of the kind's Multitrack headers.
+    private var videoTracks = TrackSet()
+    private var audioTracks = TrackSet()
 
     init() {}
 
     /// Notes a sequence header of the present publisher.
     mutating func note(_ header: Frame) {
         switch header.kind {
-        case .video: self.video = Self.source(self.video, with: header)
-        case .audio: self.audio = Self.source(self.audio, with: header)
+        case .video:
+            self.video = Self.source(self.video, with: header)
+            Self.note(header, in: &self.videoTracks)
+        case .audio:
+            self.audio = Self.source(self.audio, with: header)
+            Self.note(header, in: &self.audioTracks)
         case .data: break
         }
     }
@@ -45,6 +52,20 @@ struct DefaultTracks: Sendable {
     func split(_ frame: Frame) -> (single: Frame?, whole: Frame) {
         let source = frame.kind == .video ? self.video : self.audio
         return Self.split(frame, from: source ?? Self.source(nil, with: frame))
+    }
+
+    /// Whether a Multitrack header of the kind has this track.
+    func has(_ id: UInt8, _ kind: Frame.Kind) -> Bool { (kind == .video ? self.videoTracks : self.audioTracks).contains(id) }
+
+    /// A frame that goes out, in either form, as viewers get it who chose this track, which is not 0: the track alone where the kind has it, otherwise
+    /// what others get who do not know Multitrack. Nil: they do not get the frame.
+    func chosen(_ frame: Frame, _ id: UInt8) -> Frame? {
+        guard frame.kind != .data else { return frame }
+        if self.has(id, frame.kind) { return frame.tag.flags.contains(.multitrack) ? Self.single(frame, id) : nil }
+        guard !frame.tag.flags.contains(.multitrack) else { return nil }
+        var whole = frame
+        whole.tag.flags.remove(.singleTrack)
+        return whole
     }
 
     /// The default track alone of a header with these tracks; nil for headers of other tracks, which cost next to nothing.
@@ -79,6 +100,17 @@ struct DefaultTracks: Sendable {
         } catch {
             // A message with broken tracks is relayed as it came, to those who know Multitrack.
             return nil
+        }
+    }
+
+    private static func note(_ header: Frame, in known: inout TrackSet) {
+        guard header.tag.flags.contains(.multitrack) else { return }
+        do throws(MediaError) {
+            var tracks = try TrackIterator(header.kind, header.payload)
+            while let track = try tracks.next() { known.insert(track.id) }
+        } catch {
+            // Those before the broken one are known; nobody needs the others.
+            return
         }
     }
 

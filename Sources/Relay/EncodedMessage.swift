@@ -147,10 +147,12 @@ package struct EncodedMessage: @unchecked Sendable {
         }
     }
 
-    /// A constant: a set literal of another module's type would run generic code per frame.
+    /// Constants: a set literal of another module's type would run generic code per frame.
     private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
-
-    private static let split: TagInfo.Flags = [.multitrack, .singleTrack]
+    /// What a usual frame of sound and an inter picture have none of.
+    private static let unusual: TagInfo.Flags = [
+        .keyframe, .untimed, .unusable, .sequenceHeader, .metadata, .channelConfig, .endOfSequence, .multitrack, .singleTrack,
+    ]
 
     private static func flags(of frame: Frame) -> Flags {
         var flags: Flags =
@@ -159,13 +161,13 @@ package struct EncodedMessage: @unchecked Sendable {
             case .video: .video
             case .data: .data
             }
+        let tag = frame.tag.flags
+        if tag.isDisjoint(with: Self.unusual) { return flags }
         if frame.isKeyframe { flags.insert(.keyframe) }
-        if frame.kind == .data, frame.tag.flags.contains(.untimed) { flags.insert(.untimed) }
-        if frame.tag.flags.contains(.unusable) { flags.insert(.unusable) }
-        if frame.tag.flags.rawValue & self.essential.rawValue != 0 { flags.insert(.essential) }
-        if frame.tag.flags.rawValue & self.split.rawValue != 0 {
-            flags.insert(frame.tag.flags.contains(.singleTrack) ? .single : .tracks)
-        }
+        if frame.kind == .data, tag.contains(.untimed) { flags.insert(.untimed) }
+        if tag.contains(.unusable) { flags.insert(.unusable) }
+        if !tag.isDisjoint(with: Self.essential) { flags.insert(.essential) }
+        if tag.contains(.singleTrack) { flags.insert(.single) } else if tag.contains(.multitrack) { flags.insert(.tracks) }
         return flags
     }
 }

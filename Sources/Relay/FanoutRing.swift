@@ -82,6 +82,24 @@ package struct FanoutRing: Sendable {
         return copy
     }
 
+    /// Makes a ring of the cached group of pictures with the messages that `retrack` gives, and with the headers that `headers` gives. Its sequence
+    /// numbers are its own.
+    func retracked(_ headers: ([Frame]) -> [Frame], _ retrack: (EncodedMessage) -> EncodedMessage?) -> FanoutRing {
+        var made = FanoutRing(bounds: self.bounds)
+        made.hasVideo = self.hasVideo
+        made.lastTimestamp = self.lastTimestamp
+        made.firstTimestamp = self.firstTimestamp
+        if let start = self.gopStart {
+            made.setPrelude(headers(self.gopPrelude))
+            for sequence in start..<self.head {
+                let message = self[sequence]
+                if message.notice != nil { made.append(message) } else if let other = retrack(message) { made.append(other) }
+            }
+        }
+        made.setPrelude(headers(self.livePrelude))
+        return made
+    }
+
     private static func cost(_ message: EncodedMessage) -> Int { message.length + MemoryLayout<EncodedMessage>.stride }
 
     /// The message with this number, which must lie in `base..<head`.

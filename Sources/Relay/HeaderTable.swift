@@ -43,7 +43,8 @@ package struct HeaderTable: Sendable {
 
     /// Keeps the frame if it is a header. Returns whether anything changed.
     package mutating func keep(_ frame: Frame) -> Bool {
-        guard let slot = Self.slot(of: frame) else { return false }
+        // Most frames are none.
+        guard !frame.tag.flags.isDisjoint(with: .header), let slot = Self.slot(of: frame) else { return false }
         if self.isNewest(slot, frame.payload) { return false }
         let before = self.rows.count
         self.rows.removeAll { slot.supersedes($0.slot) }

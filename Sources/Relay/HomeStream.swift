@@ -15,7 +15,7 @@ final class HomeStream {
     var judge = StreamJudge()
     var notices = VerdictNotices()
     var advice = UplinkAdvice()
-    /// RTMP's packaging always exists and is first: it holds the pictures that joiners start with. Others exist while they have viewers.
+    /// RTMP's is always there and first: it holds the pictures that joiners start with. Others exist while they have viewers.
     var packagings: [PackagedStream]
     var taps: [any StreamTap] = []
     var delegate: (any PublisherDelegate)? {
@@ -44,9 +44,9 @@ final class HomeStream {
         self.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
     }
 
-    func packaged(_ packaging: Packaging) -> PackagedStream? { self.packagings.first { $0.fanout.packaging == packaging } }
+    func packaged(_ form: FanoutForm) -> PackagedStream? { self.packagings.first { $0.fanout.form == form } }
 
-    /// Loops besides the home loop that have viewers, in any packaging.
+    /// Loops besides the home loop that have viewers, in any form.
     var subscribers: [RelayLoop] {
         var all: [RelayLoop] = []
         for packaged in self.packagings {
@@ -56,14 +56,30 @@ final class HomeStream {
     }
 }
 
-/// A stream in one packaging: the home loop's ring and viewers, and the other loops with viewers. Home loop only.
+/// A stream in one form: the home loop's ring and viewers, and the other loops with viewers. Home loop only.
 final class PackagedStream {
     let fanout: LoopFanout
     var allocator: SlabAllocator
     var subscribers: [RelayLoop] = []
+    /// Headers of default tracks that wait for the first frame.
+    private var heldHeaders: [Frame] = []
 
     init(_ fanout: LoopFanout) {
         self.fanout = fanout
         self.allocator = SlabAllocator(ledger: fanout.ledger)
+    }
+
+    /// What viewers get of a frame who chose this track. A default track's header waits for the first frame, as the chosen track's may come next.
+    func chosen(_ frame: Frame, _ track: UInt8, _ tracks: DefaultTracks) -> [Frame] {
+        guard let chosen = tracks.chosen(frame, track) else { return [] }
+        if chosen.isSequenceHeader {
+            self.heldHeaders.removeAll { $0.kind == frame.kind }
+            if tracks.has(track, frame.kind) { return [chosen] }
+            self.heldHeaders.append(chosen.copied)
+            return []
+        }
+        guard chosen.tag.flags.contains(.coded), !self.heldHeaders.isEmpty else { return [chosen] }
+        defer { self.heldHeaders = [] }
+        return self.heldHeaders + [chosen]
     }
 }

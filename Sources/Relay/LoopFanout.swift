@@ -5,7 +5,7 @@ import NIOCore
 /// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
 package final class LoopFanout {
     let stream: Stream
-    let packaging: Packaging
+    let form: FanoutForm
     package private(set) var ring: FanoutRing
     private(set) var isSeeded: Bool
     private(set) var viewers: ContiguousArray<Viewer> = []
@@ -45,11 +45,11 @@ package final class LoopFanout {
     let figures: RelayFigures
 
     init(
-        _ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
+        _ stream: Stream, _ form: FanoutForm, ring: FanoutRing, isSeeded: Bool, encoder: any FrameEncoder, policy: RelayPolicy,
         figures: RelayFigures, nowMs: Int64
     ) {
         self.stream = stream
-        self.packaging = packaging
+        self.form = form
         self.coalesceMs = policy.coalesceMs(stream.path)
         self.maxQueueMs = policy.maxQueueMs(stream.path)
         self.ring = ring

@@ -35,7 +35,7 @@ struct MediaPresence: Sendable {
     /// Another publisher has come, whose kinds are unknown.
     mutating func publisherChanged() { self = MediaPresence() }
 
-    /// Records a coded frame.
+    /// Records a coded frame that players may be able to decode.
     mutating func came(_ kind: Frame.Kind, nowMs: Int64) -> Change {
         switch kind {
         case .video:

@@ -127,7 +127,7 @@ extension RelayLoop {
     func perform(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
-        for packaged in home.packagings { self.pack(items, into: packaged, of: home.stream, nowMs: nowMs) }
+        for packaged in home.packagings { self.pack(items, into: packaged, of: home, nowMs: nowMs) }
         for item in items {
             switch item {
             case .active:
@@ -145,9 +145,10 @@ extension RelayLoop {
     }
 
     /// Applies the items to this loop's fanout and sends one task per other loop with viewers.
-    private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of stream: Stream, nowMs: Int64) {
+    private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of home: HomeStream, nowMs: Int64) {
         let fanout = packaged.fanout
-        let encoder = self.encoder(fanout.packaging)
+        let form = fanout.form
+        let encoder = self.encoder(form.packaging)
         let isShared = !packaged.subscribers.isEmpty
         var isChanged = false
         var updates: [RingUpdate] = []
@@ -159,17 +160,23 @@ extension RelayLoop {
         for item in items {
             switch item {
             case .frame(let frame):
-                notify(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
+                guard let track = form.track else {
+                    notify(.append(EncodedMessage(frame, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
+                    continue
+                }
+                for chosen in packaged.chosen(frame, track, home.state.tracks) {
+                    notify(.append(EncodedMessage(chosen, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
+                }
             case .notice(let notice, let timestamp):
                 notify(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
             case .flush(let timestamp):
-                guard fanout.packaging.carriesTags else { continue }
+                guard form.packaging.carriesTags else { continue }
                 notify(
                     .append(
                         EncodedMessage(
                             filler: Flush.frame(at: timestamp), encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
             case .prelude(let frames):
-                notify(.prelude(frames))
+                notify(.prelude(form.track.map { home.state.headers(frames, ofTrack: $0) } ?? frames))
             case .dropGOP:
                 notify(.dropGOP)
             case .end:
@@ -181,10 +188,10 @@ extension RelayLoop {
         guard isChanged else { return }
         self.markDirty(fanout)
         guard isShared else { return }
-        let packaging = fanout.packaging
+        let stream = home.stream
         for subscriber in packaged.subscribers {
             let updates = updates
-            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream, packaging) }
+            subscriber.eventLoop.execute { subscriber.apply(updates, to: stream, form) }
         }
     }
 }

@@ -34,8 +34,8 @@ extension RelayLoop {
     package func audience(of stream: Stream) -> (bytesSent: UInt64, worstBehindMs: Int64?, slow: Int) {
         var (bytes, worst, slow): (UInt64, Int64?, Int) = (0, nil, 0)
         let nowMs = self.nowMs
-        for packaging in Packaging.allCases {
-            guard let fanout = self.fanouts[FanoutKey(stream, packaging)] else { continue }
+        for form in self.hasChosenTracks ? FanoutForm.all : FanoutForm.plain {
+            guard let fanout = self.fanouts[FanoutKey(stream, form)] else { continue }
             for viewer in fanout.viewers where !viewer.isDetached {
                 bytes += viewer.bytesSent
                 if viewer.isSlow(nowMs: nowMs) { slow += 1 }

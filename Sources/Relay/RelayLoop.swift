@@ -18,6 +18,8 @@ package final class RelayLoop: @unchecked Sendable {
     var homes: [ObjectIdentifier: HomeStream] = [:]
     /// By stream and packaging.
     private(set) var fanouts: [FanoutKey: LoopFanout] = [:]
+    /// Whether viewers here have ever chosen a track.
+    private(set) var hasChosenTracks = false
     /// Fanouts with viewers to pump, in turn.
     private var dirty: Deque<LoopFanout> = []
     /// A spare list for the next batch of items, so that a frame allocates none.
@@ -124,28 +126,43 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// Removes a stream that nobody uses any more.
     func abandon(_ stream: Stream) {
-        self.homes[stream.id] = nil
-        for packaging in Packaging.allCases { self.fanouts[FanoutKey(stream, packaging)] = nil }
+        for packaged in self.homes.removeValue(forKey: stream.id)?.packagings ?? [] {
+            self.fanouts[FanoutKey(stream, packaged.fanout.form)] = nil
+        }
+        for form in FanoutForm.plain { self.fanouts[FanoutKey(stream, form)] = nil }
     }
 
-    private func makeFanout(_ stream: Stream, _ packaging: Packaging, ring: FanoutRing, isSeeded: Bool) -> LoopFanout {
+    private func makeFanout(_ stream: Stream, _ form: FanoutForm, ring: FanoutRing, isSeeded: Bool) -> LoopFanout {
         let fanout = LoopFanout(
-            stream, packaging, ring: ring, isSeeded: isSeeded, encoder: self.encoder(packaging), policy: self.policy,
+            stream, form, ring: ring, isSeeded: isSeeded, encoder: self.encoder(form.packaging), policy: self.policy,
             figures: self.figures, nowMs: self.nowMs)
-        self.fanouts[FanoutKey(stream, packaging)] = fanout
+        self.fanouts[FanoutKey(stream, form)] = fanout
+        if form.track != nil { self.hasChosenTracks = true }
         return fanout
     }
 
-    /// The home stream in this packaging, made from RTMP's ring on first use.
-    private func packaged(_ home: HomeStream, _ packaging: Packaging) -> PackagedStream {
-        if let there = home.packaged(packaging) { return there }
+    /// The home stream in this form, made from RTMP's ring on first use.
+    private func packaged(_ home: HomeStream, _ form: FanoutForm) -> PackagedStream {
+        if let there = home.packaged(form) { return there }
         var allocator = SlabAllocator(ledger: self.policy.ledger)
-        let ring = home.ring.repackaged { message in
-            message.frame(self.rtmp).map {
-                EncodedMessage($0, encoder: self.encoder(packaging), allocator: &allocator, arrivalMs: message.arrivalMs)
+        let encoder = self.encoder(form.packaging)
+        let ring: FanoutRing
+        if let track = form.track {
+            ring = home.ring.retracked(
+                { home.state.headers($0, ofTrack: track) },
+                { message in
+                    message.frame(self.rtmp).flatMap { home.state.tracks.chosen($0, track) }.map {
+                        EncodedMessage($0, encoder: encoder, allocator: &allocator, arrivalMs: message.arrivalMs)
+                    }
+                })
+        } else {
+            ring = home.ring.repackaged { message in
+                message.frame(self.rtmp).map {
+                    EncodedMessage($0, encoder: encoder, allocator: &allocator, arrivalMs: message.arrivalMs)
+                }
             }
         }
-        let made = PackagedStream(self.makeFanout(home.stream, packaging, ring: ring, isSeeded: true))
+        let made = PackagedStream(self.makeFanout(home.stream, form, ring: ring, isSeeded: true))
         made.allocator = allocator
         home.packagings.append(made)
         return made
@@ -153,8 +170,8 @@ package final class RelayLoop: @unchecked Sendable {
 
     // MARK: Viewers
 
-    func apply(_ updates: [RingUpdate], to stream: Stream, _ packaging: Packaging) {
-        guard let fanout = self.fanouts[FanoutKey(stream, packaging)], fanout.isSeeded else { return }
+    func apply(_ updates: [RingUpdate], to stream: Stream, _ form: FanoutForm) {
+        guard let fanout = self.fanouts[FanoutKey(stream, form)], fanout.isSeeded else { return }
         fanout.apply(updates)
         self.markDirty(fanout)
     }
@@ -163,22 +180,22 @@ package final class RelayLoop: @unchecked Sendable {
     package func attach(_ viewer: Viewer) {
         self.eventLoop.preconditionInEventLoop()
         let stream = viewer.stream
-        let packaging = viewer.packaging
-        if let home = self.homes[stream.id] { _ = self.packaged(home, packaging) }
-        if let fanout = self.fanouts[FanoutKey(stream, packaging)] {
+        let form = viewer.form
+        if let home = self.homes[stream.id] { _ = self.packaged(home, form) }
+        if let fanout = self.fanouts[FanoutKey(stream, form)] {
             fanout.add(viewer, nowMs: self.nowMs)
             self.pump(viewer)
             return
         }
         // First viewer here of a stream from another loop: subscribe, and copy its ring.
-        self.makeFanout(stream, packaging, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer, nowMs: self.nowMs)
+        self.makeFanout(stream, form, ring: FanoutRing(bounds: self.policy.ring), isSeeded: false).add(viewer, nowMs: self.nowMs)
         stream.home.eventLoop.execute {
-            let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, packaging) }
+            let packaged = stream.home.homes[stream.id].map { stream.home.packaged($0, form) }
             packaged?.subscribers.append(self)
             // Empty when the stream is gone: this loop drops the fanout at its next sweep.
             let ring = packaged?.fanout.ring.copy() ?? FanoutRing(bounds: FanoutRing.Bounds())
             self.eventLoop.execute {
-                guard let fanout = self.fanouts[FanoutKey(stream, packaging)], !fanout.isSeeded else { return }
+                guard let fanout = self.fanouts[FanoutKey(stream, form)], !fanout.isSeeded else { return }
                 fanout.seed(ring, nowMs: self.nowMs)
                 self.markDirty(fanout)
             }
@@ -360,22 +377,22 @@ package final class RelayLoop: @unchecked Sendable {
     /// The clock minus the loop's lateness, in milliseconds. For deadlines of peers, which get no answer while the loop is late.
     package var punctualMs: Int64 { self.lateness.punctualMs(self.nowMs) }
 
-    /// Drops an unused fanout, so that loops and packagings without viewers cost the stream nothing. Returns whether the fanout is gone.
+    /// Drops an unused fanout, so that loops and forms without viewers cost the stream nothing. Returns whether the fanout is gone.
     private func dropIfUnused(_ fanout: LoopFanout) -> Bool {
         let stream = fanout.stream
-        let packaging = fanout.packaging
+        let form = fanout.form
         guard fanout.isSeeded, fanout.viewers.isEmpty else { return false }
         if stream.home === self {
-            guard packaging != .rtmp, let home = self.homes[stream.id], home.packaged(packaging)?.subscribers.isEmpty == true else {
+            guard form != .rtmp, let home = self.homes[stream.id], home.packaged(form)?.subscribers.isEmpty == true else {
                 return false
             }
             home.packagings.removeAll { $0.fanout === fanout }
-            self.fanouts[FanoutKey(stream, packaging)] = nil
+            self.fanouts[FanoutKey(stream, form)] = nil
             return true
         }
-        self.fanouts[FanoutKey(stream, packaging)] = nil
+        self.fanouts[FanoutKey(stream, form)] = nil
         stream.home.run { home in
-            guard let packaged = home.homes[stream.id]?.packaged(packaging),
+            guard let packaged = home.homes[stream.id]?.packaged(form),
                 let index = packaged.subscribers.firstIndex(where: { $0 === self })
             else { return }
             packaged.subscribers.remove(at: index)
@@ -387,12 +404,12 @@ package final class RelayLoop: @unchecked Sendable {
 /// Key of a stream's fanout on a loop.
 struct FanoutKey: Hashable {
     private let stream: ObjectIdentifier
-    private let packaging: Packaging
+    private let form: FanoutForm
 
-    init(_ stream: Stream, _ packaging: Packaging) {
+    init(_ stream: Stream, _ form: FanoutForm) {
         self.stream = stream.id
-        self.packaging = packaging
+        self.form = form
     }
 
-    init(_ viewer: Viewer) { self.init(viewer.stream, viewer.packaging) }
+    init(_ viewer: Viewer) { self.init(viewer.stream, viewer.form) }
 }

@@ -199,6 +199,9 @@ package struct StreamState: Sendable {
             self.isFlushed = false
             if isCoded { self.mediaCame(nowMs: nowMs, items: &items) }
         }
+        // Until then its header may come, and an early frame does no harm.
+        let isHeadless = frame.tag.flags.contains(.headless)
+        if isHeadless, self.presence.isAbsent(frame.kind) { return }
         if self.awaitsKeyframe, frame.kind == .video, isCoded {
             guard frame.isKeyframe else {
                 self.framesBeforeKeyframe += 1
@@ -228,7 +231,7 @@ package struct StreamState: Sendable {
             items.append(contentsOf: self.heldEnd.map(Item.frame))
             self.heldEnd = []
         }
-        if isCoded { self.noteKind(of: mapped, nowMs: nowMs, items: &items) }
+        if isCoded, !isHeadless { self.noteKind(of: mapped, nowMs: nowMs, items: &items) }
         guard isCoded, self.returnOrder != nil else {
             self.append(mapped, items: &items)
             return
@@ -239,8 +242,8 @@ package struct StreamState: Sendable {
         }
     }
 
-    /// Puts a frame out, in both forms if it is Multitrack.
-    private func send(_ frame: Frame, items: inout [Item]) {
+    /// Puts a frame out, in both forms if it is Multitrack. Mutating, as the whole state would be copied otherwise.
+    private mutating func send(_ frame: Frame, items: inout [Item]) {
         guard frame.tag.flags.contains(.multitrack) else { return items.append(.frame(frame)) }
         let (single, whole) = self.tracks.split(frame)
         if let single { items.append(.frame(single)) }
@@ -257,6 +260,12 @@ package struct StreamState: Sendable {
 
     /// The headers and metadata for joiners: those of kinds that come, or may come yet.
     private var joinerHeaders: [Frame] { self.headers.frames(self.tracks).filter { !self.presence.isAbsent($0.kind) } }
+
+    /// Joiners' headers for those who chose this track.
+    func headers(_ frames: [Frame], ofTrack track: UInt8) -> [Frame] {
+        let tracks = self.tracks.completed(by: frames)
+        return frames.compactMap { tracks.chosen($0, track) }
+    }
 
     /// Whether frames of this kind have not come for so long that it is no track.
     package func isAbsent(_ kind: Frame.Kind) -> Bool { self.presence.isAbsent(kind) }

@@ -29,7 +29,7 @@ extension ViewerSink {
 /// One player of one stream: a position in its loop's ring and a gate. Holds no queue. Loop-bound.
 package final class Viewer {
     package let stream: Stream
-    package let packaging: Packaging
+    let form: FanoutForm
     /// Message stream id on its connection; 1 where the packaging has none.
     package let streamID: UInt32
     /// Messages in a form that is not for it: Multitrack ones, or the default track alone.
@@ -67,14 +67,14 @@ package final class Viewer {
     var unsentBytes = 0
     var lowWater = 0
 
-    /// `takesTracks`: it knows Multitrack messages, and gets all tracks.
     package init(
-        stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, takesTracks: Bool = false, sink: any ViewerSink, nowMs: Int64
+        stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard, sink: any ViewerSink,
+        nowMs: Int64
     ) {
         self.stream = stream
-        self.packaging = packaging
+        self.form = FanoutForm(packaging, track: tracks.track)
         self.streamID = streamID
-        self.unwanted = takesTracks ? .single : .tracks
+        self.unwanted = tracks.unwanted
         self.sink = sink
         self.line = sink.line
         self.joinedMs = nowMs

@@ -62,6 +62,27 @@ import Testing
         }
     }
 
+    /// Sound whose header has not come reaches nobody: a browser that gets it waits for the header, and shows nothing.
+    @Test func whatNobodyCanDecodeIsLeftOut() async throws {
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let first = [try Make.videoHeader(1), try Make.key(2, at: 0), try Make.audio(3, at: 0)]
+            try await relay.publish(first, to: live)
+            let early = try await relay.join(live.stream, on: relay.home)
+            relay.clock.advance(2_100)
+            let second = try Make.inter(4, at: 2_100)
+            try await relay.publish([second, try Make.audio(5, at: 2_100)], to: live)
+            #expect(try await relay.received(early) == (first + [second]).received(), "its header might have come")
+            let snapshot = try await relay.on(relay.home) { $0.snapshot(of: live.stream)?.stream }
+            #expect(snapshot?.meter.messagesIn == 5 && snapshot?.kinds.audio == false && snapshot?.kinds.video == true)
+            // Once it comes, the sound is heard; whoever joined meanwhile hears it too.
+            let sound = [try Make.audioHeader(6, at: 2_120), try Make.audio(7, at: 2_120)]
+            try await relay.publish(sound, to: live)
+            let heard = try await relay.received(early).suffix(2)
+            #expect(Array(heard) == sound.received())
+        }
+    }
+
     /// What outputs refuse is in the next second.
     @Test func refusalsAddUp() {
         var refusals = OutputRefusals()

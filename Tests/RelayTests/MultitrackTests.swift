@@ -91,7 +91,7 @@ import Testing
                 for loop in relay.loops {
                     for streamID: UInt32 in [1, 5] {
                         for takesTracks in [false, true] {
-                            let sink = try await relay.join(live.stream, on: loop, streamID: streamID, takesTracks: takesTracks)
+                            let sink = try await relay.join(live.stream, on: loop, streamID: streamID, tracks: takesTracks ? .all : .standard)
                             viewers.append((sink, takesTracks, steps))
                         }
                     }
@@ -121,7 +121,7 @@ import Testing
             let live = try await relay.live()
             try await relay.publish((layout.headers + layout.pictures).map(\.sent), to: live)
             for takesTracks in [false, true] {
-                let sink = try await relay.join(live.stream, on: relay.other, .flvOverWebSocket, takesTracks: takesTracks)
+                let sink = try await relay.join(live.stream, on: relay.other, .flvOverWebSocket, tracks: takesTracks ? .all : .standard)
                 let start = try #require(layout.pictures.firstIndex { $0.single != nil })
                 let steps = layout.headers + layout.pictures[start...]
                 let expected = steps.compactMap { takesTracks ? $0.sent.payload : $0.single }
@@ -140,12 +140,53 @@ import Testing
         }
     }
 
+    /// Who asks for a track gets it alone, in messages that every player knows; of a kind without it the default, as those do who ask for a track that
+    /// is not there.
+    @Test(arguments: 0..<3) func aChosenTrackStandsAlone(_ index: Int) async throws {
+        let layout = try Self.layouts()[index]
+        let chosen: UInt8 = index == 2 ? 3 : 1
+        func expected(_ steps: [Step]) throws -> [ByteBuffer] {
+            try steps.compactMap { step in
+                guard step.sent.kind == .video else { return step.single }
+                return try step.sent.single(track: chosen)?.payload
+            }
+        }
+        try await RelayHarness.run { relay in
+            let live = try await relay.live()
+            let all = layout.headers + layout.pictures + layout.more
+            var early: [(sink: FakeSink, expected: [ByteBuffer])] = []
+            for loop in relay.loops {
+                early.append((try await relay.join(live.stream, on: loop, tracks: .one(chosen)), try expected(all)))
+                early.append((try await relay.join(live.stream, on: loop, tracks: .one(9)), all.compactMap(\.single)))
+            }
+            try await relay.publishSingly((layout.headers + layout.pictures).map(\.sent), to: live)
+            // A first one of this form, whose ring is made of the cached pictures.
+            let middle = try await relay.join(live.stream, on: relay.home, streamID: 5, tracks: .one(chosen))
+            try await relay.publish(layout.more.map(\.sent), to: live)
+            let late = try await relay.join(live.stream, on: relay.other, tracks: .one(chosen))
+            let last = try Make.audio(99, at: 160)
+            try await relay.publish([last], to: live)
+            for (number, viewer) in early.enumerated() {
+                #expect(try await relay.received(viewer.sink).map(\.payload) == viewer.expected + [last.payload], "viewer \(number)")
+            }
+            #expect(try await relay.received(middle).map(\.payload) == expected(all) + [last.payload])
+            #expect(try await relay.received(late).map(\.payload) == expected(layout.headers + layout.more) + [last.payload])
+        }
+    }
+
+    /// The choice is bounded, as each chosen track is packed for itself; other values are somebody else's.
+    @Test func choices() {
+        let texts = ["all", "0", "1", "15", "16", "-1", "+1", "", "ALL", "1x", "99999999999999999999"]
+        let choices: [TrackChoice?] = [.all, .standard, .one(1), .one(15), nil, nil, nil, nil, nil, nil, nil]
+        #expect(texts.map { TrackChoice($0) } == choices)
+    }
+
     /// A stream that gets a second track while viewers play, and loses it again.
     @Test func aTrackComesAndGoes() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             let old = try await relay.join(live.stream, on: relay.home)
-            let new = try await relay.join(live.stream, on: relay.home, takesTracks: true)
+            let new = try await relay.join(live.stream, on: relay.home, tracks: .all)
             let plain = try Make.stream(groups: 2)
             let side = try Frame(kind: .video, timestamp: 240, payload: ByteBuffer(bytes: Self.one(1, 3, [5])))
             let after = try Make.stream(groups: 2, firstID: 100, at: 260)

@@ -26,6 +26,9 @@ package struct FrameRepair: Sendable {
 
     private var videoHeader = Header.none
     private var audioHeader = Header.none
+    /// Whether players may be able to decode the kind: a sequence header has come, readable or not, or the codec needs none.
+    private var videoMayPlay = false
+    private var audioMayPlay = false
     /// Bytes of the length before each NAL unit.
     private var lengthSize = 4
     /// The last certain frame had start codes.
@@ -46,9 +49,12 @@ package struct FrameRepair: Sendable {
         case .video(.hevc)?: return self.examineVideo(&frame, isHEVC: true)
         case .audio(.aac)?: return self.examineAudio(&frame)
         // FFmpeg sends a header without content before AV1's own.
-        case .video(.av1)?: return frame.isSequenceHeader && frame.bodyBytes == 0 ? .drop : .relay
-        default: return .relay
+        case .video(.av1)? where frame.isSequenceHeader && frame.bodyBytes == 0: return .drop
+        case .video?: self.videoMayPlay = true
+        case .audio?: self.audioMayPlay = true
+        case nil: break
         }
+        return .relay
     }
 
     /// The counts since the last call.
@@ -66,6 +72,7 @@ package struct FrameRepair: Sendable {
         if frame.tag.flags.contains(.coded) { return self.examinePicture(&frame, isHEVC: isHEVC) }
         guard frame.tag.flags.contains(.sequenceHeader) else { return .relay }
         guard frame.bodyBytes > 0 else { return .drop }
+        self.videoMayPlay = true
         if let units = StartCodes.units(frame.payload, from: frame.bodyIndex), let record = Self.record(of: units, isHEVC: isHEVC) {
             frame.replaceBody(with: record)
             self.videoFlaws.headersMade &+= 1
@@ -98,6 +105,7 @@ package struct FrameRepair: Sendable {
         if !self.videoHeader.isThere {
             self.videoFlaws.headless &+= 1
             frame.tag.flags.insert(.unusable)
+            if self.audioMayPlay, !self.videoMayPlay { frame.tag.flags.insert(.headless) }
         }
         return outcome
     }
@@ -190,6 +198,7 @@ package struct FrameRepair: Sendable {
         payload.writeImmutableBuffer(record)
         guard let header = Self.frame(.video, at: frame.timestamp, payload) else { return nil }
         self.videoHeader = .made(record)
+        self.videoMayPlay = true
         self.videoFlaws.headersMade &+= 1
         return header
     }
@@ -223,6 +232,7 @@ package struct FrameRepair: Sendable {
         if frame.tag.flags.contains(.coded) { return self.examineSound(&frame) }
         guard frame.tag.flags.contains(.sequenceHeader) else { return .relay }
         guard frame.bodyBytes > 0 else { return .drop }
+        self.audioMayPlay = true
         // Its object type would be 95, which nobody has defined.
         if let config = ADTSHeader(frame.payload, at: frame.bodyIndex)?.config {
             frame.replaceBody(with: ByteBuffer(bytes: config))
@@ -258,6 +268,7 @@ package struct FrameRepair: Sendable {
         if !self.audioHeader.isThere {
             self.audioFlaws.headless &+= 1
             frame.tag.flags.insert(.unusable)
+            if self.videoMayPlay, !self.audioMayPlay { frame.tag.flags.insert(.headless) }
         }
         return outcome
     }
@@ -280,6 +291,7 @@ package struct FrameRepair: Sendable {
         payload.writeImmutableBuffer(record)
         guard let header = Self.frame(.audio, at: frame.timestamp, payload) else { return nil }
         self.audioHeader = .made(record)
+        self.audioMayPlay = true
         self.audioFlaws.headersMade &+= 1
         return header
     }

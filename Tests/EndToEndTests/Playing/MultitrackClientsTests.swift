@@ -9,7 +9,7 @@ import Testing
 
 @testable import ServerConfiguration
 
-/// A stream with two video tracks, as OBS and FFmpeg send them, for players that know no Multitrack: they show the first.
+/// A stream with two video tracks, as OBS and FFmpeg send them, for players that know no Multitrack: they show the first, or the one that they ask for.
 @Suite struct MultitrackClientsTests {
     /// Whether the first track is plain, or Multitrack like the second.
     @Test(arguments: [true, false]) func oldPlayersShowTheFirstTrack(_ isPlain: Bool) async throws {
@@ -21,7 +21,11 @@ import Testing
             let video = try await server.api("streams")["list"][0]["video"]
             #expect(video["width"].int == 320 && video["height"].int == 240)
             #expect(try await server.call("GET", "rooms/cam1/snapshot.jpg").status == 200)
-            for (round, url) in ["\(server.rtmp)/live/cam1", "\(server.http)/live/cam1.flv"].enumerated() {
+            let urls = [
+                ("\(server.rtmp)/live/cam1", 115_200), ("\(server.http)/live/cam1.flv", 115_200),
+                ("\(server.rtmp)/live/cam1?track=1", 28_800), ("\(server.http)/live/cam1.flv?track=1", 28_800),
+            ]
+            for (round, (url, size)) in urls.enumerated() {
                 let play = ["ffmpeg", "-v", "error", "-i", url, "-map", "0:v", "-frames:v", "20", "-f", "framehash", "-"]
                 try await ClientProcess.during(play) { player in
                     try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 }
@@ -30,7 +34,7 @@ import Testing
                     let played = try await player.outcome()
                     let frames = played.text.split(separator: "\n").filter { !$0.hasPrefix("#") }
                     #expect(played.status == 0 && played.errors.isEmpty, "\(url): \(played.errors)")
-                    #expect(frames.count == 20 && frames.allSatisfy { $0.contains(" 115200,") }, "\(url): \(played.text)")
+                    #expect(frames.count == 20 && frames.allSatisfy { $0.contains(" \(size),") }, "\(url): \(played.text)")
                 }
                 try await server.wait("streams") { $0["list"][0]["viewers"].int == 0 }
             }
