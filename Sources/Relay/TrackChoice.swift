@@ -45,7 +45,9 @@ struct FanoutForm: Hashable {
 
     /// Those without a chosen track.
     static let plain = Packaging.allCases.map { FanoutForm($0) }
-    static let all = Self.plain + Packaging.allCases.filter(\.carriesTags).flatMap { packaging in
-        (1...TrackChoice.last).map { FanoutForm(packaging, track: $0) }
-    }
+    static let all =
+        Self.plain
+        + Packaging.allCases.filter(\.carriesTags).flatMap { packaging in
+            (1...TrackChoice.last).map { FanoutForm(packaging, track: $0) }
+        }
 }

@@ -91,7 +91,8 @@ import Testing
                 for loop in relay.loops {
                     for streamID: UInt32 in [1, 5] {
                         for takesTracks in [false, true] {
-                            let sink = try await relay.join(live.stream, on: loop, streamID: streamID, tracks: takesTracks ? .all : .standard)
+                            let tracks: TrackChoice = takesTracks ? .all : .standard
+                            let sink = try await relay.join(live.stream, on: loop, streamID: streamID, tracks: tracks)
                             viewers.append((sink, takesTracks, steps))
                         }
                     }
