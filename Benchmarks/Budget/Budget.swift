@@ -72,7 +72,7 @@ enum Budget {
         RelayLoop.publish(try publisher.header(ms: clock.nowMs), to: stream, token: token)
         for number in 0..<load.frames {
             clock.advance(Self.frameMs)
-            let frames = try publisher.read(number, isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
+            let frames = try publisher.read(isKeyframe: number % Self.framesPerGroup == 0, ms: clock.nowMs)
             RelayLoop.publish(frames, to: stream, token: token)
             for loop in loops { loop.run() }
             drain.waitUntilTaken()
@@ -108,25 +108,30 @@ private struct Publisher {
     private var decoder = ChunkDecoder()
     private let encoder = ChunkEncoder(chunkSize: Publisher.chunkSize)
     private var unwrapper = TimestampUnwrapper()
-    private let body: ByteBuffer
+    /// A keyframe and an inter picture, made once: only the server's own work counts.
+    private let bodies: (key: ByteBuffer, inter: ByteBuffer)
     /// The connection's flight recorder.
     private let trace = SessionTrace(TraceStore(), nowMs: 0)
 
     init(bytes: Int) {
-        self.body = ByteBuffer(repeating: 0x55, count: bytes)
+        self.bodies = (Self.body(bytes, isKeyframe: true), Self.body(bytes, isKeyframe: false))
         var first = ByteBuffer()
         ChunkEncoder().encode(ControlMessage.setChunkSize(UInt32(Self.chunkSize)).message, chunkStream: 2, into: &first)
         self.decoder.append(first)
         self.trace?.becomePublisher()
     }
 
-    mutating func read(_ number: Int, isKeyframe: Bool, ms: Int64) throws -> [Frame] {
-        var payload = self.body
-        payload.setBytes([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], at: 0)
-        // One NAL unit, an IDR or an inter picture: the relay looks at the form of each frame.
-        payload.setInteger(UInt32(payload.readableBytes - 9), at: 5)
-        payload.setInteger(isKeyframe ? 0x65 : 0x41, at: 9, as: UInt8.self)
-        return try self.read(payload, ms: ms)
+    mutating func read(isKeyframe: Bool, ms: Int64) throws -> [Frame] {
+        try self.read(isKeyframe ? self.bodies.key : self.bodies.inter, ms: ms)
+    }
+
+    /// One NAL unit, an IDR or an inter picture: the relay looks at the form of each frame.
+    private static func body(_ bytes: Int, isKeyframe: Bool) -> ByteBuffer {
+        var body = ByteBuffer(repeating: 0x55, count: bytes)
+        body.setBytes([isKeyframe ? 0x17 : 0x27, 1, 0, 0, 0], at: 0)
+        body.setInteger(UInt32(bytes - 9), at: 5)
+        body.setInteger(isKeyframe ? 0x65 : 0x41, at: 9, as: UInt8.self)
+        return body
     }
 
     /// libx264's record of 640 × 360.

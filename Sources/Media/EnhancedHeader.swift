@@ -134,6 +134,8 @@ extension ByteBuffer {
 
     /// Returns the big-endian UI24 at a readable index, without moving the reader.
     func uint24(at index: Int) -> UInt32? {
+        // One read where a byte follows, as it almost always does.
+        if let word = self.getInteger(at: index, as: UInt32.self) { return word >> 8 }
         guard let high = self.getInteger(at: index, as: UInt8.self), let low = self.getInteger(at: index &+ 1, as: UInt16.self) else {
             return nil
         }

@@ -24,6 +24,10 @@ package struct TagInfo: Sendable, Equatable {
         package static let metadata = Flags(rawValue: 1 << 3)
         /// What late joiners need: see ``HeaderSlot``.
         package static let header: Flags = [.sequenceHeader, .metadata, .channelConfig]
+        /// What neither sound nor a picture between keyframes has, in a form that nothing is wrong with.
+        package static let special: Flags = [
+            .keyframe, .untimed, .unusable, .sequenceHeader, .metadata, .channelConfig, .endOfSequence, .multitrack, .singleTrack,
+        ]
         /// An Enhanced RTMP Multitrack packet; `trackID` is its first track.
         package static let multitrack = Flags(rawValue: 1 << 4)
         /// The header names its codec by FourCC.

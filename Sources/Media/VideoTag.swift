@@ -26,6 +26,15 @@ extension TagInfo {
     private static func parseLegacyVideo(_ payload: ByteBuffer, _ first: UInt8) throws(MediaError) -> TagInfo {
         let frameType = first >> 4
         let codec = VideoCodec(legacyID: first & 0x0F)
+        // The usual message, a picture of AVC, with one read: frame type and codec, packet type, composition time.
+        if codec == .avc, frameType != FrameType.command, let word = payload.getInteger(at: payload.readerIndex, as: UInt64.self),
+            word >> 48 & 0xFF == VideoPacketType.codedFrames
+        {
+            let composition = (Int32(truncatingIfNeeded: word >> 24) << 8) >> 8
+            return TagInfo(
+                flags: Self.codedFlags(frameType, bodyBytes: payload.readableBytes &- 5), codec: .video(codec),
+                compositionTimeMs: composition, bodyOffset: 5)
+        }
         var bytes = payload
         bytes.moveReaderIndex(forwardBy: 1)
         var tag = TagInfo(codec: .video(codec))

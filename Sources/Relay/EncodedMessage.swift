@@ -147,13 +147,6 @@ package struct EncodedMessage: @unchecked Sendable {
         }
     }
 
-    /// Constants: a set literal of another module's type would run generic code per frame.
-    private static let essential: TagInfo.Flags = [.sequenceHeader, .metadata, .channelConfig, .endOfSequence]
-    /// What a usual frame of sound and an inter picture have none of.
-    private static let unusual: TagInfo.Flags = [
-        .keyframe, .untimed, .unusable, .sequenceHeader, .metadata, .channelConfig, .endOfSequence, .multitrack, .singleTrack,
-    ]
-
     private static func flags(of frame: Frame) -> Flags {
         var flags: Flags =
             switch frame.kind {
@@ -162,11 +155,11 @@ package struct EncodedMessage: @unchecked Sendable {
             case .data: .data
             }
         let tag = frame.tag.flags
-        if tag.isDisjoint(with: Self.unusual) { return flags }
+        if tag.isDisjoint(with: .special) { return flags }
         if frame.isKeyframe { flags.insert(.keyframe) }
         if frame.kind == .data, tag.contains(.untimed) { flags.insert(.untimed) }
         if tag.contains(.unusable) { flags.insert(.unusable) }
-        if !tag.isDisjoint(with: Self.essential) { flags.insert(.essential) }
+        if !tag.isDisjoint(with: .header) || tag.contains(.endOfSequence) { flags.insert(.essential) }
         if tag.contains(.singleTrack) { flags.insert(.single) } else if tag.contains(.multitrack) { flags.insert(.tracks) }
         return flags
     }

@@ -33,13 +33,22 @@ struct NALWalk {
                 self.isEven = true
                 return
             }
-            guard let length = Self.length(bytes, at: at, size: lengthSize) else {
+            let length: Int
+            var header: UInt8?
+            if lengthSize == 4, let word = bytes.getInteger(at: at, as: UInt64.self) {
+                // The length and the unit's header with one read.
+                length = Int(word >> 32)
+                header = UInt8(truncatingIfNeeded: word >> 24)
+            } else if let read = Self.length(bytes, at: at, size: lengthSize) {
+                length = read
+                header = bytes.getInteger(at: at &+ lengthSize, as: UInt8.self)
+            } else {
                 self.strayBytes = end &- at
                 return
             }
             at &+= lengthSize
             guard length <= end &- at else { return }
-            if length > 0, let header = bytes.getInteger(at: at, as: UInt8.self), header & 0x80 == 0 {
+            if length > 0, let header, header & 0x80 == 0 {
                 if self.slice == nil { self.note(header, at: at, end: at &+ length, isHEVC: isHEVC) }
             } else {
                 self.isPlausible = false

@@ -166,10 +166,19 @@ package struct ChunkDecoder {
         guard self.headerIsComplete(format: format, at: self.input.readerIndex + basicLength) else { return false }
         self.input.moveReaderIndex(forwardBy: basicLength)
         var stream = self.streams[position].header
-        var field = self.input.readUInt24() ?? 0
-        if format <= 1 {
-            stream.length = Int(self.input.readUInt24() ?? 0)
-            stream.type = self.input.readInteger(as: UInt8.self) ?? 0
+        var field: UInt32
+        if format <= 1, let word = self.input.getInteger(at: self.input.readerIndex, as: UInt64.self) {
+            // Timestamp, length and type with one read; the message's first byte or more of the header follows.
+            field = UInt32(truncatingIfNeeded: word >> 40)
+            stream.length = Int(word >> 16 & 0xFF_FFFF)
+            stream.type = UInt8(truncatingIfNeeded: word >> 8)
+            self.input.moveReaderIndex(forwardBy: 7)
+        } else {
+            field = self.input.readUInt24() ?? 0
+            if format <= 1 {
+                stream.length = Int(self.input.readUInt24() ?? 0)
+                stream.type = self.input.readInteger(as: UInt8.self) ?? 0
+            }
         }
         if format == 0 { stream.streamID = self.input.readInteger(endianness: .little, as: UInt32.self) ?? 0 }
         stream.isExtended = field == 0xFF_FFFF

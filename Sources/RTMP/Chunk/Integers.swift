@@ -9,6 +9,8 @@ extension ByteBuffer {
     }
 
     func getUInt24(at index: Int) -> UInt32? {
+        // One read where a byte follows, as it almost always does.
+        if let word = self.getInteger(at: index, as: UInt32.self) { return word >> 8 }
         guard
             let high = self.getInteger(at: index, as: UInt8.self),
             let low = self.getInteger(at: index + 1, as: UInt16.self)
