@@ -205,7 +205,7 @@ package actor RoomRegistry {
             let mark = self.clock.mark()
             try self.store.insistently {
                 try self.store.transaction { store in
-                    try store.dropOrphans()
+                    try store.dropOrphanedStrokes()
                     try store.save(mark)
                 }
             }

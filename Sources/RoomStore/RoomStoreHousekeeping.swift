@@ -78,10 +78,13 @@ extension StoreAccess {
         return isMore || [deleted, givenUp, answers].contains { $0 >= limit }
     }
 
-    /// Deletes rows of rooms that no longer exist; earlier versions left them behind.
-    func dropOrphans() throws {
-        try self.runScript(
-            [Migrations.orphans, self.connection.dialect.orphanedWords, Migrations.orphanedStrokes].joined(separator: "\n"))
+    /// Deletes the strokes of classes that have ended.
+    func dropOrphanedStrokes() throws {
+        try self.run(
+            """
+            DELETE FROM board_strokes
+            WHERE room_id NOT IN (SELECT id FROM rooms) OR room_id NOT IN (SELECT room_id FROM gatherings)
+            """)
     }
 
     /// Gives up notices older than the history, so a dead target cannot fill the disk.

@@ -74,14 +74,6 @@ enum StoreDialect: Sendable {
         }
     }
 
-    /// Deletes words of rooms that no longer exist.
-    var orphanedWords: String {
-        switch self {
-        case .sqlite: "DELETE FROM room_words WHERE rowid NOT IN (SELECT row FROM rooms);"
-        case .postgres: "DELETE FROM room_words WHERE row NOT IN (SELECT row FROM rooms);"
-        }
-    }
-
     /// Rows of rooms with these words, the newest first: words and limit are its arguments.
     var matches: String {
         switch self {

@@ -2,7 +2,7 @@
 enum StatisticsSchema {
     /// Marks the file as ours: "ESst".
     static let applicationID = 0x4553_7374
-    static let version = 2
+    static let version = 1
 
     /// The reason why a database is not used.
     enum Refusal: Error, CustomStringConvertible {
@@ -23,7 +23,6 @@ enum StatisticsSchema {
         let version = Int(try db.number("PRAGMA user_version") ?? 0)
         if id == Self.applicationID {
             guard version <= Self.version else { throw Refusal.newer(version) }
-            if version < 2 { try db.runScript(Self.arrivals("minutes") + Self.arrivals("tens") + "PRAGMA user_version = 2;") }
             return
         }
         guard id == 0, version == 0, try db.number("SELECT count(*) FROM sqlite_master") == 0 else { throw Refusal.foreign }
@@ -31,8 +30,6 @@ enum StatisticsSchema {
             """
             \(Self.figures("minutes"))
             \(Self.figures("tens"))
-            \(Self.arrivals("minutes"))
-            \(Self.arrivals("tens"))
             CREATE TABLE plays (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, room TEXT, session INTEGER NOT NULL, "user" TEXT,
                 address TEXT NOT NULL, transport TEXT NOT NULL, client TEXT, began INTEGER NOT NULL, ended INTEGER NOT NULL,
@@ -50,25 +47,15 @@ enum StatisticsSchema {
             """)
     }
 
-    /// A table of figures: by subject for series, and by time for lists and deletion.
+    /// A table of figures: by subject for series, and by time for lists and deletion. The last four are sums over `live_seconds` about the arrival of media.
     private static func figures(_ name: String) -> String {
         """
         CREATE TABLE \(name) (
             subject TEXT NOT NULL, at INTEGER NOT NULL, bytes_in INTEGER NOT NULL, bytes_out INTEGER NOT NULL, plays INTEGER NOT NULL,
-            viewer_ms INTEGER NOT NULL, peak INTEGER NOT NULL, PRIMARY KEY (subject, at)
+            viewer_ms INTEGER NOT NULL, peak INTEGER NOT NULL, live_seconds INTEGER NOT NULL DEFAULT 0, fps REAL NOT NULL DEFAULT 0,
+            jitter_ms REAL NOT NULL DEFAULT 0, keyframe_ms INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (subject, at)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX \(name)_at ON \(name)(at);
-        """
-    }
-
-    /// Sums over `live_seconds` about the arrival of media. Since version 2.
-    private static func arrivals(_ name: String) -> String {
-        """
-        ALTER TABLE \(name) ADD COLUMN live_seconds INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE \(name) ADD COLUMN fps REAL NOT NULL DEFAULT 0;
-        ALTER TABLE \(name) ADD COLUMN jitter_ms REAL NOT NULL DEFAULT 0;
-        ALTER TABLE \(name) ADD COLUMN keyframe_ms INTEGER NOT NULL DEFAULT 0;
-
         """
     }
 

@@ -117,10 +117,57 @@ import Testing
             try connection.flush()
             let newer = Self.problem(place)
             #expect(newer.contains("newer version of earshot; run that version"))
-            try connection.runDefinitions("DROP SCHEMA public CASCADE\n;;\nCREATE SCHEMA public\n;;\nCREATE TABLE theirs (x INT)")
+            try connection.runDefinitions("DROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\nCREATE TABLE theirs (x INT);")
             let foreign = Self.problem(place)
             #expect(foreign.contains("holds another program's tables") && foreign.contains("it was not changed"))
             #expect(try StoreAccess(connection).number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 1)
+            try connection.runDefinitions(
+                "DROP TABLE theirs;\nCREATE TABLE earshot_schema (name TEXT);\nINSERT INTO earshot_schema VALUES ('1 rooms');")
+            let unreleased = Self.problem(place)
+            #expect(unreleased.contains("before the first release") && unreleased.contains("name an empty database"))
+            connection.close()
+        }
+    }
+
+    /// A later version's step, which waits for servers of this version unless they do not notice it.
+    @Test func aSecondStep() async throws {
+        try await Self.withPlace { place in
+            let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "test")
+            let connection = try Self.connect(place)
+            let store = StoreAccess(connection)
+            let first = StoreSchema.steps
+            let noticed = StoreSchema.Step(sqlite: "", postgres: "ALTER TABLE rooms ADD COLUMN colour TEXT;")
+            let unnoticed = StoreSchema.Step(
+                sqlite: "",
+                postgres: """
+                    CREATE FUNCTION earshot_more(n BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+                    BEGIN
+                        RETURN n + 1;
+                    END
+                    $$;
+                    CREATE INDEX rooms_colour ON rooms(colour);
+                    """, isUnnoticed: true)
+            // A server on another machine.
+            try connection.run(
+                """
+                INSERT INTO nodes (name, process, version, started_at, expires_at)
+                VALUES ('b', 'elsewhere 1 1', '0', now(), clock_timestamp() + make_interval(secs => 60))
+                """)
+            try connection.flush()
+            let refused = #expect(throws: PostgresSchema.InUse.self) { try PostgresSchema.migrate(options, first + [noticed]) }
+            #expect(refused?.server == "b")
+            #expect(try PostgresSchema.state(store) == .version(1))
+            try connection.run("UPDATE nodes SET expires_at = now() - make_interval(secs => 1)")
+            try connection.flush()
+            try PostgresSchema.migrate(options, first + [noticed])
+            try connection.run("UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => 60)")
+            try connection.flush()
+            try PostgresSchema.migrate(options, first + [noticed, unnoticed])
+            try PostgresSchema.migrate(options, first + [noticed, unnoticed])
+            #expect(try PostgresSchema.state(store) == .newer)
+            #expect(try PostgresSchema.state(store, known: 3) == .version(3))
+            #expect(try store.number("SELECT earshot_more(2)") == 3)
+            #expect(Self.problem(place).contains("newer version of earshot"))
             connection.close()
         }
     }

@@ -370,21 +370,4 @@ import Testing
             try await test.registry.delete(id.rawValue, by: Actor("test"))
         }
     }
-
-    @Test func orphansAreCleanedAtTheStart() async throws {
-        let test = try TestRegistry()
-        defer { test.remove() }
-        try await test.registry.start()
-        try await test.create("cam1")
-        try test.execute(
-            """
-            \(StoreWords.unchecked)
-            INSERT INTO talk_members VALUES ('gone', 'u', 1, 0, NULL, 1), ('cam1', 'u', 1, 0, NULL, 1);
-            INSERT INTO kicks VALUES ('gone', 'u', 9000000000000);
-            """)
-        let next = try await test.restarted()
-        #expect(try await next.registry.talkMembers(try RoomID(checking: "gone")) == [])
-        #expect(try await next.registry.talkMembers(try RoomID(checking: "cam1")).count == 1)
-        #expect(try test.sql(Int.self, "SELECT count(*) FROM kicks") == 0)
-    }
 }

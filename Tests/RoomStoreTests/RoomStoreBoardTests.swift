@@ -108,10 +108,7 @@ import Testing
         try await Self.draw(test, 1...2)
         try await test.create("class-over")
         try test.execute(
-            """
-            \(StoreWords.unchecked)
-            INSERT INTO board_strokes VALUES ('class-gone', 'b', 1, 0, '{}'), ('class-over', 'b', 1, 0, '{}');
-            """)
+            "INSERT INTO board_strokes VALUES ('class-gone', 'b', 1, 0, '{}'), ('class-over', 'b', 1, 0, '{}');")
         let next = try await test.restarted()
         #expect(try await Self.numbers(next) == [1, 2])
         #expect(try test.sql(Int.self, "SELECT count(*) FROM board_strokes") == 2)

@@ -5,93 +5,29 @@ import Testing
 @testable import RoomStore
 @testable import Rooms
 
-/// Stores of earlier versions. Every former schema becomes today's with its contents, wherever the process is killed.
+/// The steps of the schema, by a made-up second one: a store becomes the newer version's with its contents, wherever the process is killed.
 @Suite struct RoomStoreSchemaTests {
-    /// A store as an earlier version left it, with a row in each table.
-    private static func make(_ schema: FormerSchemas.Schema, in folder: String) throws {
+    private static let second = StoreSchema.Step(
+        sqlite: """
+            ALTER TABLE rooms ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';
+            CREATE TABLE paints (name TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+            INSERT INTO paints SELECT DISTINCT colour FROM rooms;
+            """,
+        postgres: "")
+
+    private static let steps = StoreSchema.steps + [second]
+
+    /// A store of the first version with some rooms.
+    private static func make(in folder: String) async throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        var configuration = Configuration()
-        configuration.foreignKeysEnabled = false
-        let pool = try DatabasePool(path: folder + "/earshot.db", configuration: configuration)
-        try pool.write { db in
-            try db.execute(sql: "CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY)")
-            for step in schema.steps {
-                try db.execute(sql: step.sql)
-                try db.execute(sql: "INSERT INTO grdb_migrations VALUES (?)", arguments: [step.name])
-            }
-            try db.execute(sql: Self.rows)
-            if schema.has.contains("2 recordings") { try db.execute(sql: Self.recording) }
-            if schema.has.contains("3 relay tasks") {
-                try db.execute(sql: "INSERT INTO relay_tasks VALUES (5, 'push', 'live', 'cam1', 'sealed1:x', 0, 10)")
-            }
-            if schema.has.contains("4 talk") {
-                try db.execute(
-                    sql: "INSERT INTO talk_settings VALUES ('cam1', 'ptt', 3, 4, 1, 1000, 0, 0), ('gone', 'ptt', 3, 4, 1, 1000, 0, 0)")
-            }
-            if schema.has.contains("5 recording orders") {
-                try db.execute(sql: "INSERT INTO recording_orders VALUES ('t2', 'live', 'cam1', 'cam1', 1, 10, 1)")
-            }
-            if schema.has.contains("6 snapshots") {
-                try db.execute(sql: "INSERT INTO snapshots VALUES (3, 's', 'live', 'cam1', 'cam1', 1, 'f.jpg', 10, 7, 6, 5)")
-            }
-            if schema.has.contains("7 talk members") {
-                try db.execute(sql: "INSERT INTO talk_members VALUES ('cam1', 'u', 1, 0.5, NULL, 10), ('gone', 'u', 1, 0.5, NULL, 10)")
-            }
-            if schema.has.contains("8 kicks") {
-                try db.execute(sql: "INSERT INTO kicks VALUES ('cam1', 'u', 9000000000000), ('gone', 'u', 9000000000000)")
-            }
-            if schema.has.contains("11 gatherings") {
-                try db.execute(sql: "INSERT INTO gatherings VALUES ('plain-cam1', 'plain', 'cam1', '{}', 10, 11)")
-            }
-            if schema.has.contains("11 keys") {
-                try db.execute(sql: "INSERT INTO access_keys VALUES ('AKID1', 'shop', 'app', 'secret', 10, NULL)")
-            }
-            if schema.has.contains("10 audit") {
-                try db.execute(
-                    sql: """
-                        INSERT INTO audit (id, at, address, request_id, operation, result, status, is_refused)
-                        VALUES (4, 10, '192.0.2.1', 'r', 'closeRoom', 'ok', 200, 0)
-                        """)
-            }
-            if schema.has.contains("12 board strokes") {
-                try db.execute(sql: "INSERT INTO board_strokes VALUES ('cam1', 'b', 1, 0, '{}')")
-            }
-            if schema.has.contains("9 clock") {
-                // This step deletes what gone rooms left behind.
-                for table in ["talk_settings", "talk_members", "kicks"] {
-                    try db.execute(sql: "DELETE FROM \(table) WHERE room_id = 'gone'")
-                }
-            }
+        let registry = try RoomRegistry(.folder(folder), settings: .init())
+        for name in ["cam1", "cam2"] {
+            var room = NewRoom(policy: RoomPolicy())
+            room.id = try RoomID(checking: name)
+            _ = try await registry.create(room, by: Actor("test"))
         }
-        try pool.close()
+        await registry.stop()
     }
-
-    private static let rows = """
-        INSERT INTO rooms (row, id, instance, state, reason, title, custom, is_public, is_ad_hoc, created_at, waiting_since, peak, likes, members,
-            last_event, policy_neverStarted, policy_grace, policy_cleanStop, policy_mediaIdle, policy_idleGrace, policy_pauseGrace,
-            policy_heartbeat, policy_heartbeatMisses, policy_ownerOffline, policy_maxDuration, policy_retention, policy_urlLifetime)
-        VALUES (7, 'cam1', 2, 'created', 'created', 'A title', '{"a":1}', 1, 0, 10, 10, 3, 4, 1, 9, 1000000000, 30000, 3000, 15000, 120000, 120000,
-            15000, 3, 300000, 43200000, 86400000, 86400000);
-        INSERT INTO room_words (rowid, words) VALUES (7, 'a title cam1');
-        INSERT INTO members VALUES ('cam1', 'u', 'nick', 10, 11);
-        INSERT INTO slots VALUES ('live', 'cam1', 'cam1', 1, NULL, '', 0, NULL, NULL, NULL, NULL);
-        INSERT INTO pushes (sequence, app, name, room_id, slot, client_address, session, parameters, started_at)
-        VALUES (6, 'live', 'cam1', 'cam1', 1, '192.0.2.1', 1, '', 10);
-        INSERT INTO bans VALUES ('live', 'bad', 10, 9000000000000, 'why');
-        INSERT INTO events (id, room_id, number, kind, instance, at, data) VALUES (8, 'cam1', 9, 'room.created', 2, 10, '{}');
-        INSERT INTO outbox (id, url, format, lane, event_id, room_id, number, kind, instance, at, data, state, is_head, attempts, due_at)
-        VALUES (4, 'http://x/', 'earshot', 'cam1', 8, 'cam1', 9, 'room.created', 2, 10, '{}', 'pending', 1, 0, 10);
-        INSERT INTO tokens (id, name, role, hash, created_at) VALUES (3, 'ops', 'admin', 'hash', 10);
-        INSERT INTO answers VALUES (3, 'key', 'print', 10, 200, '{}');
-        """
-
-    private static let recording = """
-        INSERT INTO recordings VALUES (2, 'r', 't', 1, 'live', 'cam1', 'cam1', 1, 'finished', 'stopped', 'f.mp4', 10, 20, 10, 5, 'avc1', 'mp4a',
-            640, 480, 0, 1);
-        """
-
-    /// Columns that later versions added.
-    private static let added: Set<String> = ["kept_from", "policy_record", "app", "subject", "apps", "rooms", "redelivered_as", "via"]
 
     /// All rows as text, by table, and the schema.
     private static func contents(_ folder: String) throws -> (rows: [String: [String]], schema: [String]) {
@@ -100,108 +36,110 @@ import Testing
         return try queue.read { db in
             let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             var rows: [String: [String]] = [:]
-            for table in tables where !table.hasPrefix("room_words_") && table != "grdb_migrations" && table != "clock" {
+            for table in tables where !table.hasPrefix("room_words_") {
                 rows[table] = try Row.fetchAll(db, sql: "SELECT * FROM \(table)").map { row in
-                    // Columns added later have their defaults.
-                    row.filter { !Self.added.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+                    row.filter { $0.0 != "colour" }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
                 }
             }
             let schema = try String.fetchAll(db, sql: "SELECT type || ' ' || name || ' ' || ifnull(sql, '') FROM sqlite_master ORDER BY 1")
-            return (rows, schema)
+            return (rows, schema.sorted())
         }
     }
 
-    private static func withFolder(_ body: (String) throws -> Void) throws {
+    private static func withFolder(_ body: (String) async throws -> Void) async throws {
         let folder = NSTemporaryDirectory() + "earshot-schema-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        try body(folder)
+        try await body(folder)
     }
 
-    /// The schema of a fresh store.
-    private static func newest() throws -> [String] {
+    /// The schema of a fresh store of the second version.
+    private static func newest() async throws -> [String] {
         var schema: [String] = []
-        try self.withFolder { folder in
+        try await self.withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try SQLiteStore(directory: folder).close()
+            try SQLiteStore(directory: folder, steps: Self.steps).close()
             schema = try self.contents(folder).schema
         }
         return schema
     }
 
-    @Test(arguments: FormerSchemas.all) func everySchemaBecomesTodays(_ schema: FormerSchemas.Schema) throws {
-        let newest = try Self.newest()
-        try Self.withFolder { folder in
-            try Self.make(schema, in: folder)
+    @Test func aStoreBecomesTheNewerVersions() async throws {
+        let newest = try await Self.newest()
+        try await Self.withFolder { folder in
+            try await Self.make(in: folder)
             let before = try Self.contents(folder)
-            let store = try SQLiteStore(directory: folder, isAlone: true)
-            #expect(store.notices.count == 1 && store.notices[0].contains(".schema-"), "\(store.notices)")
-            #expect(try store.readNow { try $0.room("cam1") }?.title == "A title")
+            let store = try SQLiteStore(directory: folder, isAlone: true, steps: Self.steps)
+            #expect(store.notices.count == 1 && store.notices[0].contains("migrated from 1 to 2"), "\(store.notices)")
+            #expect(try store.readNow { try $0.room("cam1") }?.id.rawValue == "cam1")
             #expect(try store.readNow { try $0.storeID() } ?? 0 != 0)
             store.close()
             let after = try Self.contents(folder)
-            #expect(after.schema.sorted() == newest.sorted())
-            for (table, rows) in before.rows {
-                let kept = ["talk_settings", "talk_members", "kicks"].contains(table) ? rows.filter { !$0.contains("gone") } : rows
-                #expect(after.rows[table] == kept, "\(table)")
-            }
+            #expect(after.schema == newest && after.rows["paints"] == ["name=\"red\""])
+            for (table, rows) in before.rows where table != "grdb_migrations" { #expect(after.rows[table] == rows, "\(table)") }
             // A copy of the former store is kept beside it.
             let copies = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.contains(".schema-") }
-            #expect(copies.count == 1)
-            let copy = try DatabaseQueue(path: "\(folder)/\(copies[0])")
-            #expect(try copy.read { Set(try String.fetchAll($0, sql: "SELECT identifier FROM grdb_migrations")) } == schema.has)
-            #expect(try copy.read { try String.fetchOne($0, sql: "SELECT title FROM rooms") } == "A title")
-            let mode = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(copies[0])")[.posixPermissions] as? Int
+            #expect(copies == ["earshot.db.schema-1"])
+            let copy = try DatabaseQueue(path: "\(folder)/earshot.db.schema-1")
+            #expect(try await copy.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM rooms") } == 2)
+            #expect(try await copy.read { try SQLiteSchema.state($0) } == .version(1))
+            let mode = try FileManager.default.attributesOfItem(atPath: "\(folder)/earshot.db.schema-1")[.posixPermissions] as? Int
             #expect(mode == 0o600)
+            // Nothing is left to do at the next start, and the former version refuses it.
+            let again = try SQLiteStore(directory: folder, isAlone: true, steps: Self.steps)
+            #expect(again.notices == [])
+            again.close()
+            let former = #expect(throws: StoreError.self) { try SQLiteStore(directory: folder, isAlone: true) }
+            #expect(former?.problem == "was written by a newer version of earshot")
         }
     }
 
-    @Test func theStepsAreInTheOrderOfTheirVersions() throws {
-        let names = Migrations.steps.map(\.name)
-        #expect(Set(names).count == names.count && Migrations.all.migrations == names)
-        let versions = try names.map { try #require(Int($0.prefix { $0 != " " })) }
-        #expect(versions == versions.sorted() && versions.last == Migrations.version)
+    @Test func whoseTablesTheyAre() {
+        typealias State = StoreSchema.State
+        #expect(State(applied: [], hasTables: false) == .empty)
+        #expect(State(applied: [], hasTables: true) == .foreign)
+        #expect(State(applied: ["v1"], hasTables: true) == .foreign)
+        #expect(State(applied: ["1"], hasTables: true) == .version(1))
+        #expect(State(applied: ["1", "2"], hasTables: true) == .newer)
+        #expect(State(applied: ["1", "2"], hasTables: true, known: 2) == .version(2))
+        #expect(State(applied: ["1", "future"], hasTables: true, known: 2) == .newer)
+        #expect(State(applied: ["1 rooms", "13 audit tools"], hasTables: true) == .unreleased)
     }
 
-    /// An empty file, a store of this version, one of a newer, and another program's, with GRDB's table or without.
-    @Test func whoseTablesTheyAre() throws {
-        func facts(_ sql: [String]) throws -> String {
-            let queue = try DatabaseQueue()
-            return try queue.write { db in
-                for statement in sql { try db.execute(sql: statement) }
-                let store = StoreAccess(db)
-                return try "\(Migrations.version(store)) \(Migrations.areForeign(store)) \(Migrations.areNewer(store))"
-            }
+    /// A store that a build from before the first release has made is refused in words, and left as it is.
+    @Test(arguments: [true, false]) func anUnreleasedStoreIsRefused(_ isAlone: Bool) async throws {
+        try await Self.withFolder { folder in
+            try await Self.make(in: folder)
+            let queue = try DatabaseQueue(path: folder + "/earshot.db")
+            try await queue.write { try $0.execute(sql: "UPDATE grdb_migrations SET identifier = '1 rooms'") }
+            try queue.close()
+            let before = try Data(contentsOf: URL(fileURLWithPath: folder + "/earshot.db"))
+            let refused = #expect(throws: StoreError.self) { try SQLiteStore(directory: folder, isAlone: isAlone) }
+            #expect(refused?.problem.contains("before the first release") == true && refused?.advice.contains("move the file away") == true)
+            let check = try StoreFolder(directory: folder, secrets: []).check()
+            #expect(check.problems.first?.contains("before the first release") == true, "\(check.problems)")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/earshot.db")) == before)
         }
-        let noted = "CREATE TABLE grdb_migrations (identifier TEXT)"
-        func step(_ name: String) -> String { "INSERT INTO grdb_migrations VALUES ('\(name)')" }
-        #expect(try facts([]) == "0 false false")
-        #expect(try facts([noted]) == "0 false false")
-        #expect(try facts([noted, step("1 rooms"), step("13 audit tools"), "CREATE TABLE rooms (id)"]) == "13 false false")
-        #expect(try facts([noted, step("1 rooms"), step("14 more"), "CREATE TABLE rooms (id)"]) == "14 false true")
-        #expect(try facts(["CREATE TABLE notes (id)"]) == "0 true false")
-        #expect(try facts([noted, step("v1"), "INSERT INTO grdb_migrations VALUES (NULL)", "CREATE TABLE notes (id)"]) == "0 true true")
     }
 
     /// The files as a kill leaves them at each statement of the migration. The next start continues from there and loses nothing.
-    @Test(arguments: FormerSchemas.all) func killedInBetween(_ schema: FormerSchemas.Schema) throws {
-        let newest = try Self.newest().sorted()
-        try Self.withFolder { folder in
-            try Self.make(schema, in: folder)
+    @Test func killedInBetween() async throws {
+        let newest = try await Self.newest()
+        try await Self.withFolder { folder in
+            try await Self.make(in: folder)
             let before = try Self.contents(folder).rows["rooms"]
             let images = Images(of: folder)
             var configuration = Configuration()
             configuration.foreignKeysEnabled = false
             configuration.prepareDatabase { db in db.trace { _ in images.take() } }
             let pool = try DatabasePool(path: folder + "/earshot.db", configuration: configuration)
-            try Migrations.all.migrate(pool)
+            try SQLiteSchema.migrate(pool, Self.steps)
             try pool.close()
-            let steps = Migrations.all.migrations.count - schema.steps.count
-            #expect(images.folders.count >= steps, "\(images.folders.count)")
+            #expect(images.folders.count >= 2, "\(images.folders.count)")
             for image in images.folders {
-                let store = try SQLiteStore(directory: image, isAlone: true)
+                let store = try SQLiteStore(directory: image, isAlone: true, steps: Self.steps)
                 store.close()
                 let after = try Self.contents(image)
-                #expect(after.schema.sorted() == newest, "\(image)")
+                #expect(after.schema == newest, "\(image)")
                 #expect(after.rows["rooms"] == before, "\(image)")
             }
         }
@@ -241,11 +179,11 @@ import Testing
         }
     }
 
-    @Test func aNewerOneIsLeftAsItIs() throws {
-        try Self.withFolder { folder in
+    @Test func aNewerOneIsLeftAsItIs() async throws {
+        try await Self.withFolder { folder in
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try SQLiteStore(directory: folder).close()
-            try DatabaseQueue(path: folder + "/earshot.db").write {
+            try await DatabaseQueue(path: folder + "/earshot.db").write {
                 try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99 future')")
             }
             let before = try Data(contentsOf: URL(fileURLWithPath: folder + "/earshot.db"))

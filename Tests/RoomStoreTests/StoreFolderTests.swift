@@ -41,7 +41,7 @@ import Testing
             try await registry.start()
             try await Self.create("kept", in: registry)
             let report = try folder.check()
-            #expect(report.isInUse && report.problems == [] && report.schema == Migrations.version)
+            #expect(report.isInUse && report.problems == [] && report.schema == StoreSchema.version)
             #expect(report.rows.first { $0.what == "rooms" }?.count == 1)
             let backup = base + "/backup"
             try folder.backup(to: backup)

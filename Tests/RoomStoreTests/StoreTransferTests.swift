@@ -258,8 +258,7 @@ import Testing
             try other.runDefinitions(
                 """
                 CREATE FUNCTION spoil() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-                BEGIN NEW.title = normalize(NEW.title, NFD); RETURN NEW; END $$
-                ;;
+                BEGIN NEW.title = normalize(NEW.title, NFD); RETURN NEW; END $$;
                 CREATE TRIGGER spoil BEFORE INSERT ON rooms FOR EACH ROW WHEN (NEW.id = 'live') EXECUTE FUNCTION spoil()
                 """)
             let error = Self.error(.folder(data), .postgres(database))

@@ -92,32 +92,6 @@ import Testing
         await test.remove()
     }
 
-    /// A file of the version before arrivals keeps its figures.
-    @Test func theFormerVersionIsCarriedOver() async throws {
-        let test = try TestStatistics()
-        await test.statistics.start()
-        test.pass(10_000)
-        await test.sample(viewers: 1, bytesIn: 1_000, bytesOut: 2_000)
-        await test.statistics.stop()
-        let columns = ["live_seconds", "fps", "jitter_ms", "keyframe_ms"]
-        let file = try DatabaseQueue(path: test.file)
-        try await file.write { db in
-            for table in ["minutes", "tens"] {
-                for column in columns { try db.execute(sql: "ALTER TABLE \(table) DROP COLUMN \(column)") }
-            }
-            try db.execute(sql: "PRAGMA user_version = 1")
-        }
-        try file.close()
-        let again = try TestStatistics(directory: test.directory, at: test.ms)
-        await again.statistics.start()
-        again.pass(10_000)
-        await again.sample(viewers: 1, bytesIn: 500, bytesOut: 0)
-        #expect(again.store.problem == nil)
-        #expect(try await again.series().map(\.figures.bytesIn) == [1_500])
-        #expect(try await again.series().map(\.figures.arrival) == [StreamHistory.Sum()])
-        await again.remove()
-    }
-
     @Test func theOldestGoFirst() async throws {
         let test = try TestStatistics { $0.maxRows = 100 }
         await test.statistics.start()

@@ -356,9 +356,16 @@ extension PostgresConnection: StoreConnection {
         }
     }
 
-    /// Runs a script of definitions, whose functions hold semicolons.
+    /// Runs a script of definitions: statements that end with a semicolon at a line's end, whose functions, between `$$`, have such lines too.
     func runDefinitions(_ sql: String) throws {
-        for statement in sql.split(separator: "\n;;\n") { try self.send(String(statement), []) }
+        var statement = ""
+        for line in sql.split(separator: "\n") {
+            statement += line + "\n"
+            guard line.hasSuffix(";"), statement.split(separator: "$$", omittingEmptySubsequences: false).count % 2 == 1 else { continue }
+            try self.send(statement, [])
+            statement = ""
+        }
+        if !statement.isEmpty { try self.send(statement, []) }
         try self.flush()
     }
 }

@@ -76,10 +76,8 @@ final class PostgresStore: RoomStore {
                 "stop that one first: this version brings the tables up to date")
             conflict.isConflict = true
             return conflict
-        case is PostgresSchema.Foreign:
-            return problem("holds another program's tables", "name a database of its own (database.url); it was not changed")
-        case is PostgresSchema.Newer:
-            return problem("was written by a newer version of earshot", "run that version, or restore a copy made before the upgrade")
+        case let error as PostgresSchema.Unusable:
+            return StoreSchema.objection(to: error.state, in: place.description, isDatabase: true) ?? problem("cannot be used", "")
         case let error as PostgresFailure: return problem(error.text, Self.advice(error))
         default: return problem("cannot be used (\(error))", "check which version of earshot wrote it")
         }

@@ -29,7 +29,7 @@ final class SQLiteStore: RoomStore {
     }
 
     /// Opens or creates the store and migrates its schema. `isAlone`: no other process has it open; its files are inspected first. Blocks.
-    init(directory: String, isAlone: Bool = false) throws(StoreError) {
+    init(directory: String, isAlone: Bool = false, steps: [StoreSchema.Step] = StoreSchema.steps) throws(StoreError) {
         let path = Self.path(in: directory)
         self.path = path
         do {
@@ -38,7 +38,7 @@ final class SQLiteStore: RoomStore {
                 StoreFiles.removeUnfinished(in: directory)
                 notices = try StoreInspection(path: path, directory: directory).keep()
             }
-            try Self.look(at: path, wholly: isAlone)
+            try Self.look(at: path, wholly: isAlone, known: steps.count)
             if !FileManager.default.fileExists(atPath: path) {
                 // SQLite gives its other files the permissions of this one.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -53,11 +53,12 @@ final class SQLiteStore: RoomStore {
                 // Acknowledged writes survive a power cut; group commit pays for it.
                 try db.execute(sql: "PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864")
             }
-            guard try !pool.read({ db in try Migrations.areNewer(StoreAccess(db)) }) else {
-                throw Self.newer(path)
+            let former = try pool.read { db in
+                try SQLiteSchema.check(db, of: path, known: steps.count)
+                return try SQLiteSchema.state(db, known: steps.count).number
             }
-            if let copy = try Self.keepFormer(pool, path: path) { notices.append(copy) }
-            try Migrations.all.migrate(pool)
+            if (1..<steps.count).contains(former) { notices.append(try Self.keepFormer(pool, path: path, from: former, to: steps.count)) }
+            try SQLiteSchema.migrate(pool, steps)
             if isAlone {
                 if let notice = try pool.write({ try StoreAccess($0).giveUpUnknownNotice() }) { notices.append(notice) }
                 // The file itself gets the schema, and the id that reveals a foreign log. Best effort: somebody may be reading.
@@ -72,7 +73,7 @@ final class SQLiteStore: RoomStore {
     }
 
     /// Throws for a file that must not be opened, before anything is written. `wholly` also checks for damage.
-    private static func look(at path: String, wholly: Bool) throws {
+    private static func look(at path: String, wholly: Bool, known: Int) throws {
         let view = StoreView.isNeeded(for: path) ? try StoreView(of: path) : nil
         defer { view?.remove() }
         let file = view?.path ?? path
@@ -82,8 +83,7 @@ final class SQLiteStore: RoomStore {
         configuration.busyMode = .timeout(Self.busySeconds)
         let queue = try DatabaseQueue(path: file, configuration: configuration)
         try queue.read { db in
-            if try Migrations.areForeign(StoreAccess(db)) { throw Self.foreign(path) }
-            if try Migrations.areNewer(StoreAccess(db)) { throw Self.newer(path) }
+            try SQLiteSchema.check(db, of: path, known: known)
             if wholly, size <= Self.quickCheckBytes, let problem = try String.fetchOne(db, sql: "PRAGMA quick_check(1)"), problem != "ok" {
                 // SQLite's message may have several lines; a log entry has one.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: problem.split(separator: "\n").joined(separator: " "))
@@ -93,12 +93,10 @@ final class SQLiteStore: RoomStore {
     }
 
     /// Copies a store with an older schema before it is migrated. Returns a notice for the log.
-    private static func keepFormer(_ pool: DatabasePool, path: String) throws -> String? {
-        let version = try pool.read { try Migrations.version(StoreAccess($0)) }
-        guard (1..<Migrations.version).contains(version) else { return nil }
-        let copy = "\(path).schema-\(version)"
+    private static func keepFormer(_ pool: DatabasePool, path: String, from former: Int, to newest: Int) throws -> String {
+        let copy = "\(path).schema-\(former)"
         if !FileManager.default.fileExists(atPath: copy) { try StoreCopy.make(of: pool, at: copy) }
-        return "the store's schema is migrated from \(version) to \(Migrations.version); the former store is kept as \(copy)"
+        return "the store's schema is migrated from \(former) to \(newest); the former store is kept as \(copy)"
     }
 
     /// Throws ``StoreGone`` if the open files have left their paths, as writes would be lost.
@@ -108,18 +106,6 @@ final class SQLiteStore: RoomStore {
 
     /// Converts an error into an explanation for the operator.
     func explain(_ error: any Error) -> StoreError { Self.explain(error, path: self.path) }
-
-    static func foreign(_ path: String) -> StoreError {
-        StoreError(
-            path: path, problem: "is another program's database: none of its tables is earshot's",
-            advice: "name another data directory (data.directory), or move the file away; it was not changed")
-    }
-
-    static func newer(_ path: String) -> StoreError {
-        StoreError(
-            path: path, problem: "was written by a newer version of earshot",
-            advice: "run that version, or restore a copy made before the upgrade")
-    }
 
     static func explain(_ error: any Error, path: String) -> StoreError {
         switch error {

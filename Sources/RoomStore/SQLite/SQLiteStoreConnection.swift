@@ -55,15 +55,32 @@ extension StoreAccess {
     }
 }
 
-extension Migrations {
-    /// The steps for GRDB, which notes in the table `grdb_migrations` which ones are applied.
-    static let all: DatabaseMigrator = {
+/// The schema in a file. GRDB notes in the table `grdb_migrations` which steps it has.
+enum SQLiteSchema {
+    static func migrate(_ pool: DatabasePool, _ steps: [StoreSchema.Step] = StoreSchema.steps) throws {
         var migrator = DatabaseMigrator()
-        for step in Self.steps {
-            migrator.registerMigration(step.name, foreignKeyChecks: .immediate) { db in try db.execute(sql: step.sql()) }
+        for (index, step) in steps.enumerated() {
+            migrator.registerMigration("\(index + 1)", foreignKeyChecks: .immediate) { db in
+                try db.execute(sql: step.sqlite)
+                // The random id by which a write-ahead log is known to belong to this file.
+                if index == 0 { try db.execute(sql: "PRAGMA user_version = \(Int32.random(in: 1...Int32.max))") }
+            }
         }
-        return migrator
-    }()
+        try migrator.migrate(pool)
+    }
+
+    static func state(_ db: Database, known: Int = StoreSchema.version) throws -> StoreSchema.State {
+        let notes = "grdb_migrations"
+        let applied = try db.tableExists(notes) ? String?.fetchAll(db, sql: "SELECT identifier FROM \(notes)").compactMap(\.self) : []
+        let tables = #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
+        let others = try Int.fetchOne(db, sql: tables, arguments: [notes]) ?? 0
+        return StoreSchema.State(applied: Set(applied), hasTables: others > 0, known: known)
+    }
+
+    /// Throws where the tables are not this program's.
+    static func check(_ db: Database, of path: String, known: Int = StoreSchema.version) throws {
+        if let objection = StoreSchema.objection(to: try self.state(db, known: known), in: path, isDatabase: false) { throw objection }
+    }
 }
 
 extension Row: StoreRow {

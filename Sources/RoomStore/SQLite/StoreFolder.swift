@@ -67,25 +67,21 @@ package struct StoreFolder: Sendable {
         if !isInUse { problems += try StoreInspection(path: self.path, directory: self.directory).notices }
         return try self.reading(isInUse: isInUse) { store in
             try store.read { db in
-                let access = StoreAccess(db)
-                let schema = try Migrations.version(access)
-                if try Migrations.areForeign(access) {
-                    problems.append("it is another program's database: none of its tables is earshot's")
-                } else if schema == 0 {
+                let state = try SQLiteSchema.state(db)
+                if let objection = StoreSchema.objection(to: state, in: self.path, isDatabase: false) {
+                    problems.append("it \(objection.problem)")
+                } else if state == .empty {
                     problems.append("it is not an earshot store: it has no tables")
                 } else if try !db.tableExists("rooms") {
                     problems.append("its table of rooms is missing")
                 }
-                if try Migrations.areNewer(access) {
-                    problems.append("its schema (\(schema)) is newer than this version of earshot supports (\(Migrations.version))")
-                }
                 problems += try String.fetchAll(db, sql: "PRAGMA integrity_check(\(Self.mostProblems))").filter { $0 != "ok" }
                     .map { $0.split(separator: "\n").joined(separator: " ") }
-                if schema >= Migrations.version, problems.isEmpty { problems += try Self.strays(db) }
+                if state == .version(StoreSchema.version), problems.isEmpty { problems += try Self.strays(db) }
                 return Report(
                     path: self.path, bytes: FileIdentity(path: self.path)?.size ?? 0,
-                    logBytes: FileIdentity(path: self.path + "-wal")?.size ?? 0, isInUse: isInUse, schema: schema,
-                    newestSchema: Migrations.version, rows: try Self.count(db), problems: problems)
+                    logBytes: FileIdentity(path: self.path + "-wal")?.size ?? 0, isInUse: isInUse, schema: state.number,
+                    newestSchema: StoreSchema.version, rows: try Self.count(db), problems: problems)
             }
         }
     }
@@ -134,7 +130,7 @@ package struct StoreFolder: Sendable {
     }
 
     /// Reads one state of a store that nobody uses, whole and known to this version. Changes no file. Throws ``StoreError``.
-    func whole<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+    func whole<T>(_ body: (StoreAccess, Int) throws -> T) throws -> T {
         try self.explained {
             if let notice = try StoreInspection(path: self.path, directory: self.directory).notices.first {
                 throw StoreError(
@@ -142,10 +138,8 @@ package struct StoreFolder: Sendable {
             }
             return try self.reading(isInUse: false) { store in
                 try store.read { db in
-                    let access = StoreAccess(db)
-                    if try Migrations.areForeign(access) { throw SQLiteStore.foreign(self.path) }
-                    if try Migrations.areNewer(access) { throw SQLiteStore.newer(self.path) }
-                    return try body(access)
+                    try SQLiteSchema.check(db, of: self.path)
+                    return try body(StoreAccess(db), SQLiteSchema.state(db).number)
                 }
             }
         }
@@ -174,8 +168,7 @@ package struct StoreFolder: Sendable {
             defer { try? FileManager.default.removeItem(atPath: partial) }
             try self.reading(isInUse: isInUse) { store in
                 try store.read { db in
-                    if try Migrations.areForeign(StoreAccess(db)) { throw SQLiteStore.foreign(self.path) }
-                    if try Migrations.areNewer(StoreAccess(db)) { throw SQLiteStore.newer(self.path) }
+                    try SQLiteSchema.check(db, of: self.path)
                 }
                 try StoreCopy.make(of: store, at: SQLiteStore.path(in: partial))
             }

@@ -43,11 +43,11 @@ extension StorePlace {
     }
 
     private func checkSchema(_ version: Int) throws {
-        guard version == Migrations.version else {
+        guard version == StoreSchema.version else {
             throw StoreError(
                 path: self.name,
                 problem: version == 0
-                    ? "holds no registry" : "has the schema \(version), and this version of earshot copies \(Migrations.version)",
+                    ? "holds no registry" : "has the schema \(version), and this version of earshot copies \(StoreSchema.version)",
                 advice: version == 0
                     ? "name the data directory or the database of a server" : "start the server of this version on it once, then copy")
         }
@@ -62,13 +62,15 @@ extension StorePlace {
             if FileIdentity(path: self.name) == nil { try self.checkSchema(0) }
             let lock = try self.lock(directory)
             defer { withExtendedLifetime(lock) {} }
-            return try StoreFolder(directory: directory, secrets: []).whole { store in
-                try self.checkSchema(Migrations.version(store))
+            return try StoreFolder(directory: directory, secrets: []).whole { store, version in
+                try self.checkSchema(version)
                 return try body(TransferSide(store: store, place: self))
             }
         case .postgres(let place):
             return try self.connected(place) { connection in
-                try self.checkSchema(PostgresSchema.version(StoreAccess(connection)))
+                let state = try PostgresSchema.state(StoreAccess(connection))
+                if let objection = StoreSchema.objection(to: state, in: self.name, isDatabase: true) { throw objection }
+                try self.checkSchema(state.number)
                 try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
                 try self.takeAlone(connection)
                 let result = try body(TransferSide(store: StoreAccess(connection), place: self))
@@ -89,8 +91,8 @@ extension StorePlace {
             defer { withExtendedLifetime(lock) {} }
             // A store with an older schema would be changed by opening it.
             if FileIdentity(path: self.name)?.size ?? 0 > 0 {
-                try StoreFolder(directory: directory, secrets: []).whole { store in
-                    guard try Migrations.version(store) == Migrations.version else { throw self.isTaken("it has another schema") }
+                try StoreFolder(directory: directory, secrets: []).whole { _, version in
+                    guard version == StoreSchema.version else { throw self.isTaken("it has another schema") }
                 }
             }
             let store = try SQLiteStore(directory: directory, isAlone: true)
@@ -102,8 +104,9 @@ extension StorePlace {
             }
         case .postgres(let place):
             return try self.connected(place) { connection in
-                let version = try PostgresSchema.version(StoreAccess(connection))
-                guard [0, Migrations.version].contains(version) else { throw self.isTaken("it has the schema \(version)") }
+                let state = try PostgresSchema.state(StoreAccess(connection))
+                if let objection = StoreSchema.objection(to: state, in: self.name, isDatabase: true) { throw objection }
+                guard [0, StoreSchema.version].contains(state.number) else { throw self.isTaken("it has the schema \(state.number)") }
                 try PostgresSchema.migrate(.init(url: place.url, prepares: place.prepares, name: "earshot store copy"))
                 try connection.begin()
                 try self.takeAlone(connection)

@@ -174,8 +174,6 @@ extension TestPostgres {
 
 /// What tests need to say in the words of the store that they run on.
 enum StoreWords {
-    /// Lets rows refer to rooms that do not exist. PostgreSQL's tables never mind.
-    static let unchecked = TestPostgres.isOn ? "" : "PRAGMA foreign_keys = OFF;"
     /// The store's failure when it takes no writes.
     static let readOnly = TestPostgres.isOn ? "PostgreSQL 25006" : "SQLite 8: attempt to write a readonly database"
 
@@ -210,8 +208,7 @@ extension TestRegistry {
         try connection.runDefinitions(
             """
             CREATE OR REPLACE FUNCTION test_full() RETURNS TRIGGER LANGUAGE plpgsql AS $$
-            BEGIN RAISE EXCEPTION 'could not extend file: the disk is full' USING ERRCODE = '53100'; END $$
-            ;;
+            BEGIN RAISE EXCEPTION 'could not extend file: the disk is full' USING ERRCODE = '53100'; END $$;
             CREATE TRIGGER test_full BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION test_full()
             """)
     }
