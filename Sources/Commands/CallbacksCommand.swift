@@ -20,7 +20,7 @@ struct CallbacksCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List notices to webhooks, the newest first.")
         @Option(help: ArgumentHelp("Only those in this state: pending, delivered, failed.", valueName: "STATE"))
         var state: String?
-        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those to this target: an id from `earshot callbacks targets`.", valueName: "TARGET"))
         var targetId: String?

@@ -27,7 +27,7 @@ struct EventsCommand: AsyncParsableCommand {
                 After a lost connection the command reconnects; no event is missed or printed twice. Notes about that go to standard \
                 error.
                 """)
-        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(
             help: ArgumentHelp(
@@ -57,7 +57,7 @@ struct EventsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List events, the oldest first.")
-        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID), help: ArgumentHelp("Only events of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Start after this event. (default: with the oldest that is kept)", valueName: "NUMBER"))
         var after: UInt64?

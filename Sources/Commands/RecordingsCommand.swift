@@ -21,7 +21,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
     struct List: ServerCommand {
         static let configuration = CommandConfiguration(abstract: "List recordings, the newest first.")
-        @Option(name: .option(.roomID, formerly: "room"), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
+        @Option(name: .option(.roomID), help: ArgumentHelp("Only those of this room.", valueName: "ID"))
         var room: String?
         @Option(help: ArgumentHelp("Only those of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?

@@ -17,7 +17,7 @@ extension RoomsCommand {
                 """)
 
         @Option(
-            name: .option(.roomID, formerly: "id"),
+            name: .option(.roomID),
             help: ArgumentHelp("1 to 64 characters of A-Z a-z 0-9 _ -. (default: a random id)", valueName: "ID"))
         var id: String?
         @Option(help: ArgumentHelp("The title that lists show.", valueName: "TEXT"))
@@ -25,7 +25,7 @@ extension RoomsCommand {
         @Option(help: ArgumentHelp("The owner's user id.", valueName: "USER"))
         var owner: String?
         @Option(
-            name: .option(.deviceUID, formerly: "device"),
+            name: .option(.deviceUID),
             help: ArgumentHelp("The device that pushes the room's first stream.", valueName: "UID"))
         var device: String?
         @Option(help: ArgumentHelp("The number of the room's streams. (default: 1)", valueName: "N"))
@@ -209,7 +209,7 @@ struct BanOptions: ParsableArguments {
     @Option(name: .customLong("for"), help: ArgumentHelp("The length of the ban, at most 90d. (default: 7d)", valueName: "TIME"))
     var duration: Span?
     @Option(
-        name: .option(.forbiddenUntil, formerly: "until"),
+        name: .option(.forbiddenUntil),
         help: ArgumentHelp("The end of the ban, such as 2026-12-24T18:00Z; without a zone, UTC.", valueName: "WHEN"))
     var until: Instant?
     @Option(help: ArgumentHelp("The reason, which refused clients get to see.", valueName: "TEXT"))

@@ -55,7 +55,7 @@ struct SigningOptions: ParsableArguments {
     var lifetime: Span?
     @Option(help: ArgumentHelp("txSecret or jwt. (default: txSecret)", valueName: "SCHEME"))
     var scheme: String?
-    @Option(name: .option(.userID, formerly: "user"), help: ArgumentHelp("The user whom the URL is for; makes a jwt.", valueName: "USER"))
+    @Option(name: .option(.userID), help: ArgumentHelp("The user whom the URL is for; makes a jwt.", valueName: "USER"))
     var user: String?
 }
 

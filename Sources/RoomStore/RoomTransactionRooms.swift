@@ -241,8 +241,6 @@ extension RoomTransaction {
             room.peak = max(room.peak, room.members)
             var data = self.data(of: room, by: Actor(user))
             data.add("userId", user)
-            // The former name of `userId`.
-            data.add("user", user)
             data.add("nick", nick)
             try self.event(.memberJoined, of: &room, data)
             try self.save(from: old, to: room)
@@ -262,8 +260,6 @@ extension RoomTransaction {
         room.members = max(0, room.members - 1)
         var data = self.data(of: room, by: actor)
         data.add("userId", user)
-        // The former name of `userId`.
-        data.add("user", user)
         data.add("nick", member.nick)
         try self.event(kind, of: &room, data)
         try self.save(from: old, to: room)

@@ -40,7 +40,7 @@ package struct EventDataError: Error, Equatable, CustomStringConvertible {
     package let description: String
 }
 
-/// Reads the members of an event's data. A member may be absent only where the writer leaves it out, or an earlier version did.
+/// Reads the members of an event's data. A member may be absent only where the writer leaves it out.
 struct EventFields {
     /// Milliseconds of thirty thousand years, bytes of a petabyte: readers calculate with these. The store may be damaged.
     private static let numbers = -1_000_000_000_000_000...1_000_000_000_000_000 as ClosedRange<Int64>

@@ -3,13 +3,12 @@ package import Support
 /// A push, in the events of its begin and end. A value.
 package struct PushDetails: Sendable, Equatable {
     package let path: StreamPath
-    /// Nil in events of earlier versions.
-    package let slot: Int?
+    package let slot: Int
     package let sequence: Int64
-    /// With the port. Nil in events of earlier versions, like `parameters`.
-    package let clientAddress: String?
+    /// With the port.
+    package let clientAddress: String
     /// The URL's query without credentials.
-    package let parameters: String?
+    package let parameters: String
     package let media: PushMedia
     /// Nil while it has not ended.
     package let end: End?
@@ -51,10 +50,10 @@ package struct PushDetails: Sendable, Equatable {
 
     init(_ data: EventFields, hasEnded: Bool) throws(EventDataError) {
         self.path = try data.path()
-        self.slot = try data.optionalNumber("slot").map { Int($0) }
+        self.slot = Int(try data.number("slot"))
         self.sequence = try data.number("sequence")
-        self.clientAddress = try data.optionalText("clientAddress")
-        self.parameters = try data.optionalText("parameters")
+        self.clientAddress = try data.text("clientAddress")
+        self.parameters = try data.text("parameters")
         var media = PushMedia()
         media.width = try data.optionalNumber("width").map { Int($0) }
         media.height = try data.optionalNumber("height").map { Int($0) }

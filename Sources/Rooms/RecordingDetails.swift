@@ -3,8 +3,7 @@ package import Support
 /// A recording's file or task, in its events. A value.
 package struct RecordingDetails: Sendable, Equatable {
     package let path: StreamPath
-    /// Nil in events of earlier versions.
-    package let slot: Int?
+    package let slot: Int
     package let taskID: String
     /// Nil in the events of a task.
     package let file: File?
@@ -51,7 +50,7 @@ package struct RecordingDetails: Sendable, Equatable {
 
     init(_ data: EventFields) throws(EventDataError) {
         self.path = try data.path()
-        self.slot = try data.optionalNumber("slot").map { Int($0) }
+        self.slot = Int(try data.number("slot"))
         self.taskID = try data.text("taskId")
         self.file = try File(data)
         self.reason = try data.optionalText("reason")

@@ -76,8 +76,6 @@ package struct RoomEvent: Sendable, Equatable {
         case gameEnded = "game.ended"
         /// The machine's clock was set by more than a minute. Room time goes on unchanged and follows at `adoptsAt` if the leap holds.
         case clockLeapt = "clock.leapt"
-        /// No longer created; only stores of earlier versions hold it.
-        case clockAdopted = "clock.adopted"
 
         /// Each change of a room's state has exactly one event of these kinds.
         package var isTransition: Bool {

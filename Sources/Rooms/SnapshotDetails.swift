@@ -3,8 +3,7 @@ package import Support
 /// A picture that was taken, in its event. A value.
 package struct SnapshotDetails: Sendable, Equatable {
     package let path: StreamPath
-    /// Nil in events of earlier versions.
-    package let slot: Int?
+    package let slot: Int
     package let id: String
     /// Milliseconds since 1970.
     package let takenAt: Int64
@@ -25,7 +24,7 @@ package struct SnapshotDetails: Sendable, Equatable {
 
     init(_ data: EventFields) throws(EventDataError) {
         self.path = try data.path()
-        self.slot = try data.optionalNumber("slot").map { Int($0) }
+        self.slot = Int(try data.number("slot"))
         self.id = try data.text("snapshotId")
         self.takenAt = try data.number("takenMs")
         self.bytes = try data.number("bytes")

@@ -9,8 +9,8 @@ import Testing
 
 /// Each thing has one name, in the API's whole document and in all error messages.
 @Suite struct APIConceptTests {
-    /// Each thing's name, and its former names. A former name appears only beside the present one, marked as deprecated.
-    private static let concepts: [(name: String, formerNames: Set<String>)] = [
+    /// Each thing's name, and names that it does not have.
+    private static let concepts: [(name: String, others: Set<String>)] = [
         ("forbiddenUntil", ["until", "resumeTime", "resumeAt", "bannedUntil", "forbidUntil"]), ("roomId", ["room", "roomID", "id"]),
         ("sessionId", ["session", "sessionID", "connection", "connectionId", "id"]), ("userId", ["user", "uid", "userID"]),
         ("callbackId", ["callback", "notice", "noticeId", "id"]), ("targetId", []),
@@ -25,7 +25,6 @@ import Testing
         /// "Room", "GET /rooms query".
         let place: String
         var all: Set<String> = []
-        var deprecated: Set<String> = []
     }
 
     /// Collects every object of the document, and each call's parameters by location.
@@ -34,19 +33,14 @@ import Testing
         case .object(let members):
             if case .object(let properties)? = value["properties"], value["type"] == "object" {
                 var names = Names(place: path.joined(separator: " "))
-                for property in properties {
-                    names.all.insert(property.name)
-                    if property.value["deprecated"] == true { names.deprecated.insert(property.name) }
-                }
+                for property in properties { names.all.insert(property.name) }
                 found.append(names)
             }
             if case .array(let parameters)? = value["parameters"] {
                 for place in ["path", "query"] {
                     var names = Names(place: (path + [place]).joined(separator: " "))
                     for parameter in parameters where parameter["in"] == .string(place) {
-                        guard case .string(let name)? = parameter["name"] else { continue }
-                        names.all.insert(name)
-                        if parameter["deprecated"] == true { names.deprecated.insert(name) }
+                        if case .string(let name)? = parameter["name"] { names.all.insert(name) }
                     }
                     found.append(names)
                 }
@@ -68,14 +62,9 @@ import Testing
         for names in found {
             // The path's last component is the schema's own name.
             let isOwn = names.place.split(separator: " ").last.map { Self.ownIDs.contains(where: $0.hasSuffix) } ?? false
-            for name in names.all {
-                let concepts = Self.concepts.filter { $0.formerNames.contains(name) }
-                guard !concepts.isEmpty, !(isOwn && name == "id") else { continue }
-                #expect(names.deprecated.contains(name), "\(name) in \(names.place)")
-                #expect(concepts.contains { names.all.contains($0.name) }, "\(name) in \(names.place) stands without its present name")
+            for name in names.all where !(isOwn && name == "id") {
+                #expect(!Self.concepts.contains { $0.others.contains(name) }, "\(name) in \(names.place)")
             }
-            // Nothing but former names is deprecated.
-            #expect(names.deprecated.allSatisfy { name in Self.concepts.contains { $0.formerNames.contains(name) } }, "\(names)")
         }
     }
 
@@ -92,7 +81,7 @@ import Testing
                 Issue.record("\(route.name) answers \(data.text)")
                 continue
             }
-            #expect(answer["properties"]?[name] != nil && answer["properties"]?[name]?["deprecated"] == nil, "\(route.name): \(name)")
+            #expect(answer["properties"]?[name] != nil, "\(route.name): \(name)")
         }
     }
 }

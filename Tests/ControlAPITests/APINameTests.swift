@@ -9,7 +9,7 @@ import Testing
 
 @testable import ControlAPI
 
-/// Names, former names and lengths of inputs. Document and server must agree on them.
+/// Names and lengths of inputs. Document and server must agree on them.
 @Suite struct APINameTests {
     // MARK: - Names
 
@@ -18,21 +18,18 @@ import Testing
             let api = try await CheckedAPI(server)
             let until = "2030-01-01T00:00:00.000Z"
             let soon = Instant.text(WallClock.ms / 1_000 * 1_000 + 3_600_000)
-            for name in ["forbiddenUntil", "until", "resumeTime"] {
-                try await api.ok("POST", "rooms", #"{"roomId":"\#(name)"}"#, status: 201)
-                let room = try await api.ok("POST", "rooms/\(name)/forbid", #"{"\#(name)":"\#(soon)"}"#)
-                #expect(room["forbiddenUntil"].string == soon)
-                let ban = try await api.ok("POST", "streams/live/\(name)/forbid", #"{"\#(name)":"\#(soon)"}"#)
-                #expect(ban["forbiddenUntil"].string == soon && ban["resumeAt"].string == nil)
-                #expect(try await api.ok("GET", "streams/live/\(name)")["forbid"]["forbiddenUntil"].string == soon)
-                // The error names the field that the caller used.
-                let far = try await api.refused(400, "POST", "streams/live/\(name)/forbid", #"{"\#(name)":"\#(until)"}"#)
-                #expect(far["field"].string == name)
-            }
+            try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
+            let room = try await api.ok("POST", "rooms/r1/forbid", #"{"forbiddenUntil":"\#(soon)"}"#)
+            #expect(room["forbiddenUntil"].string == soon)
+            let ban = try await api.ok("POST", "streams/live/r1/forbid", #"{"forbiddenUntil":"\#(soon)"}"#)
+            #expect(ban["forbiddenUntil"].string == soon && ban["resumeAt"].string == nil)
+            #expect(try await api.ok("GET", "streams/live/r1")["forbid"]["forbiddenUntil"].string == soon)
+            let far = try await api.refused(400, "POST", "streams/live/r1/forbid", #"{"forbiddenUntil":"\#(until)"}"#)
+            #expect(far["field"].string == "forbiddenUntil")
             let twice = try await api.refused(
-                400, "POST", "streams/live/x/forbid", #"{"forbiddenUntil":"\#(soon)","until":"\#(soon)"}"#)
-            #expect(twice["field"].string == "until" && twice["rule"].string?.contains("forbiddenUntil") == true)
-            let events = try await api.ok("GET", "events?roomId=until")["list"].list
+                400, "POST", "streams/live/x/forbid", #"{"forbiddenUntil":"\#(soon)","forbiddenUntil":"\#(soon)"}"#)
+            #expect(twice["field"].string == "forbiddenUntil" || twice["field"].string == "body")
+            let events = try await api.ok("GET", "events?roomId=r1")["list"].list
             #expect(events.contains { $0["kind"].string == "room.forbidden" && $0["data"]["forbiddenUntil"].string == soon })
             #expect(!events.contains { !$0["data"]["resumeAt"].isNull && $0["data"]["resumeAt"].string != nil })
         }
@@ -43,34 +40,22 @@ import Testing
             let api = try await CheckedAPI(server)
             for id in ["r1", "r2"] { try await api.ok("POST", "rooms", #"{"roomId":"\#(id)"}"#, status: 201) }
             for path in ["events", "callbacks", "recordings"] {
-                let now = try await api.ok("GET", "\(path)?roomId=r1")
-                #expect(try await api.ok("GET", "\(path)?room=r1")["list"].count == now["list"].count)
-                try await api.refused(400, "GET", "\(path)?roomId=r1&room=r1")
+                try await api.ok("GET", "\(path)?roomId=r1")
+                let other = try await api.refused(400, "GET", "\(path)?room=r1")
+                #expect(other["field"].string == "room" && other["rule"].string?.contains("roomId") == true)
             }
             #expect(try await api.ok("GET", "events?roomId=r1")["list"].count == 1)
-            #expect(try EventsQuery("roomId=r1").room == "r1" && EventsQuery("room=r1").room == "r1")
-            #expect(throws: FieldError.self) { try EventsQuery("roomId=r1&room=r1") }
+            #expect(try EventsQuery("roomId=r1").room == "r1")
+            #expect(throws: FieldError.self) { try EventsQuery("room=r1") }
+            #expect(throws: FieldError.self) { try EventsQuery("roomId=r1&roomId=r1") }
         }
     }
 
-    /// The document lists former names as deprecated, and no two inputs share a name.
-    @Test func formerNamesAreDocumentedAsDeprecated() throws {
-        let document = try JSONParser.parse(OpenAPIDocument.bytes)
+    @Test func noTwoInputsShareAName() {
         for route in APIRoute.all {
             for form in [route.query, route.body ?? .empty] {
-                let names = form.inputs.flatMap { [$0.name] + $0.formerNames }
+                let names = form.inputs.map(\.name)
                 #expect(Set(names).count == names.count, "\(route.name)")
-            }
-            let operation = document["paths"]?[route.path]?[route.method.rawValue.lowercased()]
-            for input in route.query.inputs {
-                guard case .array(let parameters)? = operation?["parameters"] else { continue }
-                for former in input.formerNames {
-                    #expect(parameters.contains { $0["name"] == .string(former) && $0["deprecated"] == true }, "\(route.name) \(former)")
-                }
-            }
-            let properties = operation?["requestBody"]?["content"]?["application/json"]?["schema"]?["properties"]
-            for input in route.body?.inputs ?? [] {
-                for former in input.formerNames { #expect(properties?[former]?["deprecated"] == true, "\(route.name) \(former)") }
             }
         }
     }
@@ -91,7 +76,7 @@ import Testing
                 return page["list"].list.compactMap { $0["roomId"].string }
             }
             for (query, expected) in [
-                ("isPublic=true", ["a", "d"]), ("isPublic=false", ["b", "c"]), ("public=false", ["b", "c"]), ("state=created", ["a", "b"]),
+                ("isPublic=true", ["a", "d"]), ("isPublic=false", ["b", "c"]), ("state=created", ["a", "b"]),
                 ("state=closed,expired", ["c", "d"]), ("state=expired%2Ccreated&isPublic=true", ["a", "d"]),
                 ("state=created,live,interrupted,forbidden,expired,closed", ["a", "b", "c", "d"]), ("state=closed,created&q=c", ["c"]),
                 ("isPublic=false&q=a", []),

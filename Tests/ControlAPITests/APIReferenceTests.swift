@@ -43,7 +43,6 @@ import Testing
             "type": "object", "required": ["a"],
             "properties": [
                 "a": ["type": "object", "description": "Outer.", "properties": ["b": ["type": "boolean", "description": "Inner."]]],
-                "old": ["type": "string", "deprecated": true],
             ],
         ]
         #expect(SchemaText.rows(schema, showsRequired: true) == ["| **`a`** | object | Outer. |", "| `a.b` | boolean | Inner. |"])

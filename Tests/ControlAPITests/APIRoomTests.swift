@@ -110,7 +110,7 @@ import Testing
             #expect(try await api.ok("GET", "rooms?state=closed")["total"].int == 1)
             #expect(try await api.ok("GET", "rooms?state=created")["total"].int == 24)
             #expect(try await api.ok("GET", "rooms?owner=u0")["total"].int == 9)
-            #expect(try await api.ok("GET", "rooms?public=true")["total"].int == 13)
+            #expect(try await api.ok("GET", "rooms?isPublic=true")["total"].int == 13)
             let found = try await api.ok("GET", "rooms?q=HARBOUR%20vie&pageSize=200")
             #expect(found["total"].int == 5)
             #expect(found["totalIsCapped"].bool == false)

@@ -57,7 +57,7 @@ import Testing
             let events = try await api.ok("GET", "events?limit=1")
             #expect(events["list"][0]["kind"].string == "room.created")
             #expect(events["last"].int == events["list"][0]["id"].int)
-            #expect(try await api.ok("GET", "events?room=r1")["isComplete"].bool == true)
+            #expect(try await api.ok("GET", "events?roomId=r1")["isComplete"].bool == true)
             #expect(try await api.ok("GET", "events?after=\(events["last"].int.orThrow())")["list"].count == 0)
         }
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct EventsQueryTests {
     @Test func queries() throws {
         #expect(try EventsQuery("") == EventsQuery(""))
-        let all = try EventsQuery("ticket=a%2Bb&after=17&room=cam_1")
+        let all = try EventsQuery("ticket=a%2Bb&after=17&roomId=cam_1")
         #expect(all.ticket == "a+b")
         #expect(all.after == 17)
         #expect(all.room == "cam_1")

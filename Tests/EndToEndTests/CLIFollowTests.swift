@@ -74,7 +74,7 @@ import Testing
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(secret, in: directory))
                 try await Self.makeRoom("r1", server)
                 let all = try ClientProcess(try cli.line(["events", "follow", "--after", "0"]))
-                let one = try ClientProcess(try cli.line(["events", "follow", "--room", "r1", "--quiet"]))
+                let one = try ClientProcess(try cli.line(["events", "follow", "--room-id", "r1", "--quiet"]))
                 defer { for process in [all, one] { process.send(SIGKILL) } }
                 try await eventually("both to listen") { server.server.parts.events.listeners == 2 }
                 try await Self.makeRoom("r2", server)
@@ -98,7 +98,7 @@ import Testing
             try await TestServer.run { server in
                 let made = try await server.rooms.createToken(name: "t", role: .app)
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(made.secret, in: directory))
-                let unknown = try await cli("events", "follow", "--room", "none")
+                let unknown = try await cli("events", "follow", "--room-id", "none")
                 #expect(unknown.status == 3 && unknown.errors.contains("none"), "\(unknown.errors)")
                 let wrong = CLI(server: server.http, token: try CLI.tokenFile("earshot_wrong", in: directory))
                 let refused = try await wrong("events", "follow")

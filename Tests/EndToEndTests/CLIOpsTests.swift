@@ -17,7 +17,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
                 let cli = try await server.cli(in: directory)
-                _ = try await cli.text("rooms", "create", "--id", "cam1", "--title", "Front door")
+                _ = try await cli.text("rooms", "create", "--room-id", "cam1", "--title", "Front door")
                 func url(_ command: String) async throws -> String {
                     try await cli.text("rooms", command, "cam1", "--quiet").trimmingCharacters(in: .newlines)
                 }
@@ -128,13 +128,13 @@ import Testing
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
                 let cli = try await server.cli(in: directory)
-                for id in ["r1", "r2"] { _ = try await cli.text("rooms", "create", "--id", id, "--title", "two words") }
+                for id in ["r1", "r2"] { _ = try await cli.text("rooms", "create", "--room-id", id, "--title", "two words") }
                 _ = try await cli.text("rooms", "close", "r1")
                 let table = try await cli.text("events", "list").split(separator: "\n")
                 #expect(table.count == 4 && table[0].hasPrefix("ID  TIME"), "\(table)")
                 #expect(table[1].contains("room.created") && table[1].contains(#"title="two words""#), "\(table)")
                 #expect(table[3].contains("room.closed  ") && table[3].contains("r1"), "\(table)")
-                #expect(try await cli.text("events", "list", "--room", "r1", "--quiet") == "1\n3\n")
+                #expect(try await cli.text("events", "list", "--room-id", "r1", "--quiet") == "1\n3\n")
                 #expect(try await cli.text("events", "list", "--after", "2", "--quiet") == "3\n")
                 let first = try await cli("events", "list", "--limit", "2", "--quiet")
                 #expect(first.text == "1\n2\n")
@@ -152,7 +152,7 @@ import Testing
                     config.outbound.allowPrivate = CIDR.loopback
                 }) { server in
                     let cli = try await server.cli(in: directory)
-                    _ = try await cli.text("rooms", "create", "--id", "r1")
+                    _ = try await cli.text("rooms", "create", "--room-id", "r1")
                     try await eventually("a delivery and a failure") {
                         let list = try await cli.json("callbacks", "list")["list"].list
                         return list.contains { $0["state"].string == "delivered" } && list.contains { $0["lastStatus"].int == 500 }
@@ -165,7 +165,7 @@ import Testing
                     let before = receiver.requests.count { $0.uri == "/good" }
                     #expect(try await cli.text("callbacks", "redeliver", "\(id)").hasPrefix("callback \(id) is "))
                     try await eventually("it to come again") { receiver.requests.count { $0.uri == "/good" } > before }
-                    #expect(try await cli.text("callbacks", "--room", "none", "--quiet").isEmpty)
+                    #expect(try await cli.text("callbacks", "--room-id", "none", "--quiet").isEmpty)
                 }
             }
         }

@@ -10,7 +10,7 @@ import Testing
             try await EarshotProcess.serve(data: directory) { earshot in
                 let data = directory.appendingPathComponent("data").path
                 let cli = CLI(server: earshot.http)
-                #expect(try await cli("rooms", "create", "--id", "r1", "--data", data).status == 0)
+                #expect(try await cli("rooms", "create", "--room-id", "r1", "--data", data).status == 0)
                 let secret = try String(contentsOfFile: "\(data)/admin-token", encoding: .utf8).trimmingCharacters(in: .newlines)
                 for arguments in [["rooms"], ["rooms", "show", "r1"], ["events", "list", "--json"], ["sessions"], ["selfcheck"]] {
                     let outcome = try await ClientProcess.run(try cli.line(arguments + ["--data", data]))
@@ -41,7 +41,7 @@ import Testing
             for round in 0..<4 {
                 try await EarshotProcess.serve(data: directory, listen) { earshot in
                     if follower == nil { follower = try ClientProcess(try cli.line(["events", "follow", "--after", "0", "--quiet"])) }
-                    for index in 0..<5 { _ = try await cli.text("rooms", "create", "--id", "r\(round)-\(index)") }
+                    for index in 0..<5 { _ = try await cli.text("rooms", "create", "--room-id", "r\(round)-\(index)") }
                     if round == 3 {
                         let all = try await cli.text("events", "list", "--all", "--quiet")
                         #expect(all.split(separator: "\n").count >= 20)

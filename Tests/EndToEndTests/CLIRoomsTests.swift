@@ -22,7 +22,7 @@ import Testing
     @Test func create() async throws {
         try await Self.withServer { server, cli, _ in
             let made = try await cli(
-                "rooms", "create", "--id", "stage", "--title", "前門 \"1\"", "--owner", "anna", "--device", "cam42", "--slots", "2", "--app",
+                "rooms", "create", "--room-id", "stage", "--title", "前門 \"1\"", "--owner", "anna", "--device-uid", "cam42", "--slots", "2", "--app",
                 "live",
                 "--private", "--custom", #"{"colour":{"r":1}}"#, "--policy", "grace=1m30s", "--policy", "heartbeatMisses=5")
             #expect(made.status == 0 && made.text == "stage\n" && made.errors.contains("earshot rooms push-url stage"), "\(made.errors)")
@@ -51,7 +51,7 @@ import Testing
     /// A room's whole life by commands: the output of each, and the exit status of impossible ones.
     @Test func life() async throws {
         try await Self.withServer { server, cli, _ in
-            _ = try await cli.text("rooms", "create", "--id", "r1")
+            _ = try await cli.text("rooms", "create", "--room-id", "r1")
             let renewed = try await cli.text("rooms", "renew", "r1", "--by", "10m")
             #expect(renewed.hasPrefix("room r1 is created; renewed until ") && renewed.contains("(in 14m"), "\(renewed)")
             #expect(
@@ -68,17 +68,17 @@ import Testing
                 "\(again.errors)")
             #expect(try await cli.text("rooms", "resume", "r1") == "room r1 is created\n")
             #expect(try await cli("rooms", "resume", "r1").status == 4)
-            let until = try await cli.json("rooms", "forbid", "r1", "--until", "\(Self.inDays(3))")
+            let until = try await cli.json("rooms", "forbid", "r1", "--forbidden-until", "\(Self.inDays(3))")
             #expect(until["forbiddenUntil"].string == "\(Self.inDays(3)).000Z")
             _ = try await cli.text("rooms", "resume", "r1")
-            #expect(try await cli("rooms", "forbid", "r1", "--until", "2020-01-01").status == 1)
+            #expect(try await cli("rooms", "forbid", "r1", "--forbidden-until", "2020-01-01").status == 1)
             #expect(try await cli("rooms", "forbid", "r1", "--for", "91d").status == 1)
             #expect(try await cli.text("rooms", "expire", "r1") == "room r1 is expired\n")
             // Its device's URL would reopen it, unless the room is forbidden.
             #expect(try await cli.text("rooms", "forbid", "r1", "--for", "1h").hasPrefix("room r1 is forbidden until 20"))
             #expect(try await cli.text("rooms", "close", "r1") == "room r1 is closed\n")
             #expect(try await cli("rooms", "close", "r1").status == 4)
-            _ = try await cli.text("rooms", "create", "--id", "r2")
+            _ = try await cli.text("rooms", "create", "--room-id", "r2")
             #expect(try await cli("rooms", "close", "r2", "--quiet").text.isEmpty)
             #expect(try await server.rooms.room("r2").state == .closed)
             let url = try await cli("rooms", "push-url", "r2")
@@ -101,12 +101,12 @@ import Testing
 
     @Test func mistakesAreExplained() async throws {
         try await Self.withServer { _, cli, _ in
-            _ = try await cli.text("rooms", "create", "--id", "r1", "--device", "cam1")
-            let taken = try await cli("rooms", "create", "--id", "r1")
+            _ = try await cli.text("rooms", "create", "--room-id", "r1", "--device-uid", "cam1")
+            let taken = try await cli("rooms", "create", "--room-id", "r1")
             #expect(taken.status == 4 && taken.errors.contains("r1"), "\(taken.errors)")
-            #expect(try await cli("rooms", "create", "--id", "r2", "--device", "cam1").status == 4)
+            #expect(try await cli("rooms", "create", "--room-id", "r2", "--device-uid", "cam1").status == 4)
             for (options, words) in [
-                (["--id", "a/b"], "roomId is \"a/b\""), (["--slots", "9"], "slots is \"9\""),
+                (["--room-id", "a/b"], "roomId is \"a/b\""), (["--slots", "9"], "slots is \"9\""),
                 (["--title", String(repeating: "x", count: 201)], "title"),
                 (["--policy", "graze=5s"], "did you mean grace"), (["--policy", "grace=25h"], "policy.grace"), (["--owner", ""], "owner"),
             ] {
@@ -126,7 +126,7 @@ import Testing
 
     @Test func rolesAreHeeded() async throws {
         try await Self.withServer { server, admin, directory in
-            _ = try await admin.text("rooms", "create", "--id", "r1")
+            _ = try await admin.text("rooms", "create", "--room-id", "r1")
             let app = try await server.cli(.app, in: directory)
             let ops = try await server.cli(.ops, in: directory)
             #expect(try await app("rooms", "show", "r1").status == 0)
@@ -183,7 +183,7 @@ import Testing
 
     @Test func members() async throws {
         try await Self.withServer { server, cli, _ in
-            _ = try await cli.text("rooms", "create", "--id", "r1")
+            _ = try await cli.text("rooms", "create", "--room-id", "r1")
             for (user, nick) in [("zoe", "Zoë"), ("adam", "아담")] { _ = try await server.rooms.join("r1", user: user, nick: nick) }
             let table = try await cli.text("rooms", "members", "r1").split(separator: "\n")
             #expect(table.count == 3 && table[0].hasPrefix("USER") && table[1].hasPrefix("adam") && table[1].hasSuffix("아담"), "\(table)")
@@ -194,7 +194,7 @@ import Testing
 
     @Test func urls() async throws {
         try await Self.withServer { server, cli, _ in
-            _ = try await cli.text("rooms", "create", "--id", "r1", "--slots", "2")
+            _ = try await cli.text("rooms", "create", "--room-id", "r1", "--slots", "2")
             let push = try await cli.text("rooms", "push-url", "r1", "--quiet", "--slot", "2")
             #expect(push.hasPrefix("\(server.rtmp)/live/r1-2?txSecret=") && push.split(separator: "\n").count == 1, "\(push)")
             let jwt = try await cli.text("rooms", "push-url", "r1", "--scheme", "jwt", "--lifetime", "1h")
@@ -224,15 +224,15 @@ import Testing
     /// The kind of credential, its lifetime and its user.
     @Test func urlsAreSignedAsAsked() async throws {
         try await Self.withServer { _, cli, _ in
-            _ = try await cli.text("rooms", "create", "--id", "r1", "--device", "EAR-7")
-            let play = try await cli.json("rooms", "play-urls", "r1", "--user", "alice", "--lifetime", "10m")
+            _ = try await cli.text("rooms", "create", "--room-id", "r1", "--device-uid", "EAR-7")
+            let play = try await cli.json("rooms", "play-urls", "r1", "--user-id", "alice", "--lifetime", "10m")
             #expect(play["streams"][0]["rtmp"].string?.contains("?token=ey") == true)
             let left = Double(play["streams"][0]["expiresAt"].ms) / 1_000 - Date().timeIntervalSince1970
             #expect((500...601).contains(left), "\(left)")
             #expect(try await cli.text("rooms", "play-urls", "r1", "--scheme", "txSecret", "--quiet").contains("txSecret="))
             #expect(try await cli.text("rooms", "play-urls", "r1", "--scheme", "jwt", "--quiet").contains("token="))
             #expect(try await cli.text("rooms", "push-url", "r1", "--by-device", "--quiet").contains("/live/EAR-7?txSecret="))
-            #expect(try await cli.text("rooms", "push-url", "r1", "--user", "alice", "--quiet").contains("/live/r1?token="))
+            #expect(try await cli.text("rooms", "push-url", "r1", "--user-id", "alice", "--quiet").contains("/live/r1?token="))
         }
     }
 }

@@ -82,7 +82,7 @@ import Testing
                 try await eventually("the store") { await server.server.parts.rooms.storeProblem() == nil }
                 // Interrupted; or expired, after an outage of less than five seconds.
                 try await server.wait("rooms/cam1") { $0["state"].string != "live" }
-                Self.checkEvents(try await server.api("events?room=cam1&limit=1000"))
+                Self.checkEvents(try await server.api("events?roomId=cam1&limit=1000"))
                 #expect(server.server.parts.pushes.count == 0)
             }
         }
@@ -117,7 +117,7 @@ import Testing
                 #expect(try await api("rooms/cam1")["state"].string == "live")
                 try await limit("unlimited")
                 try await eventually("the interruption") { try await api("rooms/cam1")["state"].string != "live" }
-                Self.checkEvents(try await api("events?room=cam1&limit=1000"))
+                Self.checkEvents(try await api("events?roomId=cam1&limit=1000"))
             }
         }
     }

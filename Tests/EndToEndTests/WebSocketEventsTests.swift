@@ -70,7 +70,7 @@ import Testing
             #expect(try await one.message("event")["roomId"].string == "cam1")
             await one.close()
             let other = try parts.api.tickets.issue(to: bound).orThrow().text
-            #expect(try await Self.refusal(server, "/events?ticket=\(other)&room=cam2") == "403 forbidden")
+            #expect(try await Self.refusal(server, "/events?ticket=\(other)&roomId=cam2") == "403 forbidden")
             #expect(!server.lines.all.contains { line in [ticket, own, other].contains { line.contains($0) } }, "a ticket is in the log")
         }
     }
@@ -109,8 +109,8 @@ import Testing
                 ("/events?after=x", good, "400 invalid"),
                 ("/events?after=-1", good, "400 invalid"),
                 ("/events?nothing=1", good, "400 invalid"),
-                ("/events?room=..%2F", good, "400 invalid"),
-                ("/events?room=nothing", good, "404 not_found"),
+                ("/events?roomId=..%2F", good, "400 invalid"),
+                ("/events?roomId=nothing", good, "404 not_found"),
             ] {
                 #expect(try await Self.refusal(server, target, headers) == expected, "\(target) \(headers.count)")
             }
@@ -172,7 +172,7 @@ import Testing
             let some = try await WebSocketClient.open(port, "/events?after=\(last - 3)", token: token)
             try await eventually("three events") { try some.eventIDs == Array((last - 2)...last) }
             let none = try await WebSocketClient.open(port, "/events?after=\(last)", token: token)
-            let room = try await WebSocketClient.open(port, "/events?after=0&room=r7", token: token)
+            let room = try await WebSocketClient.open(port, "/events?after=0&roomId=r7", token: token)
             _ = try await rooms.apply(.close, to: "r7", action: "close", by: Actor("test"))
             try await eventually("the last event") { try none.eventIDs == [last + 1] }
             try await eventually("the room's events") { try room.eventIDs.count == 2 }
@@ -212,7 +212,7 @@ import Testing
                         let now = Int(try await rooms.lastEventID())
                         let after = reader % 3 == 0 ? now : Int.random(in: 0...now, using: &random)
                         let room = reader % 4 == 1 ? "w\(reader % 8)" : nil
-                        let target = "/events?after=\(after)" + (room.map { "&room=\($0)" } ?? "")
+                        let target = "/events?after=\(after)" + (room.map { "&roomId=\($0)" } ?? "")
                         return (after, room, try await WebSocketClient.open(port, target, token: token))
                     }
                 }

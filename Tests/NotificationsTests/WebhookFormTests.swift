@@ -55,7 +55,7 @@ import Testing
         "parameters":"a=1&b=\"2\"","width":1280,"height":720}
         """#
     static let end = #"""
-        {"app":"live","name":"cam1","sequence":42,"clientAddress":"[2001:db8::1]:50123","parameters":"","durationMs":61500,\#
+        {"app":"live","name":"cam1","slot":1,"sequence":42,"clientAddress":"[2001:db8::1]:50123","parameters":"","durationMs":61500,\#
         "end":"connectionLost","code":12}
         """#
 

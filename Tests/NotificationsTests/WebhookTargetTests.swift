@@ -90,11 +90,11 @@ import Testing
                 return JSON(try JSONSerialization.jsonObject(with: Data(request.body.utf8)))
             }
             let picture = try body(
-                .snapshotTaken, #"{"app":"live","name":"c","snapshotId":"s1","takenMs":1,"bytes":2,"width":3,"height":4}"#)
+                .snapshotTaken, #"{"app":"live","name":"c","slot":1,"snapshotId":"s1","takenMs":1,"bytes":2,"width":3,"height":4}"#)
             #expect(picture["pic_full_url"].string == "\(server.http)/api/v1/snapshots/s1/file")
             let file = try body(
                 .recordFinished,
-                #"{"app":"live","name":"c","taskId":"t","recordingId":"r1","startedMs":1,"endedMs":2,"durationMs":1,"bytes":9}"#)
+                #"{"app":"live","name":"c","slot":1,"taskId":"t","recordingId":"r1","startedMs":1,"endedMs":2,"durationMs":1,"bytes":9}"#)
             #expect(file["video_url"].string == "\(server.http)/api/v1/recordings/r1/file")
             let relay = try body(
                 .relayStarted, #"{"app":"live","name":"c","taskId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)

@@ -314,7 +314,7 @@ class Suite:
         """The server ends the page's session, or the machine that it is on sleeps. Then a picture made after that has to come."""
         if case.scene == "cut":
             for session in server.api("sessions?role=player")["list"]:
-                server.api(f"sessions/{session['id']}", method="DELETE")
+                server.api(f"sessions/{session['sessionId']}", method="DELETE")
         else:
             os.killpg(player.process.popen.pid, signal.SIGSTOP)
             time.sleep(8)

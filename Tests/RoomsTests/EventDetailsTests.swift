@@ -95,22 +95,22 @@ import Testing
 
     /// Words and members of other versions.
     @Test func whatAnotherVersionWroteIsReadAsFarAsItGoes() throws {
-        let data = #"{"app":"live","name":"cam1","sequence":42,"end":"abducted","code":77,"width":null,"more":[1]}"#
+        let data = #"{"app":"live","name":"cam1","slot":1,"sequence":42,"clientAddress":"192.0.2.1:5","parameters":"","end":"abducted","code":77,"width":null,"more":[1]}"#
         guard case .push(let push) = try Self.event(.streamEnd, data).details() else { throw EventDataError(description: "no push") }
-        #expect(push.path == Self.path && push.slot == nil && push.clientAddress == nil && push.media == PushMedia())
+        #expect(push.path == Self.path && push.slot == 1 && push.clientAddress == "192.0.2.1:5" && push.media == PushMedia())
         #expect(push.end?.reason == nil && push.end?.code == 77 && push.end?.durationMs == 0)
     }
 
     @Test(arguments: [
         (RoomEvent.Kind.streamBegin, "{}", #"the data of event 7 has no "app""#),
-        (.streamEnd, #"{"app":"live","name":"cam1"}"#, #"the data of event 7 has no "sequence""#),
+        (.streamEnd, #"{"app":"live","name":"cam1","slot":1}"#, #"the data of event 7 has no "sequence""#),
         (.streamBegin, #"{"app":"live","name":7}"#, #""name" in the data of event 7 is a number, expected a string"#),
         (
-            .streamBegin, #"{"app":"a","name":"n","sequence":1.5}"#,
+            .streamBegin, #"{"app":"a","name":"n","slot":1,"sequence":1.5}"#,
             #""sequence" in the data of event 7 is a number, expected a whole number"#
         ),
-        (.recordEnded, #"{"app":"a","name":"n"}"#, #"the data of event 7 has no "taskId""#),
-        (.snapshotTaken, #"{"app":"a","name":"n","snapshotId":"s"}"#, #"the data of event 7 has no "takenMs""#),
+        (.recordEnded, #"{"app":"a","name":"n","slot":1}"#, #"the data of event 7 has no "taskId""#),
+        (.snapshotTaken, #"{"app":"a","name":"n","slot":1,"snapshotId":"s"}"#, #"the data of event 7 has no "takenMs""#),
         (.relayStopped, "[]", #"the data of event 7 has no "direction""#),
         (.relayStopped, "{", #"the data of event 7 is no JSON: line 1, column 2: expected a name in quotes"#),
     ])

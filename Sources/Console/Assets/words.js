@@ -21,7 +21,7 @@ export const kinds = {
   'board.created': 'Whiteboard made', 'board.deleted': 'Whiteboard deleted', 'board.turned': 'Whiteboard turned',
   'turn.offered': 'Turn offered', 'turn.accepted': 'Turn accepted', 'turn.declined': 'Turn declined', 'turn.expired': 'Turn not answered',
   'game.started': 'Game began', 'game.dropped': 'Claw dropped', 'game.result': 'Result of a game', 'game.ended': 'Game over',
-  'clock.leapt': 'The clock of the machine was set', 'clock.adopted': 'Room time follows the clock',
+  'clock.leapt': 'The clock of the machine was set',
 };
 
 /** Groups of kinds to choose from. */

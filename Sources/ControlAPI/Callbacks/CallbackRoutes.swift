@@ -9,7 +9,7 @@ import Support
 
 extension APIRoute {
     private static let state = Input("state", .choice() as InputType<OutboxEntry.State>, "Only notices in this state.")
-    private static let room = Input("roomId", .id, "Only this room's notices.", formerly: "room")
+    private static let room = Input("roomId", .id, "Only this room's notices.")
     private static let target = Input(
         "targetId", .sought(length: 1...64), "Only notices to this webhook target; /callbacks/targets lists the ids.")
     private static let before = Input("before", .whole(1...Int64.max), "Only notices with smaller ids.")
@@ -122,7 +122,6 @@ extension OutboxEntry {
         "Callback",
         [
             .field("callbackId", .count, "The notice's number.", \.id),
-            .former("id", of: "callbackId", .count, \.id),
             .field("targetId", .text, "The id of the target.", \.target.id),
             .field("url", .text, "The target's scheme, host and port.") { String(WebhookLog.shown($0.target.url)) },
             .field("format", .choice(of: WebhookTarget.Format.known), "The format of the body.", \.target.format),

@@ -154,7 +154,6 @@ enum EventData {
         "MemberData", Self.room(),
         [
             .always("userId", .text, "The user."),
-            .former("user", of: "userId", .text),
             .always("nick", .text, "The user's nickname."),
         ])
 
@@ -307,12 +306,5 @@ enum EventData {
             .always("wallClock", .instant, "What the machine's clock shows."),
             .always("holdMs", .count, "How long the leap must hold until room time follows, in milliseconds."),
             .always("adoptsAt", .instant, "When room time follows if the leap holds."),
-        ])
-
-    static let clockAdopted = Self.form(
-        "ClockAdoptedData",
-        [
-            .always("byMs", .integer, "How far room time was moved, in milliseconds."),
-            .always("rooms", .count, "The number of rooms whose times moved."),
         ])
 }

@@ -87,7 +87,6 @@ extension RoomEvent.Kind {
         case .gameResult: EventForm(.room, EventData.gameResult, "The machine told the result of a game.")
         case .gameEnded: EventForm(.room, EventData.gameEnded, "A game of a machine is over.")
         case .clockLeapt: EventForm(.server, EventData.clockLeapt, "The machine's clock was set by more than a minute.")
-        case .clockAdopted: EventForm(.server, EventData.clockAdopted, "Rooms follow the machine's clock. No longer created.")
         }
     }
 

@@ -12,7 +12,7 @@ extension APIRoute {
     private static let before = Input(
         "before", .whole(1...Int64.max), "Only events with smaller ids, newest first: the room's history. Not together with `after`.")
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of events.", fallback: 100)
-    private static let room = Input("roomId", .id, "Only this room's events.", formerly: "room")
+    private static let room = Input("roomId", .id, "Only this room's events.")
 
     private static let ticketRoom = Input("roomId", .id, "The room whose events the ticket covers; all rooms if omitted.")
 

@@ -31,11 +31,6 @@ extension Schema.Property {
         Schema.Property(name: name, schema: schema, help: help, isRequired: false)
     }
 
-    /// The same value under its former name.
-    static func former(_ name: String, of present: String, _ schema: Schema) -> Schema.Property {
-        Schema.Property(name: name, schema: schema, help: "Former name of \(present).", isRequired: true, isDeprecated: true)
-    }
-
     /// The same member as part of a group whose members are either all present or all absent.
     func sometimes(_ group: String) -> Schema.Property {
         Schema.Property(name: self.name, schema: self.schema, help: self.help, isRequired: false, group: group)

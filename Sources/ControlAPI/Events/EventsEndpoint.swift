@@ -148,10 +148,8 @@ struct EventsQuery: Equatable {
                     throw FieldError("after", value, "expected the id of an event, 0 or more")
                 }
                 self.after = id
-            // `room` is the former name.
-            case "roomId", "room":
+            case "roomId":
                 guard RoomID.isID(value) else { throw FieldError(pair.name, value, "expected 1 to 64 of A-Z a-z 0-9 _ -") }
-                guard self.room == nil else { throw FieldError(pair.name, value, "is given twice: roomId is the same as room") }
                 self.room = value
             default:
                 throw FieldError(String(pair.name.prefix(60)), "", "expected ticket, after or roomId")

@@ -9,16 +9,13 @@ struct Input<Value: Sendable>: Sendable {
     /// The value used when the request has none.
     let fallback: Value?
     let isRequired: Bool
-    /// Earlier names, still accepted.
-    let formerNames: [String]
 
-    init(_ name: String, _ kind: InputType<Value>, _ help: String, fallback: Value? = nil, formerly formerNames: String...) {
+    init(_ name: String, _ kind: InputType<Value>, _ help: String, fallback: Value? = nil) {
         self.name = name
         self.kind = kind
         self.help = help
         self.fallback = fallback
         self.isRequired = false
-        self.formerNames = formerNames
     }
 
     private init(required input: Input) {
@@ -27,16 +24,13 @@ struct Input<Value: Sendable>: Sendable {
         self.help = input.help
         self.fallback = nil
         self.isRequired = true
-        self.formerNames = input.formerNames
     }
 
     var required: Input { Input(required: self) }
 
     /// The same input without its type, for a ``Form``.
     var erased: AnyInput {
-        AnyInput(
-            name: self.name, formerNames: self.formerNames, schema: self.kind.schema, help: self.help, isRequired: self.isRequired
-        ) {
+        AnyInput(name: self.name, schema: self.kind.schema, help: self.help, isRequired: self.isRequired) {
             [kind] (json: JSONValue) throws(BrokenRule) in try kind.read(json)
         }
     }
@@ -45,7 +39,6 @@ struct Input<Value: Sendable>: Sendable {
 /// A type-erased ``Input``.
 struct AnyInput: Sendable {
     let name: String
-    let formerNames: [String]
     let schema: Schema
     let help: String
     let isRequired: Bool
@@ -61,18 +54,10 @@ struct Form: Sendable {
 
     init(_ inputs: [AnyInput]) {
         self.inputs = inputs
-        self.schema = .object(
-            inputs.flatMap { input -> [Schema.Property] in
-                let former = input.formerNames.map {
-                    Schema.Property(
-                        name: $0, schema: input.schema, help: "Former name of \(input.name).", isRequired: false, isDeprecated: true)
-                }
-                return [.init(name: input.name, schema: input.schema, help: input.help, isRequired: input.isRequired)] + former
-            })
+        self.schema = .object(inputs.map { .init(name: $0.name, schema: $0.schema, help: $0.help, isRequired: $0.isRequired) })
     }
 
-    /// Finds an input by its name or a former one.
-    func input(_ name: String) -> AnyInput? { self.inputs.first { $0.name == name || $0.formerNames.contains(name) } }
+    func input(_ name: String) -> AnyInput? { self.inputs.first { $0.name == name } }
 
     /// True when no input is required.
     var isOptional: Bool { !self.inputs.contains(where: \.isRequired) }
@@ -83,11 +68,9 @@ struct Form: Sendable {
         var values = InputValues()
         for member in members {
             guard let input = self.input(member.name) else { throw self.unknown(member, what) }
-            if let other = values.givenName(of: input.name) {
-                throw FieldError(member.name, member.value.shown, "is the same as \(other); expected one of them")
-            }
+            guard !values.has(input.name) else { throw FieldError(member.name, member.value.shown, "is given twice") }
             do {
-                values.set(input.name, try input.read(member.value), givenAs: member.name)
+                values.set(input.name, try input.read(member.value))
             } catch {
                 throw error.error(member.name, member.value)
             }
@@ -115,22 +98,12 @@ struct Form: Sendable {
 /// The values that a request gave, by name.
 struct InputValues: Sendable {
     private var values: [String: any Sendable] = [:]
-    private var names: [String: String] = [:]
 
-    mutating func set(_ name: String, _ value: any Sendable, givenAs given: String) {
-        self.values[name] = value
-        self.names[name] = given
-    }
+    mutating func set(_ name: String, _ value: any Sendable) { self.values[name] = value }
 
     func has(_ name: String) -> Bool { self.values[name] != nil }
 
-    /// The name under which the request gave this value; nil if the request has no such value.
-    func givenName(of name: String) -> String? { self.names[name] }
-
-    mutating func add(_ others: InputValues) {
-        self.values.merge(others.values) { $1 }
-        self.names.merge(others.names) { $1 }
-    }
+    mutating func add(_ others: InputValues) { self.values.merge(others.values) { $1 } }
 
     /// The given value, or the input's fallback.
     subscript<Value>(input: Input<Value>) -> Value? {

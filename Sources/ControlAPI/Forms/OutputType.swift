@@ -22,15 +22,6 @@ package struct Field<Value>: Sendable {
     ) -> Field {
         Field(property: .init(name: name, schema: outputType.schema, help: help, isRequired: true)) { outputType.write(get($0)) }
     }
-
-    /// The same value under its former name, for clients that still read it.
-    static func former<Inner>(
-        _ name: String, of present: String, _ outputType: OutputType<Inner>, _ get: @escaping @Sendable (Value) -> Inner
-    ) -> Field {
-        Field(
-            property: .init(name: name, schema: outputType.schema, help: "Former name of \(present).", isRequired: true, isDeprecated: true)
-        ) { outputType.write(get($0)) }
-    }
 }
 
 extension OutputType {

@@ -22,7 +22,6 @@ package indirect enum Schema: Sendable {
         let help: String
         let isRequired: Bool
         /// Still read or written, but new clients should not use it.
-        var isDeprecated = false
         /// Members of one group are either all present or all absent.
         var group: String?
     }
@@ -97,7 +96,7 @@ package indirect enum Schema: Sendable {
                 .init(
                     name: "properties",
                     value: .object(
-                        properties.map { .init(name: $0.name, value: $0.schema.described($0.help, $0.isDeprecated, &components)) })))
+                        properties.map { .init(name: $0.name, value: $0.schema.described($0.help, &components)) })))
             members.append(.init(name: "additionalProperties", value: false))
             return .object(members)
         }
@@ -113,9 +112,8 @@ package indirect enum Schema: Sendable {
     }
 
     /// Renders JSON with a description.
-    func described(_ help: String, _ isDeprecated: Bool = false, _ components: inout [String: JSONValue]) -> JSONValue {
+    func described(_ help: String, _ components: inout [String: JSONValue]) -> JSONValue {
         guard !help.isEmpty, case .object(let members) = self.json(&components) else { return self.json(&components) }
-        let deprecated: [JSONValue.Member] = isDeprecated ? [.init(name: "deprecated", value: true)] : []
-        return .object(members + [.init(name: "description", value: .string(help))] + deprecated)
+        return .object(members + [.init(name: "description", value: .string(help))])
     }
 }

@@ -95,7 +95,7 @@ private struct ReferenceCall {
             "", "### \(self.text("operationId"))", "",
             "`\(self.method) \(self.path)`: \(self.text("summary")). \(self.text("description"))",
         ]
-        let inputs = (self.operation["parameters"]?.elements ?? []).filter { $0["in"]?.string != "header" && $0["deprecated"] == nil }
+        let inputs = (self.operation["parameters"]?.elements ?? []).filter { $0["in"]?.string != "header" }
         let body = self.operation["requestBody"]?["content"]?["application/json"]
         let fields = body.map { SchemaText.rows($0["schema"] ?? .null, showsRequired: true) } ?? []
         if !inputs.isEmpty || !fields.isEmpty {

@@ -89,10 +89,7 @@ enum OpenAPIDocument {
         if route.effect == .live { members.append(.init(name: "x-effect", value: "live")) }
         var parameters: [JSONValue] = []
         for input in route.pathForm.inputs { parameters.append(Self.parameter(input, "path", &schemas)) }
-        for input in route.query.inputs {
-            parameters.append(Self.parameter(input, "query", &schemas))
-            parameters += input.formerNames.map { Self.formerParameter($0, input, &schemas) }
-        }
+        for input in route.query.inputs { parameters.append(Self.parameter(input, "query", &schemas)) }
         if route.isConditional || (route.isVersioned && route.method == .get) {
             parameters.append(Self.tags("If-Match", "Carries out the call only if the room has one of these versions."))
         }
@@ -155,13 +152,6 @@ enum OpenAPIDocument {
         // Commas separate a list's items.
         if input.schema.type == "array" { members += [.init(name: "style", value: "form"), .init(name: "explode", value: false)] }
         return .object(members)
-    }
-
-    private static func formerParameter(_ name: String, _ input: AnyInput, _ schemas: inout [String: JSONValue]) -> JSONValue {
-        [
-            "name": .string(name), "in": "query", "required": false, "deprecated": true,
-            "description": .string("Former name of \(input.name)."), "schema": input.schema.json(&schemas),
-        ]
     }
 
     private static func tags(_ name: String, _ help: String) -> JSONValue {

@@ -44,7 +44,7 @@ enum SchemaExample {
         var left = optional
         return properties.filter { property in
             if property.isRequired { return true }
-            guard !property.isDeprecated, left > 0 else { return false }
+            guard left > 0 else { return false }
             left -= 1
             return true
         }

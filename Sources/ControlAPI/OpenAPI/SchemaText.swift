@@ -33,7 +33,7 @@ enum SchemaText {
     static func rows(_ schema: JSONValue, prefix: String = "", showsRequired: Bool) -> [String] {
         guard case .object(let properties)? = schema["properties"] else { return [] }
         let required = schema["required"] ?? .array([])
-        return properties.filter { $0.value["deprecated"] != true }.flatMap { property -> [String] in
+        return properties.flatMap { property -> [String] in
             var isRequired = false
             if showsRequired, case .array(let names) = required { isRequired = names.contains(.string(property.name)) }
             let name = Self.name(prefix + property.name, isRequired: isRequired)

@@ -14,7 +14,7 @@ enum RecordingInputs {
     static let action = Input("action", .choice() as InputType<Action>, "Whether to start or stop recording.").required
     static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
     static let id = Input("recordingId", .recordingID, "The recording's id.").required
-    static let room = Input("roomId", .id, "Only recordings of this room.", formerly: "room")
+    static let room = Input("roomId", .id, "Only recordings of this room.")
     static let app = Input("app", .streamApp, "Only recordings of this app's streams.")
     static let name = Input("name", .streamName, "Only recordings of streams with this name; needs app.")
     static let state = Input(

@@ -32,7 +32,7 @@ enum RoomInputs {
     static let text = Input(
         "q", .sought(length: 1...RoomLimits.searchLength), "Words of the title, id or owner; the last one may be a prefix.")
     static let ownerFilter = Input("owner", .id, "Only this user's rooms.")
-    static let listed = Input("isPublic", .flag, "true: only public rooms; false: only rooms that are not public.", formerly: "public")
+    static let listed = Input("isPublic", .flag, "true: only public rooms; false: only rooms that are not public.")
     static let sort = Input("sort", .choice() as InputType<RoomQuery.Order>, "The order; a minus sign reverses it.", fallback: .newest)
     static let page = Input(
         "page", .whole(1...Int64(RoomQuery.deepest)), "The page, from 1, within the first 10000 rooms; use `after` to go further.")
@@ -101,8 +101,7 @@ extension RoomPolicy.Field {
 /// Inputs of a ban: its end or its length, at most one of them, and its reason.
 enum Ban {
     static let until = Input(
-        "forbiddenUntil", .instant, "When the ban ends, at most 90 days from now; 7 days from now if seconds is omitted too.",
-        formerly: "until", "resumeTime")
+        "forbiddenUntil", .instant, "When the ban ends, at most 90 days from now; 7 days from now if seconds is omitted too.")
     static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "The length of the ban, instead of forbiddenUntil.")
     static let reason = Input("reason", .text(length: 0...StreamBan.longestReason), "The reason, which refused clients get.", fallback: "")
 
@@ -112,7 +111,7 @@ enum Ban {
     static func end(_ call: APICall) throws(APIError) -> Int64 {
         let (now, seconds) = (call.nowMs, call[Self.seconds])
         guard let until = call[Self.until] else { return now + (seconds ?? StreamBan.defaultMs) }
-        let field = call.values.givenName(of: Self.until.name) ?? Self.until.name
+        let field = Self.until.name
         guard seconds == nil else { throw APIError(FieldError("seconds", "", "expected \(field) or seconds, not both")) }
         guard until > now else { throw APIError(FieldError(field, Instant.text(until), "expected a time in the future")) }
         guard until - now <= StreamBan.longestMs else {

@@ -140,7 +140,6 @@ struct SessionAnswer: Sendable {
         "Session",
         [
             .field("sessionId", .count, "The connection's number.", \.session.id),
-            .former("id", of: "sessionId", .count, \.session.id),
             .field("node", .nullable(.text), "The node that has the connection; null for a server that is alone.", \.node),
             .field("transport", .words(SessionSnapshot.Transport.allCases.map(\.rawValue)), "The protocol.", \.session.transport.rawValue),
             .field("address", .text, "The client's address.", \.session.remote),

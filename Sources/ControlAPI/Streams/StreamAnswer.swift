@@ -141,7 +141,6 @@ extension StreamAnswer {
         "StreamPublisher",
         [
             .field("sessionId", .count, "The id of the publisher's session.", \.id),
-            .former("session", of: "sessionId", .count, \.id),
             .field("address", .text, "The publisher's address.", \.remote),
             .field("client", .nullable(.text), "The name that the client gives itself.", \.client),
         ])

@@ -47,7 +47,6 @@ struct TalkAnswer: Sendable {
         [
             .field("userId", .text, "The participant.", \.user),
             .field("forbiddenUntil", .instant, "When the participant may join again.", \.untilMs),
-            .former("until", of: "forbiddenUntil", .instant, \.untilMs),
         ])
 
     private static let member = OutputType<TalkSnapshot.Member>.object(

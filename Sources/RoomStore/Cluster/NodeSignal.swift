@@ -34,9 +34,6 @@ struct NodeSignal: Equatable {
     /// The ids of its events; they have no gap.
     var events: [Int64] { self.items.compactMap { $0.integer("event") } }
 
-    /// The ids of those that must be read: the signals of an earlier version have no marks.
-    var unmarkedEvents: [Int64] { self.items.compactMap { $0["kind"] == nil ? $0.integer("event") : nil } }
-
     /// What the other nodes carry out. Items of a kind that a later version has added are left out.
     func results(_ events: [Int64: RoomEvent]) -> WorkResults {
         var work = WorkResults()

@@ -16,7 +16,7 @@ extension StoreAccess {
     /// The newest number ever given.
     func lastSignal() throws -> Int64 { try self.number("SELECT signal FROM heads") ?? 0 }
 
-    /// Signals after this one, oldest first, with the events that they name; without those that have marks, unless `readsEvents`. That is asked
+    /// Signals after this one, oldest first, with the events that they name if `readsEvents`. That is asked
     /// after the signals were read: whoever begins to read later finds in the store what they name.
     ///
     /// Needs no transaction: an event is in the store when its signal is.
@@ -38,8 +38,8 @@ extension StoreAccess {
             return true
         }
         guard !page.signals.isEmpty else { return page }
-        let isRead = readsEvents()
-        let ids = page.signals.flatMap { isRead ? $0.signal.events : $0.signal.unmarkedEvents }
+        guard readsEvents() else { return page }
+        let ids = page.signals.flatMap(\.signal.events)
         guard let first = ids.min(), let last = ids.max() else { return page }
         for event in try self.events(after: first - 1, room: nil, limit: Int(last - first) + 1) { page.events[event.id] = event }
         return page
@@ -49,7 +49,7 @@ extension StoreAccess {
     func isBehind(_ id: Int64, _ page: SignalPage) throws -> Bool {
         if let next = page.signals.first { return next.id != id + 1 }
         if page.hasLast { return false }
-        // Before the first signal of all, or after those of an earlier version were all forgotten.
+        // Before the first signal of all.
         let found = try self.first("SELECT signal, (SELECT min(id) FROM signals WHERE id > ?) FROM heads", [id]) {
             (row: inout RowReader) -> (head: Int64, next: Int64?) in (row.next(), row.optional())
         }

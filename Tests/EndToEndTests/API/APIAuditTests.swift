@@ -25,7 +25,7 @@ import Testing
             try await TestServer.run { server in
                 let api = try await CheckedAPI(server)
                 try await api.ok("POST", "rooms", #"{"roomId":"program"}"#, status: 201)
-                _ = try await server.cli(.ops, in: directory).text("rooms", "create", "--id", "command")
+                _ = try await server.cli(.ops, in: directory).text("rooms", "create", "--room-id", "command")
                 let body = Data(#"{"token":"\#(server.token)"}"#.utf8)
                 let login = try await HTTPAnswer.call("POST", "\(server.http)/console/login", body: body)
                 let cookie = String(try login.headers["set-cookie"].orThrow().prefix { $0 != ";" })

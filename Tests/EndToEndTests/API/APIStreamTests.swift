@@ -72,7 +72,7 @@ import Testing
 
             // Forbidding cuts the publisher and rejects it until `resume`.
             let until = Instant.text(Int64(Date().timeIntervalSince1970 + 3_600) * 1_000)
-            let ban = try await api.ok("POST", "streams/live/cam1/forbid", #"{"resumeTime":"\#(until)","reason":"testing"}"#)
+            let ban = try await api.ok("POST", "streams/live/cam1/forbid", #"{"forbiddenUntil":"\#(until)","reason":"testing"}"#)
             #expect(ban["forbiddenUntil"].string == until)
             #expect(ban["reason"].string == "testing")
             #expect(try await second.outcome().status != 0)

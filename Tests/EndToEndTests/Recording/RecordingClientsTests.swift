@@ -157,7 +157,7 @@ import Testing
             #expect(try await api("GET", "recordings/..%2f..%2fearshot.db/file").status == 400)
             #expect(try await api("GET", "recordings?name=cam1").status == 400)
             #expect(try await api.ok("GET", "recordings?app=live&name=cam1&limit=1")["list"].count == 1)
-            #expect(try await api.ok("GET", "recordings?room=cam2")["list"].count == 0)
+            #expect(try await api.ok("GET", "recordings?roomId=cam2")["list"].count == 0)
         }
     }
 

@@ -36,10 +36,10 @@ import Testing
                     try await server.wait("recordings?app=other") { $0["list"].count == 1 }
                 }
                 // A recording without a frame leaves no file.
-                try await server.wait("recordings?room=walk") { $0["list"].count == 1 }
+                try await server.wait("recordings?roomId=walk") { $0["list"].count == 1 }
                 try await Self.change(server, "walk", record: "never")
                 try await server.wait("rooms/walk") { $0["liveStatus"].int == 1 }
-                try await server.wait("recordings?room=walk") { $0["list"][0]["reason"].string == "stopped" }
+                try await server.wait("recordings?roomId=walk") { $0["list"][0]["reason"].string == "stopped" }
                 // A call overrides the policy, and the policy does not end it.
                 #expect(try await server.record("walk", "start").status == 200)
                 try await Self.change(server, "walk", record: "apps")

@@ -32,7 +32,7 @@ import Testing
                 try await server.wait("recordings?app=talk") { $0["list"].list.filter { $0["state"].string == "finished" }.count == round }
             }
             #expect(try await server.call("POST", "rooms/r1/close").status == 200)
-            try await server.wait("recordings?room=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
+            try await server.wait("recordings?roomId=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
             try await eventually("no channel that ticks") { server.server.parts.talk.ticking == 0 }
             await ear.close()
             camera.send(SIGTERM)
@@ -46,7 +46,7 @@ import Testing
             let camera = try ClientProcess(FFmpeg.push(clip, to: "\(server.rtmp)/live/r1"))
             try await server.wait("rooms/r1") { $0["state"].string == "live" }
             #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"start"}"#).status == 200)
-            try await server.wait("recordings?room=r1") { $0["list"].count == 2 }
+            try await server.wait("recordings?roomId=r1") { $0["list"].count == 2 }
             let ann = try await RawClient.connected(server.addresses.rtmp.port, app: "talk")
             try await ann.publish("r1/ann", on: ann.createStream())
             let lateness = try await Microphone(ann).speak(seconds: 4, Tone.sine(600))
@@ -57,7 +57,7 @@ import Testing
                 return member["bufferMs"].double == 0
             }
             #expect(try await server.call("POST", "rooms/r1/record", #"{"action":"stop"}"#).status == 200)
-            try await server.wait("recordings?room=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
+            try await server.wait("recordings?roomId=r1") { $0["list"].list.allSatisfy { $0["state"].string == "finished" } }
             let talk = try await server.api("recordings?app=talk")["list"].list
             #expect(talk.count == 1 && talk[0]["name"].string == "r1/mix" && talk[0]["roomId"].string == "r1")
             #expect(talk[0]["duration"].double ?? 0 > 4, "\(talk)")

@@ -28,7 +28,7 @@ import Testing
                 let ear = try await RawClient.connected(port, app: "talk")
                 try await ear.play("r1/mix-bob", on: ear.createStream())
                 _ = try await api("POST", "rooms/r1/record", #"{"action":"start"}"#)
-                try await eventually("two recordings") { try await api("GET", "recordings?room=r1")["list"].count == 2 }
+                try await eventually("two recordings") { try await api("GET", "recordings?roomId=r1")["list"].count == 2 }
                 let ann = try await RawClient.connected(port, app: "talk")
                 try await ann.publish("r1/ann", on: ann.createStream())
                 async let speaking = Microphone(ann).speak(seconds: 14, Tone.sine(600))
@@ -47,7 +47,7 @@ import Testing
                 #expect(talk["lostMs"].double == 0 && talk["delayMs"].double ?? -1 >= 0, "\(talk)")
                 _ = try await api("POST", "rooms/r1/record", #"{"action":"stop"}"#)
                 try await eventually("the files") {
-                    try await api("GET", "recordings?room=r1")["list"].list.allSatisfy { $0["state"].string == "finished" }
+                    try await api("GET", "recordings?roomId=r1")["list"].list.allSatisfy { $0["state"].string == "finished" }
                 }
                 let recording = try await api("GET", "recordings?app=talk")["list"].list.first.orThrow()
                 let file = directory.appendingPathComponent("data/recordings/\(try recording["file"].string.orThrow())").path

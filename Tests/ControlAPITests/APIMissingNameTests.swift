@@ -10,8 +10,8 @@ import Testing
 @testable import ControlAPI
 @testable import ServerConfiguration
 
-/// Former names beside present ones, and the names in error messages, on a live server.
-@Suite struct APIFormerNameTests {
+/// The names in error messages, on a server without a port.
+@Suite struct APIMissingNameTests {
     /// A 404 names the missing thing as the call's path parameter does.
     @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
         let values = [
