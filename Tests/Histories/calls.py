@@ -276,7 +276,7 @@ def _join(op, room, events):
     members[user] = nick
     change.set(members=tuple(sorted(members.items())), peak=max(room.peak, len(members)))
     if is_new:
-        change.emit("member.join", user=user, nick=nick or None)
+        change.emit("member.join", userId=user, nick=nick or None)
     return change.room
 
 
@@ -297,7 +297,7 @@ def _gone(op, room, events, kind):
     change = Change(room, _now(op), events)
     del members[user]
     change.set(members=tuple(sorted(members.items())))
-    change.emit(kind, user=user)
+    change.emit(kind, userId=user)
     if op.asked.get("ms"):
         until = later(change.now, op.asked["ms"])
         kicks = dict(room.kicks)

@@ -138,7 +138,7 @@ class Change:
 
 def event_text(event):
     data = event["data"]
-    of = "".join(f" {data[name]}" for name in ("user", "title") if data.get(name))
+    of = "".join(f" {data[name]}" for name in ("userId", "title") if data.get(name))
     return f"{event['kind']}{of} (id {event['id']}, number {event['number']})"
 
 

@@ -62,5 +62,5 @@ def feed_line(entry):
 
 def event_line(event):
     data = event["data"]
-    shown = {name: data[name] for name in ("state", "reason", "from", "user", "nick", "title", "changed", "by") if data.get(name)}
+    shown = {name: data[name] for name in ("state", "reason", "from", "userId", "nick", "title", "changed", "by") if data.get(name)}
     return f"event {event['id']}: {event['kind']}, room {event['roomId']}, number {event['number']}, {json.dumps(shown)}"

@@ -194,13 +194,13 @@ class MemberTests(Case):
         story = Story()
         story.create()
         entry = story.call("join", None, asked={"user": "ann", "nick": "a"})
-        story.event("member.join", 2, entry["start"] + 5, user="ann", nick="a")
+        story.event("member.join", 2, entry["start"] + 5, userId="ann", nick="a")
         return story
 
     def kicked(self):
         story = self.joined()
         entry = story.call("kick", None, asked={"user": "ann", "ms": 1_000})
-        story.event("member.kick", 3, entry["start"] + 5, user="ann", nick="a")
+        story.event("member.kick", 3, entry["start"] + 5, userId="ann", nick="a")
         return story
 
     def test_members_are_listed(self):
@@ -220,14 +220,14 @@ class MemberTests(Case):
         story.call("join", None, 409, asked={"user": "ann", "nick": "b"}, error={"type": "conflict", "field": "userId"})
         story.now += 1_100
         entry = story.call("join", None, asked={"user": "ann", "nick": "b"})
-        story.event("member.join", 4, entry["start"] + 5, user="ann", nick="b")
+        story.event("member.join", 4, entry["start"] + 5, userId="ann", nick="b")
         story.read()
         self.assertRight(story)
 
     def test_one_who_comes_back_too_early_is_found(self):
         story = self.kicked()
         entry = story.call("join", None, asked={"user": "ann", "nick": "b"})
-        story.event("member.join", 4, entry["start"] + 5, user="ann", nick="b")
+        story.event("member.join", 4, entry["start"] + 5, userId="ann", nick="b")
         story.read()
         self.assertWrong(story, "ann is kept out until")
 
