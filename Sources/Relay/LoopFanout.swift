@@ -115,8 +115,6 @@ package final class LoopFanout {
 
     // MARK: Viewers
 
-    var liveViewers: Int { self.hasDetached ? self.viewers.count { !$0.isDetached } : self.viewers.count }
-
     func add(_ viewer: Viewer, nowMs: Int64) {
         self.viewers.append(viewer)
         self.slots.append()

@@ -5,9 +5,27 @@ package enum ConfigUnits {
         ("gib", 1 << 30), ("mib", 1 << 20), ("kib", 1 << 10), ("gb", 1_000_000_000), ("mb", 1_000_000), ("kb", 1_000), ("b", 1), ("", 1),
     ]
 
-    /// Reads `30s`, `500ms`, `1.5m`, `12h` or a number of seconds as milliseconds.
+    /// Reads `30s`, `500ms`, `1.5m`, `12h`, `7d`, `1h30m` or a number of seconds as milliseconds; settings and the command line alike.
     package static func milliseconds(_ text: String) -> Int64? {
-        scaled(text, durationUnits + [("", 1_000)])
+        let units = [("d", 86_400_000)] + self.durationUnits
+        return self.scaled(text, units + [("", 1_000)]) ?? self.sum(text, units)
+    }
+
+    /// Reads whole numbers with units, larger units first, each at most once.
+    private static func sum(_ text: String, _ units: [(name: String, factor: Int64)]) -> Int64? {
+        var (rest, units, total) = (Substring(text), units[...], Int64(0))
+        while !rest.isEmpty {
+            let digits = rest.prefix { $0.isASCII && $0.isNumber }
+            let unit = rest[digits.endIndex...].prefix { $0.isLetter }
+            guard let index = units.firstIndex(where: { $0.name == unit }), let count = Int64(digits) else { return nil }
+            let (part, isTooLarge) = count.multipliedReportingOverflow(by: units[index].factor)
+            let (sum, isTooMuch) = total.addingReportingOverflow(part)
+            guard !isTooLarge, !isTooMuch else { return nil }
+            total = sum
+            units = units[(index + 1)...]
+            rest = rest[unit.endIndex...]
+        }
+        return text.isEmpty ? nil : total
     }
 
     /// Reads `8MiB`, `64KiB`, `2MB` (decimal) or a number of bytes, in either case.

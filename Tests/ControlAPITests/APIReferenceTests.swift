@@ -42,7 +42,7 @@ import Testing
         let schema: JSONValue = [
             "type": "object", "required": ["a"],
             "properties": [
-                "a": ["type": "object", "description": "Outer.", "properties": ["b": ["type": "boolean", "description": "Inner."]]],
+                "a": ["type": "object", "description": "Outer.", "properties": ["b": ["type": "boolean", "description": "Inner."]]]
             ],
         ]
         #expect(SchemaText.rows(schema, showsRequired: true) == ["| **`a`** | object | Outer. |", "| `a.b` | boolean | Inner. |"])

@@ -9,15 +9,15 @@ import Testing
     @Test(
         arguments: [
             ("30s", 30_000), ("5m", 300_000), ("2h", 7_200_000), ("7d", 604_800_000), ("500ms", 500), ("1h30m", 5_400_000), ("0s", 0),
-            ("1d2h3m4s5ms", 93_784_005), ("3650d", 315_360_000_000),
+            ("1d2h3m4s5ms", 93_784_005), ("3650d", 315_360_000_000), ("1.5h", 5_400_000), ("30", 30_000),
         ] as [(String, Int64)])
     func spans(_ text: String, _ milliseconds: Int64) throws {
         #expect(try #require(Span(argument: text)).milliseconds == milliseconds)
     }
 
     @Test(arguments: [
-        "", "s", "30", "30 s", "-5s", "+5s", "1.5h", "5s1m", "5m5m", "1y", "３０s", "30S", "3651d", "999999999999d", "9999999999999s",
-        "1h-5m", "5m ",
+        "", "s", "-5s", "+5s", "5s1m", "5m5m", "1y", "３０s", "30S", "3651d", "999999999999d", "9999999999999s",
+        "1h-5m", "5m ", "1.5h30m",
     ])
     func noSpans(_ text: String) {
         #expect(Span(argument: text) == nil)

@@ -29,7 +29,8 @@ import Testing
     @Test(arguments: [
         ["rooms", "show"], ["rooms", "list", "--limit", "0"], ["rooms", "list", "--limit", "many"],
         ["rooms", "forbid", "r1", "--for", "long"],
-        ["rooms", "forbid", "r1", "--for", "1h", "--forbidden-until", "2026-12-24"], ["rooms", "forbid", "r1", "--forbidden-until", "2026-13-01"],
+        ["rooms", "forbid", "r1", "--for", "1h", "--forbidden-until", "2026-12-24"],
+        ["rooms", "forbid", "r1", "--forbidden-until", "2026-13-01"],
         ["rooms", "create", "--custom", "[]"], ["rooms", "create", "--custom", "{"], ["rooms", "create", "--policy", "grace"],
         ["rooms", "nothing"],
         ["rooms", "list", "--json", "--quiet"], ["rooms", "list", "--timeout", "0s"], ["rooms", "list", "--token", "earshot_x"],

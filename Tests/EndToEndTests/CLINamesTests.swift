@@ -38,7 +38,8 @@ import Testing
             _ = try await cli.text("rooms", "create", "--room-id", "r1")
             for line in [
                 ["rooms", "create", "--room-id", "a", "--room-id", "b"], ["rooms", "create", "--room-id=a", "--room-id=b"],
-                ["rooms", "create", "--device-uid", "a", "--device-uid", "b"], ["rooms", "push-url", "r1", "--user-id", "a", "--user-id", "b"],
+                ["rooms", "create", "--device-uid", "a", "--device-uid", "b"],
+                ["rooms", "push-url", "r1", "--user-id", "a", "--user-id", "b"],
                 ["rooms", "forbid", "r1", "--forbidden-until", "2030-01-01T00:00Z", "--forbidden-until", "2030-01-02T00:00Z"],
             ] {
                 let outcome = try await ClientProcess.run(try cli.line(line))

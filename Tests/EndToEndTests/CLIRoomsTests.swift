@@ -22,7 +22,8 @@ import Testing
     @Test func create() async throws {
         try await Self.withServer { server, cli, _ in
             let made = try await cli(
-                "rooms", "create", "--room-id", "stage", "--title", "前門 \"1\"", "--owner", "anna", "--device-uid", "cam42", "--slots", "2", "--app",
+                "rooms", "create", "--room-id", "stage", "--title", "前門 \"1\"", "--owner", "anna", "--device-uid", "cam42", "--slots", "2",
+                "--app",
                 "live",
                 "--private", "--custom", #"{"colour":{"r":1}}"#, "--policy", "grace=1m30s", "--policy", "heartbeatMisses=5")
             #expect(made.status == 0 && made.text == "stage\n" && made.errors.contains("earshot rooms push-url stage"), "\(made.errors)")

@@ -95,7 +95,9 @@ import Testing
 
     /// Words and members of other versions.
     @Test func whatAnotherVersionWroteIsReadAsFarAsItGoes() throws {
-        let data = #"{"app":"live","name":"cam1","slot":1,"sequence":42,"clientAddress":"192.0.2.1:5","parameters":"","end":"abducted","code":77,"width":null,"more":[1]}"#
+        let data =
+            #"{"app":"live","name":"cam1","slot":1,"sequence":42,"clientAddress":"192.0.2.1:5","parameters":"","#
+            + #""end":"abducted","code":77,"width":null,"more":[1]}"#
         guard case .push(let push) = try Self.event(.streamEnd, data).details() else { throw EventDataError(description: "no push") }
         #expect(push.path == Self.path && push.slot == 1 && push.clientAddress == "192.0.2.1:5" && push.media == PushMedia())
         #expect(push.end?.reason == nil && push.end?.code == 77 && push.end?.durationMs == 0)

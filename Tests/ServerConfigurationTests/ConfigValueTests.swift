@@ -7,6 +7,7 @@ import Testing
     @Test(arguments: [
         ("30s", 30_000), ("500ms", 500), ("2m", 120_000), ("12h", 43_200_000), ("5", 5_000), ("0.5", 500), ("1.25s", 1_250),
         ("0s", 0), ("0", 0), ("1.5m", 90_000), ("10 s", 10_000), ("0.001", 1),
+        ("7d", 604_800_000), ("1h30m", 5_400_000), ("1d2h3m4s5ms", 93_784_005),
     ])
     func durations(text: String, ms: Int64) {
         #expect(ConfigUnits.milliseconds(text) == ms)
@@ -15,7 +16,7 @@ import Testing
 
     @Test(arguments: [
         "", "abc", "s", "-5s", "+5s", "5 seconds", "5S", "1e3", ".5s", "5.s", "1.2.3s", "0.0001s", "1.5ms", "99999999999999999999",
-        "9999999999999999h", "٣s", "5s5", "0x10",
+        "9999999999999999h", "٣s", "5s5", "0x10", "5s1m", "5m5m", "1.5h30m", "99999999999d99999999999d",
     ])
     func notDurations(text: String) { #expect(ConfigUnits.milliseconds(text) == nil) }
 

@@ -1,7 +1,8 @@
 import ArgumentParser
+import ServerConfiguration
 import Support
 
-/// A duration in command line form: `30s`, `5m`, `2h`, `7d`, `1h30m`.
+/// A duration: `30s`, `5m`, `2h`, `7d`, `1h30m`.
 struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
     let milliseconds: Int64
 
@@ -12,25 +13,10 @@ struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
-    /// Parses whole numbers with units, larger units first, each at most once. At most ten years.
+    /// Reads a duration as the settings do. At most ten years.
     init?(argument: String) {
-        var rest = Substring(argument)
-        var total: Int64 = 0
-        var units = Self.units[...]
-        while !rest.isEmpty {
-            let digits = rest.prefix { $0.isASCII && $0.isNumber }
-            let unit = rest[digits.endIndex...].prefix { $0.isLetter }
-            guard let index = units.firstIndex(where: { $0.name == unit }), digits.count <= 12, let count = Int64(digits) else {
-                return nil
-            }
-            let (part, overflow) = count.multipliedReportingOverflow(by: units[index].factor)
-            guard !overflow, part <= 315_360_000_000 else { return nil }
-            total += part
-            units = units[(index + 1)...]
-            rest = rest[unit.endIndex...]
-        }
-        guard !argument.isEmpty, total <= 315_360_000_000 else { return nil }
-        self.milliseconds = total
+        guard let ms = ConfigUnits.milliseconds(argument), ms <= 315_360_000_000 else { return nil }
+        self.milliseconds = ms
     }
 
     var seconds: Double { Double(self.milliseconds) / 1_000 }
@@ -69,67 +55,17 @@ struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomSt
     static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
 
     init?(argument: String) {
-        // 2026-11-21T10:00:00.000Z, from left to right; seconds, fraction and zone are optional.
-        var rest = Substring(argument)
-        func number(_ digits: Int, upTo limit: Int, after mark: String = "") -> Int? {
-            guard rest.hasPrefix(mark) else { return nil }
-            let text = rest.dropFirst(mark.count).prefix(digits)
-            guard text.count == digits, text.allSatisfy({ $0.isASCII && $0.isNumber }), let value = Int(text), value <= limit else {
-                return nil
-            }
-            rest = rest[text.endIndex...]
-            return value
-        }
-        guard let year = number(4, upTo: 9999), let month = number(2, upTo: 12, after: "-"), let day = number(2, upTo: 31, after: "-"),
-            year >= 1970, month >= 1, day >= 1, day <= Self.days(of: month, in: year)
-        else { return nil }
-        var minutes = 0
-        var milliseconds = 0
-        if !rest.isEmpty {
-            guard let hour = number(2, upTo: 23, after: rest.hasPrefix(" ") ? " " : "T"), let minute = number(2, upTo: 59, after: ":")
-            else {
-                return nil
-            }
-            minutes = hour * 60 + minute
-            if rest.hasPrefix(":") {
-                guard let second = number(2, upTo: 59, after: ":") else { return nil }
-                milliseconds = second * 1_000
-                if rest.hasPrefix(".") {
-                    let digits = rest.dropFirst().prefix { $0.isASCII && $0.isNumber }
-                    guard (1...9).contains(digits.count), let fraction = Int(String(digits + "00").prefix(3)) else { return nil }
-                    milliseconds += fraction
-                    rest = rest[digits.endIndex...]
-                }
-            }
-            if rest == "Z" {
-                rest = ""
-            } else if let sign = rest.first, sign == "+" || sign == "-" {
-                rest = rest.dropFirst()
-                guard let hour = number(2, upTo: 23), let minute = number(2, upTo: 59, after: rest.hasPrefix(":") ? ":" : "") else {
-                    return nil
-                }
-                minutes -= (sign == "+" ? 1 : -1) * (hour * 60 + minute)
-            }
-        }
-        guard rest.isEmpty else { return nil }
-        let total = (Int64(Self.daysSince1970(year, month, day)) * 1_440 + Int64(minutes)) * 60_000 + Int64(milliseconds)
-        guard total >= 0 else { return nil }
-        self.milliseconds = total
-    }
-
-    private static func days(of month: Int, in year: Int) -> Int {
-        switch month {
-        case 4, 6, 9, 11: 30
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        default: 31
-        }
-    }
-
-    /// The Gregorian calendar, with years from March so that the leap day is last.
-    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let y = month > 2 ? year : year - 1
-        let fromMarch = (month + 9) % 12
-        return y * 365 + y / 4 - y / 100 + y / 400 + (fromMarch * 153 + 2) / 5 + day - 1 - 719_468
+        // What RFC 3339 wants and people leave out: the time, its seconds, the zone and the colon in it; "T" may be a space.
+        let date = argument.prefix(10)
+        var time = argument.dropFirst(10)
+        let mark = time.popFirst() ?? "T"
+        guard mark == "T" || mark == " " else { return nil }
+        let zone = time.drop { !"Z+-".contains($0) }
+        time = time.prefix(upTo: zone.startIndex)
+        let clock = time.isEmpty && zone.isEmpty && date.count == argument.count ? "00:00:00" : time.count == 5 ? "\(time):00" : "\(time)"
+        let offset = zone.isEmpty ? "Z" : zone.count == 5 ? "\(zone.prefix(3)):\(zone.suffix(2))" : "\(zone)"
+        guard let ms = Support.Instant.ms("\(date)T\(clock)\(offset)") else { return nil }
+        self.milliseconds = ms
     }
 
     var description: String { Support.Instant.text(self.milliseconds) }
