@@ -17,6 +17,12 @@ package enum ListedParts {
         return (msn, part)
     }
 
+    /// Milliseconds; nil where no parts are listed.
+    package static func partTargetMs(_ text: String) -> Int? {
+        guard let name = text.firstRange(of: "PART-TARGET=") else { return nil }
+        return Double(text[name.upperBound...].prefix { "0123456789.".contains($0) }).map { Int($0 * 1_000) }
+    }
+
     /// Duration of everything listed, in milliseconds: whole segments, and the parts after them.
     package static func listedMs(_ text: String) -> Int64 { self.ends(text).listedMs }
 

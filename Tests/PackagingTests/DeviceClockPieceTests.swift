@@ -69,8 +69,10 @@ import Testing
         #expect(beginnings == 1 && problems.isEmpty, "\(problems) \(device)")
         let (pictures, sounds) = (Self.pairs(shots, packets, .video), Self.pairs(shots, packets, .audio))
         #expect(pictures.count == Self.seconds * 25 && sounds.count > Self.seconds * 42, "\(pictures.count) \(sounds.count) \(device)")
-        for frames in [pictures, sounds] {
-            for (frame, next) in zip(frames, frames.dropFirst()) where next.dts <= frame.dts || frame.pts < frame.dts {
+        // MPEG-TS has the time of a PES packet's first frame alone. ffprobe counts the others by their whole lengths, which sound before the origin,
+        // pressed together there, does not have.
+        for (frames, slack) in [(pictures, 0), (sounds, format == .mpegTS ? 1_045 : 0)] {
+            for (frame, next) in zip(frames, frames.dropFirst()) where next.dts + slack <= frame.dts || frame.pts < frame.dts {
                 Issue.record("\(frame) then \(next), \(device)")
             }
         }
