@@ -211,24 +211,6 @@ import Testing
         }
     }
 
-    /// A member that sends faster than the store takes fills its own part of the line; an operator's end passes it.
-    @Test func aLineThatIsFull() async throws {
-        try await PortlessServer.run({ $0.apps.messageRate = 10_000 }) { server in
-            try await Self.room(server)
-            let (ann, bob) = (try await Member.open(server, "ann"), try await Member.open(server, "bob"))
-            for member in [ann, bob] { _ = try await member.hello() }
-            let value = String(repeating: "v", count: 4_000)
-            for number in 0..<3_000 {
-                try await ann.say("{\"type\":\"queue.offer\",\"ref\":\(number),\"value\":\"\(number % 10)\(value.dropFirst())\"}")
-            }
-            #expect(try await server.call("POST", "gatherings/plain-r/end").status == 200)
-            try await eventually("the end of both") { try ann.socket.closeCode == 4004 && bob.socket.closeCode == 4004 }
-            let answers = try ann.socket.messages.filter { $0["ref"].int != nil }
-            #expect(answers.count < 3_000 || answers.contains { $0["code"].string == "unavailable" }, "\(answers.count)")
-            for member in [ann, bob] { await member.socket.close() }
-        }
-    }
-
     /// A second login of the same member closes the first.
     @Test func anotherLogin() async throws {
         try await PortlessServer.run { server in

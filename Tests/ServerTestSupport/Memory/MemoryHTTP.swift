@@ -16,19 +16,18 @@ enum MemoryHTTP {
         if body != nil || ["POST", "PUT", "PATCH"].contains(method) {
             head.headers.replaceOrAdd(name: "Content-Length", value: "\(body?.count ?? 0)")
         }
-        let connection: (any Channel)? = try await MemoryNetwork.connect(port) { channel in
+        // Written before the connection begins: a server ends one on which nothing comes, and a test on a busy machine may be that late.
+        let connection = try await MemoryNetwork.connect(port) { [head] channel in
+            let collector = Collector(channel.eventLoop.makePromise())
             try channel.pipeline.syncOperations.addHTTPClientHandlers()
-            try channel.pipeline.syncOperations.addHandler(Collector(channel.eventLoop.makePromise()))
-            return channel
-        }
-        let channel = try connection.orThrow()
-        let answer = try await channel.eventLoop.submit { [head] in
-            let collector = try channel.pipeline.syncOperations.handler(type: Collector.self)
+            try channel.pipeline.syncOperations.addHandler(collector)
             channel.write(HTTPClientRequestPart.head(head), promise: nil)
             if let body { channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil) }
             channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
-            return collector.answer
-        }.get().get()
+            return (channel, collector.answer)
+        }
+        let (channel, promised) = try connection.orThrow()
+        let answer = try await promised.get()
         channel.close(promise: nil)
         return answer
     }
