@@ -11,6 +11,8 @@ package struct Fragment: Sendable {
     package var endMs: Int64
     /// It begins with a video keyframe, or the container has no video track.
     package var isIndependent: Bool
+    /// It has video frames.
+    package var holdsPictures: Bool
     /// The moof's number; for TS a running number.
     package var sequenceNumber: UInt32
     package var samples: Int

@@ -211,8 +211,8 @@ package final class FragmentMuxer {
         guard let leading, let first = leading.first else { return nil }
         return Fragment(
             bytes: bytes, startMs: leading.ms(ofTicks: first.dts), endMs: leading.ms(ofTicks: leading.end),
-            isIndependent: video.map { $0.first?.isKeyframe ?? false } ?? true, sequenceNumber: self.nextSequenceNumber,
-            samples: self.timelines.reduce(0) { $0 + $1.count })
+            isIndependent: video.map { $0.first?.isKeyframe ?? false } ?? true, holdsPictures: video?.first != nil,
+            sequenceNumber: self.nextSequenceNumber, samples: self.timelines.reduce(0) { $0 + $1.count })
     }
 
     private func lost(_ index: Int) {

@@ -116,19 +116,22 @@ package struct MediaPart: Sendable, Equatable {
     package var isIndependent: Bool
     /// Whether its first video frame is a keyframe, so that a segment may start with it. Without video: true.
     package var beginsWithKeyframe: Bool
+    /// Whether it has video frames. A piece of sound alone may come before a keyframe.
+    package var holdsPictures: Bool
     /// Time of its first frame, in milliseconds since 1970.
     package var programDateTimeMs: Int64?
     /// Whether it ended because no frame came for a while.
     package var isCutShort: Bool
 
     package init(
-        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, programDateTimeMs: Int64? = nil,
-        isCutShort: Bool = false
+        bytes: ByteBuffer, durationMicros: Int64, isIndependent: Bool, beginsWithKeyframe: Bool, holdsPictures: Bool = true,
+        programDateTimeMs: Int64? = nil, isCutShort: Bool = false
     ) {
         self.bytes = bytes
         self.durationMicros = durationMicros
         self.isIndependent = isIndependent
         self.beginsWithKeyframe = beginsWithKeyframe
+        self.holdsPictures = holdsPictures
         self.programDateTimeMs = programDateTimeMs
         self.isCutShort = isCutShort
     }

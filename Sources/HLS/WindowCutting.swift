@@ -59,7 +59,8 @@ extension MediaWindow {
         joined.bytes.writeImmutableBuffer(short.bytes)
         joined.bytes.writeImmutableBuffer(part.bytes)
         joined.durationMicros = min(short.durationMicros + part.durationMicros, self.maxSegmentMicros)
-        joined.beginsWithKeyframe = false
+        joined.beginsWithKeyframe = part.beginsWithKeyframe && !short.holdsPictures
+        joined.holdsPictures = short.holdsPictures || part.holdsPictures
         joined.programDateTimeMs = short.programDateTimeMs
         return joined
     }

@@ -59,3 +59,41 @@ import Testing
         #expect(dependent.segmentDueMicros == 0)
     }
 }
+
+/// Parts that ended because no frame came.
+@Suite struct ShortPartTests {
+    private static func part(
+        _ text: String, ms: Int64, key: Bool = false, holdsPictures: Bool = true, isCutShort: Bool = false
+    ) -> MediaPart {
+        MediaPart(
+            bytes: ByteBuffer(string: text), durationMicros: ms * 1_000, isIndependent: key, beginsWithKeyframe: key,
+            holdsPictures: holdsPictures, isCutShort: isCutShort)
+    }
+
+    /// What comes first after a publisher's return, in a window that has playlists; the segment that it begins.
+    private static func segmentAfterReturn(_ parts: [MediaPart]) throws -> Segment {
+        var window = try MediaWindow(epoch: "e", configuration: .init(segmentMs: 1_000))
+        try window.begin(format(), nowMs: 0)
+        for _ in 0..<3 { try window.addGroup(parts: 5) }
+        window.interrupt(nowMs: 0)
+        try window.begin(format("again"), nowMs: 0)
+        for part in parts { try window.append(part, nowMs: 0) }
+        return try #require(window.open)
+    }
+
+    /// A piece of sound that ended too soon waits for the next part. With a keyframe behind it, players can still begin there.
+    @Test func soundBeforeAKeyframe() throws {
+        let segment = try Self.segmentAfterReturn([
+            Self.part("sound", ms: 40, holdsPictures: false, isCutShort: true), Self.part("key", ms: 200, key: true),
+        ])
+        #expect(segment.isIndependent && segment.parts.count == 1)
+        #expect(segment.parts.first?.durationMicros == 240_000)
+    }
+
+    @Test func picturesBeforeAKeyframe() throws {
+        let segment = try Self.segmentAfterReturn([
+            Self.part("pictures", ms: 40, isCutShort: true), Self.part("key", ms: 200, key: true),
+        ])
+        #expect(!segment.isIndependent && segment.parts.count == 1)
+    }
+}

@@ -61,7 +61,8 @@ final class WindowTaker: FragmentSink {
         self.keep(fragment)
         let part = MediaPart(
             bytes: fragment.bytes, durationMicros: max(1, fragment.durationMs) * 1_000, isIndependent: piece.holdsKeyframe,
-            beginsWithKeyframe: fragment.isIndependent, programDateTimeMs: piece.wallMs, isCutShort: piece.isCutShort)
+            beginsWithKeyframe: fragment.isIndependent, holdsPictures: fragment.holdsPictures, programDateTimeMs: piece.wallMs,
+            isCutShort: piece.isCutShort)
         self.pieces?.publish(fragment)
         if self.lacksPart {
             guard fragment.isIndependent, let format = self.format else { return }
