@@ -11,9 +11,20 @@ extension MediaWindow {
     var maxSegmentMicros: Int64 { Int64(self.configuration.maxSegmentMs) * 1_000 }
     /// Maximum bytes of memory for a segment, and so for a part.
     var segmentBytes: Int { self.configuration.maxBytes / 4 }
+    /// Segments that Chromium's native player takes of those listed since its last look, a target duration ago. It leaves out the ones before, and
+    /// ends with an error at a gap of more than two seconds (Chromium 156).
+    static let segmentsInTarget: Int64 = 3
+    /// Microseconds by which that player looks late.
+    private static let lookSlackMicros: Int64 = 500_000
+
     /// Microseconds after which a keyframe starts a segment: a tenth less than `segmentMs`. Otherwise, at 2 s, three groups of 0.999 s
-    /// would make a segment of 3 s.
-    var dueMicros: Int64 { Int64(self.configuration.segmentMs) * 900 }
+    /// would make a segment of 3 s. With a longer target duration, enough for no more than ``segmentsInTarget``.
+    var dueMicros: Int64 {
+        let micros = Int64(self.configuration.segmentMs) * 900
+        guard self.isReady else { return micros }
+        let due = (Int64(self.targetDuration) * 1_000_000 + Self.lookSlackMicros) / Self.segmentsInTarget
+        return max(micros, min(due, self.maxSegmentMicros))
+    }
 
     /// Whether the pending part ends before a frame of `frameMicros`. Both in microseconds. Here and below, a part that ended too soon counts as the
     /// beginning of the pending one.

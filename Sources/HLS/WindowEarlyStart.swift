@@ -11,7 +11,7 @@ import NIOCore
 /// Only the first of these segments starts with a keyframe, so a player has to start in it. Plain players do: they start with the oldest of three.
 /// Players of low latency start a hold back before the end. Where that lies in, or near, a segment without a keyframe, they get EXT-X-START.
 ///
-/// Why several: Chromium's native player, once it may play, discards its data unless another segment is listed, and VLC waits for a target duration
+/// Why several, and no more than three: Chromium's native player, once it may play, discards its data unless another segment is listed, and VLC waits for a target duration
 /// with fewer than three. hls.js takes parts only behind segments that are as long together (all seen with Chromium 156, VLC 3.0.20, hls.js 1.6.15).
 extension MediaWindow {
     /// Milliseconds of media held before an early start. Players look at about twenty pictures before they show one.
@@ -70,7 +70,7 @@ extension MediaWindow {
         self.earlySegment = (open.sequence, cachedMicros)
         let segmentMs = Int64(self.configuration.segmentMs)
         if let restMs {
-            let count = (restMs + segmentMs / 2) / segmentMs
+            let count = min((restMs + segmentMs / 2) / segmentMs, Self.segmentsInTarget)
             let micros = restMs * 1_000 + (self.open?.durationMicros ?? 0)
             self.earlyCuts = count > 1 ? EarlyCuts(micros: micros / count, left: Int(count) - 1) : nil
         } else {

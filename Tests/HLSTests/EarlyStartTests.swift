@@ -57,6 +57,19 @@ import Testing
         #expect(window.multivariantPlaylist(mediaURI: "m")?.contains("INDEPENDENT-SEGMENTS") == true)
     }
 
+    /// Chromium's native player looks once in a target duration and takes the last three segments that are new.
+    @Test func noMoreThanThreeSegmentsAtALook() throws {
+        var window = try self.window(keyframeIntervalMs: 8_400)
+        try window.addGroup(parts: 5)
+        let isReady = self.starts(&window)
+        #expect(isReady && window.targetDuration == 9)
+        for _ in 0..<37 { try window.add() }
+        // Its group is over. Now a keyframe comes every two seconds.
+        for _ in 0..<12 { try window.addGroup(parts: 10) }
+        try window.add(key: true)
+        #expect(self.durations(window) == [0.4, 0.2, 0.2, 2.6, 2.6, 2.4, 4, 4, 4, 4, 4, 4])
+    }
+
     /// Three segments that begin with a keyframe, whatever stands before them.
     @Test(arguments: [true, false]) func vlcWaitsForThreeGroups(_ isEarly: Bool) throws {
         var window = try self.window(keyframeIntervalMs: 2_000)

@@ -15,7 +15,7 @@ class Case:
     player: str
     protocol: str
     shape: str
-    # join: the stream runs. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
+    # join: the stream runs. early: it runs, and has just had a keyframe. before: the player waits for it. return: its device drops and is back after 5 s. cut: the server ends the
     # player's session. asleep: the player's machine sleeps for 8 s. stay: it plays for longer than a group of pictures lasts.
     scene: str = "join"
     server: str = "earshot"
@@ -145,6 +145,7 @@ def full_plan():
     # The first viewer of each: what is in the playlist then is made of the pictures so far.
     for shape in ("plain", "video-only", "gop-4", "gop-4-silent", "gop-8.3", "gop-8.3-silent"):
         plan += _cases(shape, scripts, is_cold=True)
+    plan += _cases("gop-8.3", "chromium", scene="early", is_cold=True)
     plan += _cases("plain", scripts, scene="return") + _cases("late-audio", scripts) + _cases("two-sizes", scripts)
     plan += _cases("plain", "ffmpeg:hls-ts gstreamer:hls-ts vlc:hls-ts mpv:hls-ts chromium:page-hls-ts hls.js-1.6:page-hls-ts")
     plan += _cases("plain", "vlc:hls-ts", scene="return")
