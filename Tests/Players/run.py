@@ -231,8 +231,8 @@ class Suite:
         group = shape.gop_seconds
         running = time.time() - publisher.begin
         at = max(running, group + 2)
-        # A browser takes most of a second to start.
-        at += ((-0.7 if case.scene == "early" else group / 2) - at) % group
+        # A browser takes about a second to start.
+        at += ((-1.1 if case.scene == "early" else group / 2) - at) % group
         time.sleep(at - running)
 
     def _ask_again(self, player, player_class, folder, ending, outcome):
