@@ -35,7 +35,7 @@ extension StoreAccess {
             """
             INSERT INTO audit (at, token_id, token, token_hash, address, request_id, operation, room_id, stream, object, result, status, before,
                 after, is_refused, via)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) RETURNING id
             """,
             [
                 now, line.tokenID, line.token, line.tokenHash, line.address, line.requestID, line.operation, line.roomID, line.stream,
@@ -45,34 +45,29 @@ extension StoreAccess {
 
     /// Sets the result of a call that failed after its change was stored.
     func setAudit(_ id: Int64, result: String, status: Int) throws {
-        try self.run("UPDATE audit SET result = ?, status = ? WHERE id = ?", [result, status, id])
+        try self.run("UPDATE audit SET result = $1, status = $2 WHERE id = $3", [result, status, id])
     }
 
     /// Newest first.
     func audit(_ query: AuditQuery) throws -> [AuditEntry] {
-        var conditions = ["id < ?"]
-        var arguments: [(any StoreConvertible)?] = [query.before ?? .max]
-        // The `+` keeps SQLite on the index of the narrowest filter.
+        let dialect = self.connection.dialect
+        var filter = StoreFilter()
+        filter.and("id < \(filter.mark(query.before ?? .max))")
+        // The first is the narrowest: its index serves best.
+        var isFirst = true
         let texts = [
             ("room_id", query.room), ("stream", query.stream), ("token", query.token), ("operation", query.operation),
             ("result", query.result), ("via", query.via?.rawValue),
         ]
         for (column, value) in texts {
             guard let value else { continue }
-            conditions.append("\(conditions.count == 1 ? "" : "+")\(column) = ?")
-            arguments.append(value)
+            filter.and("\(isFirst ? column : dialect.unindexed(column)) = \(filter.mark(value))")
+            isFirst = false
         }
-        if let from = query.fromMs {
-            conditions.append("+at >= ?")
-            arguments.append(from)
-        }
-        if let to = query.toMs {
-            conditions.append("+at < ?")
-            arguments.append(to)
-        }
+        if let from = query.fromMs { filter.and("\(dialect.unindexed("at")) >= \(filter.mark(from))") }
+        if let to = query.toMs { filter.and("\(dialect.unindexed("at")) < \(filter.mark(to))") }
         return try self.all(
-            "SELECT \(Self.auditColumns) FROM audit WHERE \(conditions.joined(separator: " AND ")) ORDER BY id DESC LIMIT ?",
-            StoreArguments(arguments + [query.limit])
+            "SELECT \(Self.auditColumns) FROM audit WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(query.limit))", filter.arguments
         ) { row in Self.auditEntry(&row) }
     }
 
@@ -84,17 +79,17 @@ extension StoreAccess {
         var count = 0
         if allowed > 0 {
             count = try self.change(
-                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
+                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)",
                 [now - retention.keptMs, allowed])
             shares.spend(.audit, count)
         }
         for (isRefused, most) in [(true, retention.refusedLines), (false, retention.lines)] where count < limit {
             guard
                 let last = try self.number(
-                    "SELECT id FROM audit WHERE is_refused = ? ORDER BY id DESC LIMIT 1 OFFSET ?", [isRefused, most])
+                    "SELECT id FROM audit WHERE is_refused = $1 ORDER BY id DESC LIMIT 1 OFFSET $2", [isRefused, most])
             else { continue }
             count += try self.change(
-                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE is_refused = ? AND id <= ? ORDER BY id LIMIT ?)",
+                "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE is_refused = $1 AND id <= $2 ORDER BY id LIMIT $3)",
                 [isRefused, last, limit - count])
         }
         return count

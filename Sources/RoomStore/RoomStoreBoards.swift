@@ -4,26 +4,26 @@ package import Rooms
 extension StoreAccess {
     func add(_ stroke: StoredStroke, to board: String, in room: String) throws {
         try self.run(
-            "INSERT INTO board_strokes (room_id, board, number, page, stroke) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO board_strokes (room_id, board, number, page, stroke) VALUES ($1, $2, $3, $4, $5)",
             [room, board, stroke.number, stroke.page, stroke.text])
     }
 
     func clear(_ page: Int64, of board: String, in room: String) throws {
-        try self.run("DELETE FROM board_strokes WHERE room_id = ? AND board = ? AND page = ?", [room, board, page])
+        try self.run("DELETE FROM board_strokes WHERE room_id = $1 AND board = $2 AND page = $3", [room, board, page])
     }
 
     func deleteStrokes(of board: String, in room: String) throws {
-        try self.run("DELETE FROM board_strokes WHERE room_id = ? AND board = ?", [room, board])
+        try self.run("DELETE FROM board_strokes WHERE room_id = $1 AND board = $2", [room, board])
     }
 
-    func deleteStrokes(in room: String) throws { try self.run("DELETE FROM board_strokes WHERE room_id = ?", [room]) }
+    func deleteStrokes(in room: String) throws { try self.run("DELETE FROM board_strokes WHERE room_id = $1", [room]) }
 
     /// Bytes of strokes on each page, and the newest stroke's number; 0 without one.
     func pages(of board: String, in room: String) throws -> (bytes: [Int64: Int], last: Int64) {
         var (bytes, last): ([Int64: Int], Int64) = ([:], 0)
         // The strokes are ASCII: a character is a byte.
         let rows = try self.all(
-            "SELECT page, sum(length(stroke)), max(number) FROM board_strokes WHERE room_id = ? AND board = ? GROUP BY page", [room, board]
+            "SELECT page, sum(length(stroke)), max(number) FROM board_strokes WHERE room_id = $1 AND board = $2 GROUP BY page", [room, board]
         ) { (row: inout RowReader) -> (Int64, Int, Int64) in (row.next(), row.next(), row.next()) }
         for row in rows {
             bytes[row.0] = row.1
@@ -38,7 +38,7 @@ extension StoreAccess {
     ) throws -> (list: [StoredStroke], isAll: Bool) {
         var (list, size, isAll): ([StoredStroke], Int, Bool) = ([], 0, true)
         try self.connection.query(
-            "SELECT number, page, stroke FROM board_strokes WHERE room_id = ? AND board = ? AND number > ? ORDER BY number",
+            "SELECT number, page, stroke FROM board_strokes WHERE room_id = $1 AND board = $2 AND number > $3 ORDER BY number",
             [room, board, number]
         ) { row in
             var reader = RowReader(row: row)
@@ -58,7 +58,7 @@ extension RoomRegistry {
     package nonisolated func add(_ stroke: StoredStroke, toBoard board: String, in room: RoomID) async throws(RegistryError) {
         let id = room.rawValue
         try await self.perform { work in
-            guard try work.store.number("SELECT 1 FROM gatherings WHERE id = ?", [id]) != nil else { throw RegistryError.noSuchRoom(id) }
+            guard try work.store.number("SELECT 1 FROM gatherings WHERE id = $1", [id]) != nil else { throw RegistryError.noSuchRoom(id) }
             try work.store.add(stroke, to: board, in: id)
         }
     }

@@ -6,7 +6,7 @@ extension StoreAccess {
             rooms: try self.roomCounts(),
             waitingNotices: Int(
                 try self.number(
-                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT ?) AS waiting", [StoreFigures.mostCounted])
+                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT $1) AS waiting", [StoreFigures.mostCounted])
                     ?? 0),
             oldestNoticeAt: try self.number("SELECT min(at) FROM outbox WHERE state = 'pending'"))
     }
@@ -16,8 +16,8 @@ extension StoreAccess {
         return RoomCounts(
             rooms: try self.number("SELECT count(*) FROM rooms") ?? 0,
             counters: try self.number("SELECT sum(n) FROM room_counts WHERE owner = ''") ?? 0,
-            liveRooms: try self.number("SELECT count(*) FROM rooms WHERE state = ?", [live]) ?? 0,
-            liveCounter: try self.number("SELECT sum(n) FROM room_counts WHERE owner = '' AND state = ?", [live]) ?? 0,
+            liveRooms: try self.number("SELECT count(*) FROM rooms WHERE state = $1", [live]) ?? 0,
+            liveCounter: try self.number("SELECT sum(n) FROM room_counts WHERE owner = '' AND state = $1", [live]) ?? 0,
             openPushes: try self.number("SELECT count(*) FROM pushes WHERE ended_at IS NULL") ?? 0)
     }
 }

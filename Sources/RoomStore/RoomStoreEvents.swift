@@ -41,22 +41,25 @@ extension StoreAccess {
 
     /// Events after this id, of one room or all, oldest first.
     func events(after id: Int64, room: String?, scope: TokenScope = .all, limit: Int) throws -> [RoomEvent] {
-        guard let room else { return try self.events(where: "id > ?", [id], scope, limit) }
-        return try self.events(where: "room_id = ? AND id > ?", [room, id], scope, limit)
+        var filter = StoreFilter()
+        if let room { filter.and("room_id = \(filter.mark(room))") }
+        filter.and("id > \(filter.mark(id))")
+        return try self.events(filter, scope, limit)
     }
 
     /// A room's events before this id, newest first.
     func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
-        try self.events(where: "room_id = ? AND id < ?", [room, id], order: "DESC", scope, limit)
+        var filter = StoreFilter()
+        filter.and("room_id = \(filter.mark(room)) AND id < \(filter.mark(id))")
+        return try self.events(filter, order: "DESC", scope, limit)
     }
 
-    private func events(
-        where condition: String, _ arguments: [(any StoreConvertible)?], order: String = "ASC", _ scope: TokenScope, _ limit: Int
-    ) throws -> [RoomEvent] {
-        let seen = ScopeCondition(scope, app: "app", name: "subject")
+    private func events(_ filter: StoreFilter, order: String = "ASC", _ scope: TokenScope, _ limit: Int) throws -> [RoomEvent] {
+        var filter = filter
+        filter.and(Self.isKnown)
+        filter.and(scope, app: "app", name: "subject")
         return try self.all(
-            "SELECT \(Self.eventColumns) FROM events WHERE \(condition) AND \(Self.isKnown)\(seen.sql) ORDER BY id \(order) LIMIT ?",
-            StoreArguments(arguments + seen.arguments + [limit])
+            "SELECT \(Self.eventColumns) FROM events WHERE \(filter.sql) ORDER BY id \(order) LIMIT \(filter.mark(limit))", filter.arguments
         ) { row in try Self.event(&row) }
     }
 
@@ -65,7 +68,7 @@ extension StoreAccess {
 
     /// The event number and instance of the id's former life, from which to continue.
     func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
-        try self.first("SELECT number, instance FROM events WHERE room_id = ? ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
+        try self.first("SELECT number, instance FROM events WHERE room_id = $1 ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
             (number: row.next(), instance: row.next())
         }
     }
@@ -127,26 +130,26 @@ extension StoreAccess {
             """
             INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
                 is_head)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12, ?13, 'pending', 0, ?11,
-                CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE url = ?1 AND format = ?2 AND lane = ?3 AND state = 'pending') THEN 0 ELSE 1 END)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 0, $13,
+                CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending') THEN 0 ELSE 1 END)
             RETURNING id
             """,
             [
                 target.row, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
-                event.instance, event.at, event.data, now, event.app, event.subject,
+                event.instance, event.at, event.data, event.app, event.subject, now,
             ]
         )
     }
 
     func notice(_ id: Int64) throws -> OutboxEntry? {
-        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = ? AND \(Self.isKnown)", [id]) { row in
+        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = $1 AND \(Self.isKnown)", [id]) { row in
             try Self.notice(&row)
         }
         return try self.resolved(found.map { [$0] } ?? []).first
     }
 
     private func orderingKey(of id: Int64) throws -> String? {
-        try self.first("SELECT lane FROM outbox WHERE id = ?", [id]) { (row: inout RowReader) -> String in row.next() }
+        try self.first("SELECT lane FROM outbox WHERE id = $1", [id]) { (row: inout RowReader) -> String in row.next() }
     }
 
     /// Targets with pending notices.
@@ -155,7 +158,7 @@ extension StoreAccess {
         var after = ("", "")
         // Takes one index step per target: there are few, with many notices each.
         while let next = try self.first(
-            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > (?, ?) ORDER BY url, format LIMIT 1", [after.0, after.1],
+            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1", [after.0, after.1],
             { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
         {
             targets.append(next)
@@ -171,11 +174,11 @@ extension StoreAccess {
         for target in try self.waitingTargets() where !paused.contains(target.url) {
             due += try self.all(
                 """
-                SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = ? AND format = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?
+                SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = $1 AND format = $2 AND due_at <= $3 ORDER BY due_at, id LIMIT $4
                 """, [target.url, target.format, now, limit]
             ) { row in try Self.notice(&row) }
         }
-        let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > ? ORDER BY due_at LIMIT 1", [now])
+        let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > $1 ORDER BY due_at LIMIT 1", [now])
         return (try self.resolved(due), next)
     }
 
@@ -185,8 +188,8 @@ extension StoreAccess {
         let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
         try self.run(
             """
-            UPDATE outbox SET state = ?, is_head = ?, attempts = attempts + 1, due_at = ?, last_status = ?, last_error = ?, last_attempt_at = ?,
-                duration_ms = ?, delivered_at = ? WHERE id = ?
+            UPDATE outbox SET state = $1, is_head = $2, attempts = attempts + 1, due_at = $3, last_status = $4, last_error = $5, last_attempt_at = $6,
+                duration_ms = $7, delivered_at = $8 WHERE id = $9
             """,
             [
                 state.rawValue, state == .pending, state == .pending ? retryAt ?? now : notice.dueAt, status, error, now, durationMs,
@@ -202,7 +205,7 @@ extension StoreAccess {
         try self.run(
             """
             UPDATE outbox SET is_head = 1 WHERE id = (
-                SELECT id FROM outbox WHERE url = ? AND format = ? AND lane = ? AND state = 'pending' ORDER BY id LIMIT 1)
+                SELECT id FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending' ORDER BY id LIMIT 1)
             """, [target.row, target.format.rawValue, orderingKey])
     }
 
@@ -210,25 +213,20 @@ extension StoreAccess {
     func notices(
         state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
     ) throws -> [OutboxEntry] {
-        let seen = ScopeCondition(scope, app: "app", name: "subject")
-        var conditions = ["id < ?", Self.isKnown]
-        var arguments: [(any StoreConvertible)?] = [before ?? .max]
-        if let room {
-            conditions.append("room_id = ?")
-            arguments.append(room)
-        }
+        let dialect = self.connection.dialect
+        var filter = StoreFilter()
+        filter.and("id < \(filter.mark(before ?? .max)) AND \(Self.isKnown)")
+        if let room { filter.and("room_id = \(filter.mark(room))") }
         if let state {
-            // The `+` keeps SQLite on the room's index, as a room has few notices.
-            conditions.append(room == nil ? "state = ?" : "+state = ?")
-            arguments.append(state.rawValue)
+            // A room has few notices: its index serves best.
+            filter.and("\(room == nil ? "state" : dialect.unindexed("state")) = \(filter.mark(state.rawValue))")
         }
         if let target {
-            conditions.append("+url = ? AND format = ?")
-            arguments += [target.row, target.format.rawValue]
+            filter.and("\(dialect.unindexed("url")) = \(filter.mark(target.row)) AND format = \(filter.mark(target.format.rawValue))")
         }
+        filter.and(scope, app: "app", name: "subject")
         let found = try self.all(
-            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(conditions.joined(separator: " AND "))\(seen.sql) ORDER BY id DESC LIMIT ?",
-            StoreArguments(arguments + seen.arguments + [limit])
+            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(limit))", filter.arguments
         ) { row in try Self.notice(&row) }
         return try self.resolved(found)
     }
@@ -237,7 +235,7 @@ extension StoreAccess {
     func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
         guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
         let copy = try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
-        try self.run("UPDATE outbox SET redelivered_as = ? WHERE id = ?", [copy, id])
+        try self.run("UPDATE outbox SET redelivered_as = $1 WHERE id = $2", [copy, id])
         return try self.notice(copy)
     }
 }

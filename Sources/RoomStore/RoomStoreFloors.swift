@@ -11,8 +11,8 @@ extension StoreAccess {
             SELECT "user", mode, at FROM (
                 SELECT \(user) AS "user", \(dialect.member("mode", of: "data")) AS mode, kind, at,
                     row_number() OVER (PARTITION BY \(user) ORDER BY id DESC) AS place
-                FROM events WHERE room_id = ?1 AND kind IN (?2, ?3, ?4)) AS trail
-            WHERE place = 1 AND kind = ?2 ORDER BY "user" LIMIT 64
+                FROM events WHERE room_id = $1 AND kind IN ($2, $3, $4)) AS trail
+            WHERE place = 1 AND kind = $2 ORDER BY "user" LIMIT 64
             """, [id.rawValue, kinds[0], kinds[1], kinds[2]]
         ) { row in (row.optional() ?? "", row.optional() ?? "", row.next()) }
     }

@@ -13,7 +13,7 @@ extension StoreAccess {
     func put(_ gathering: StoredGathering, now: Int64) throws {
         try self.run(
             """
-            INSERT INTO gatherings (id, kind, room_id, state, created_at, changed_at) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO gatherings (id, kind, room_id, state, created_at, changed_at) VALUES ($1, $2, $3, $4, $5, $6)
             ON CONFLICT (id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
             """,
             [gathering.id, gathering.kind, gathering.roomID.rawValue, gathering.state, gathering.createdAt, now])
@@ -21,14 +21,14 @@ extension StoreAccess {
 
     /// Takes a gathering for this node. Throws while it is on another one that runs.
     func claimGathering(_ id: String) throws {
-        guard let node, let holder = try self.number("SELECT node FROM gatherings WHERE id = ?", [id]), holder != node else { return }
+        guard let node, let holder = try self.number("SELECT node FROM gatherings WHERE id = $1", [id]), holder != node else { return }
         if let other = try self.node(having: .node(holder)), other.state == .running {
             throw RegistryError.onOtherNode("The gathering \(id)", node: other.name)
         }
-        try self.run("UPDATE gatherings SET node = ? WHERE id = ?", [node, id])
+        try self.run("UPDATE gatherings SET node = $1 WHERE id = $2", [node, id])
     }
 
-    func deleteGathering(_ id: String) throws { try self.run("DELETE FROM gatherings WHERE id = ?", [id]) }
+    func deleteGathering(_ id: String) throws { try self.run("DELETE FROM gatherings WHERE id = $1", [id]) }
 }
 
 extension RoomTransaction {

@@ -45,20 +45,20 @@ extension StoreAccess {
             if count >= allowed { isMore = true }
         }
         try history(.events, span: "SELECT (SELECT max(id) FROM events) - (SELECT min(id) FROM events) + 1") { allowed in
-            try self.change("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ? ORDER BY at LIMIT ?)", [before, allowed])
+            try self.change("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < $1 ORDER BY at LIMIT $2)", [before, allowed])
         }
         try history(.pushes, span: "SELECT (SELECT max(sequence) FROM pushes) - (SELECT min(sequence) FROM pushes) + 1") { allowed in
             try self.change(
                 """
                 DELETE FROM pushes WHERE sequence IN (
-                    SELECT sequence FROM pushes WHERE started_at < ? AND ended_at < ? ORDER BY started_at, sequence LIMIT ?)
+                    SELECT sequence FROM pushes WHERE started_at < $1 AND ended_at < $2 ORDER BY started_at, sequence LIMIT $3)
                 """, [before, before, allowed])
         }
         try history(.notices, span: "SELECT (SELECT max(id) FROM outbox) - (SELECT min(id) FROM outbox) + 1") { allowed in
             var count = 0
             for state in [OutboxEntry.State.delivered, .failed] where count < allowed {
                 count += try self.change(
-                    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state = ? AND at < ? ORDER BY at LIMIT ?)",
+                    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state = $1 AND at < $2 ORDER BY at LIMIT $3)",
                     [state.rawValue, before, allowed - count])
             }
             return count
@@ -66,14 +66,14 @@ extension StoreAccess {
         let deleted = try self.change(
             """
             DELETE FROM recordings WHERE row IN (
-                SELECT row FROM recordings INDEXED BY recordings_deleted WHERE state = 'deleted' AND started_at < ?
-                ORDER BY started_at LIMIT ?)
+                SELECT row FROM recordings \(self.connection.dialect.index("recordings_deleted")) WHERE state = 'deleted' AND started_at < $1
+                ORDER BY started_at LIMIT $2)
             """, [before, limit])
         let givenUp = try self.giveUpNotices(before: before, limit: limit, now: now)
         let answers = try self.change(
             """
             DELETE FROM answers WHERE (token_id, key) IN (
-                SELECT token_id, key FROM answers WHERE created_at < ? ORDER BY created_at LIMIT ?)
+                SELECT token_id, key FROM answers WHERE created_at < $1 ORDER BY created_at LIMIT $2)
             """, [now - Self.answersMs, limit])
         return isMore || [deleted, givenUp, answers].contains { $0 >= limit }
     }
@@ -91,7 +91,7 @@ extension StoreAccess {
     private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {
         let old = try self.all(
             """
-            SELECT id FROM outbox WHERE state = 'pending' AND at < ?1 AND coalesce(kept_from, at) < ?1 ORDER BY at LIMIT ?2
+            SELECT id FROM outbox WHERE state = 'pending' AND at < $1 AND coalesce(kept_from, at) < $1 ORDER BY at LIMIT $2
             """, [before, limit]
         ) { (row: inout RowReader) -> Int64 in row.next() }
         for id in old {

@@ -11,7 +11,7 @@ extension StoreAccess {
 
     func insert(_ key: AccessKey, secret: String) throws {
         try self.run(
-            "INSERT INTO access_keys (id, name, role, secret, created_at) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO access_keys (id, name, role, secret, created_at) VALUES ($1, $2, $3, $4, $5)",
             [key.id, key.name, key.role.rawValue, secret, key.createdAt])
     }
 
@@ -21,23 +21,23 @@ extension StoreAccess {
 
     /// The key with this id, even if it is revoked.
     func key(_ id: String) throws -> AccessKey? {
-        try self.first("SELECT \(Self.keyColumns) FROM access_keys WHERE id = ?", [id]) { row in try Self.key(&row) }
+        try self.first("SELECT \(Self.keyColumns) FROM access_keys WHERE id = $1", [id]) { row in try Self.key(&row) }
     }
 
     /// The secret of a valid key.
     func keySecret(_ id: String) throws -> String? {
-        try self.first("SELECT secret FROM access_keys WHERE id = ? AND revoked_at IS NULL", [id]) { row in row.next() }
+        try self.first("SELECT secret FROM access_keys WHERE id = $1 AND revoked_at IS NULL", [id]) { row in row.next() }
     }
 
     func validKeyCount() throws -> Int { Int(try self.number("SELECT count(*) FROM access_keys WHERE revoked_at IS NULL") ?? 0) }
 
     func hasKey(named name: String) throws -> Bool {
-        try self.number("SELECT 1 FROM access_keys WHERE name = ? AND revoked_at IS NULL", [name]) != nil
+        try self.number("SELECT 1 FROM access_keys WHERE name = $1 AND revoked_at IS NULL", [name]) != nil
     }
 
     /// Also deletes the secret, which nothing needs any more.
     func revokeKey(_ id: String, now: Int64) throws {
-        try self.run("UPDATE access_keys SET revoked_at = ?, secret = '' WHERE id = ? AND revoked_at IS NULL", [now, id])
+        try self.run("UPDATE access_keys SET revoked_at = $1, secret = '' WHERE id = $2 AND revoked_at IS NULL", [now, id])
     }
 }
 

@@ -59,7 +59,8 @@ extension StoreAccess {
         var places: [Place] = []
         let ranges = plan.ranges
         for range in ranges {
-            places += try self.all(plan.sql(range), plan.arguments(range)) { row in self.place(&row, plan) }
+            let (sql, arguments) = plan.statement(range)
+            places += try self.all(sql, arguments) { row in self.place(&row, plan) }
         }
         if ranges.count > 1 { places.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) } }
         return places
@@ -68,75 +69,44 @@ extension StoreAccess {
     private func count(_ plan: RoomPlan) throws -> Int {
         let query = plan.query
         if query.scope.isLimited { return try self.countWithin(plan) }
-        var sql = "SELECT coalesce(sum(n), 0) FROM room_counts WHERE owner = ?"
-        var arguments: [(any StoreConvertible)?] = [query.owner ?? ""]
-        if !query.states.isEmpty {
-            sql += " AND state IN (\(Self.marks(query.states.count)))"
-            arguments += query.states.map(\.rawValue)
-        }
-        if let isPublic = query.isPublic {
-            sql += " AND is_public = ?"
-            arguments.append(isPublic)
-        }
-        return try self.first(sql, StoreArguments(arguments)) { (row: inout RowReader) -> Int in row.next() } ?? 0
+        var filter = StoreFilter()
+        filter.and("owner = \(filter.mark(query.owner ?? ""))")
+        if !query.states.isEmpty { filter.and("state IN (\(filter.marks(query.states.map(\.rawValue))))") }
+        if let isPublic = query.isPublic { filter.and("is_public = \(filter.mark(isPublic))") }
+        let sql = "SELECT coalesce(sum(n), 0) FROM room_counts WHERE \(filter.sql)"
+        return try self.first(sql, filter.arguments) { (row: inout RowReader) -> Int in row.next() } ?? 0
     }
 
     /// Counts the rooms themselves: the counters know no scopes.
     private func countWithin(_ plan: RoomPlan) throws -> Int {
-        let (query, seen) = (plan.query, ScopeCondition(plan.query.scope, room: "r.id"))
-        var sql = "SELECT count(*) FROM rooms r WHERE 1 = 1"
-        var arguments: [(any StoreConvertible)?] = []
-        if let owner = query.owner {
-            sql += " AND r.owner = ?"
-            arguments.append(owner)
-        }
-        if !query.states.isEmpty {
-            sql += " AND r.state IN (\(Self.marks(query.states.count)))"
-            arguments += query.states.map(\.rawValue)
-        }
-        if let isPublic = query.isPublic {
-            sql += " AND r.is_public = ?"
-            arguments.append(isPublic)
-        }
-        return Int(try self.number(sql + seen.sql, StoreArguments(arguments + seen.arguments)) ?? 0)
+        var filter = StoreFilter()
+        Self.restrict(&filter, plan.query)
+        return Int(try self.number("SELECT count(*) FROM rooms r WHERE \(filter.sql)", filter.arguments) ?? 0)
     }
 
-    private static func marks(_ count: Int) -> String { Array(repeating: "?", count: count).joined(separator: ", ") }
+    /// To rooms `r` that the query asks for.
+    private static func restrict(_ filter: inout StoreFilter, _ query: RoomQuery) {
+        if !query.states.isEmpty { filter.and("r.state IN (\(filter.marks(query.states.map(\.rawValue))))") }
+        if let owner = query.owner { filter.and("r.owner = \(filter.mark(owner))") }
+        if let isPublic = query.isPublic { filter.and("r.is_public = \(filter.mark(isPublic))") }
+        filter.and(query.scope, room: "r.id")
+    }
 
     private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
-        var conditions: [String] = []
-        var arguments: [(any StoreConvertible)?] = []
-        if !plan.query.states.isEmpty {
-            conditions.append("r.state IN (\(Self.marks(plan.query.states.count)))")
-            arguments += plan.query.states.map(\.rawValue)
-        }
-        if let owner = plan.query.owner {
-            conditions.append("r.owner = ?")
-            arguments.append(owner)
-        }
-        if let isPublic = plan.query.isPublic {
-            conditions.append("r.is_public = ?")
-            arguments.append(isPublic)
-        }
-        if plan.query.scope.isLimited {
-            let seen = ScopeCondition(plan.query.scope, room: "r.id")
-            conditions.append("1 = 1\(seen.sql)")
-            arguments += seen.arguments
-        }
-        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
-        let depth = conditions.isEmpty ? Self.searchLimit + 1 : Self.searchDepth
+        let dialect = self.connection.dialect
+        let isFiltered = !plan.query.states.isEmpty || plan.query.owner != nil || plan.query.isPublic != nil || plan.query.scope.isLimited
+        var filter = StoreFilter([words, isFiltered ? Self.searchDepth : Self.searchLimit + 1])
+        Self.restrict(&filter, plan.query)
         let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
         let places = try self.all(
             """
             SELECT r.row, r.id\(key) FROM (
-                \(self.connection.dialect.matches)
-            ) AS matches \(self.connection.dialect.matchJoin) rooms r ON r.row = match \(filter) \(self.connection.dialect.matchOrder) LIMIT \(Self.searchLimit + 1)
-            """, StoreArguments([words, depth] + arguments)
+                \(dialect.matches)
+            ) AS matches \(dialect.matchJoin) rooms r ON r.row = match WHERE \(filter.sql) \(dialect.matchOrder) LIMIT \(Self.searchLimit + 1)
+            """, filter.arguments
         ) { row in self.place(&row, plan) }
         if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }
-        let hasMore =
-            try !conditions.isEmpty
-            && self.number(self.connection.dialect.deepMatch, [words, Self.searchDepth]) != nil
+        let hasMore = try isFiltered && self.number(dialect.deepMatch, [words, Self.searchDepth]) != nil
         return (places, hasMore)
     }
 
@@ -212,36 +182,27 @@ struct RoomPlan {
         return states.flatMap { state in visible.map { Range(owner: query.owner, state: state, isPublic: $0) } }
     }
 
-    func sql(_ range: Range) -> String {
-        var conditions: [String] = []
-        if range.owner != nil { conditions.append("owner = ?") }
-        if range.state != nil { conditions.append("state = ? AND is_public = ?") }
+    func statement(_ range: Range) -> (sql: String, arguments: StoreArguments) {
+        var filter = StoreFilter()
+        if let owner = range.owner { filter.and("owner = \(filter.mark(owner))") }
+        if let state = range.state { filter.and("state = \(filter.mark(state.rawValue)) AND is_public = \(filter.mark(range.isPublic))") }
         let order = self.keyColumn.isEmpty ? ["id"] : [self.keyColumn, "id"]
-        if self.cursor != nil {
-            let marks = order.map { _ in "?" }.joined(separator: ", ")
-            conditions.append("(\(order.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks))")
-        }
-        if self.query.scope.isLimited { conditions.append("1 = 1\(ScopeCondition(self.query.scope, room: "rooms.id").sql)") }
-        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
-        let direction = self.isDescending ? " DESC" : ""
-        let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
-        return "SELECT row, id\(key) FROM rooms \(filter) ORDER BY \(order.map { $0 + direction }.joined(separator: ", ")) LIMIT ?"
-    }
-
-    func arguments(_ range: Range) -> StoreArguments {
-        var arguments: [(any StoreConvertible)?] = []
-        if let owner = range.owner { arguments.append(owner) }
-        if let state = range.state { arguments += [state.rawValue, range.isPublic] }
         if let cursor = self.cursor {
+            var marks: [String] = []
             switch cursor.key {
-            case .number(let number): arguments.append(number)
-            case .text(let text): arguments.append(self.dialect == .sqlite ? text : String(decoding: Self.folded(text), as: UTF8.self))
+            case .number(let number): marks.append(filter.mark(number))
+            case .text(let text):
+                marks.append(filter.mark(self.dialect == .sqlite ? text : String(decoding: Self.folded(text), as: UTF8.self)))
             case .none: break
             }
-            arguments.append(cursor.id)
+            marks.append(filter.mark(cursor.id))
+            filter.and("(\(order.joined(separator: ", "))) \(self.isDescending ? "<" : ">") (\(marks.joined(separator: ", ")))")
         }
-        arguments += ScopeCondition(self.query.scope, room: "rooms.id").arguments
-        return StoreArguments(arguments + [self.offset + self.query.size + 1])
+        filter.and(self.query.scope, room: "rooms.id")
+        let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
+        let places = order.map { $0 + (self.isDescending ? " DESC" : "") }.joined(separator: ", ")
+        let limit = filter.mark(self.offset + self.query.size + 1)
+        return ("SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(places) LIMIT \(limit)", filter.arguments)
     }
 
     /// Compares in the order of the indexes.

@@ -36,7 +36,7 @@ extension StoreAccess {
     }
 
     func recording(_ id: String) throws -> Recording? {
-        try self.first("SELECT \(Self.recordingColumns) FROM recordings WHERE id = ?", [id]) { row in try Self.recording(&row) }
+        try self.first("SELECT \(Self.recordingColumns) FROM recordings WHERE id = $1", [id]) { row in try Self.recording(&row) }
     }
 
     func insert(_ recording: Recording) throws {
@@ -44,7 +44,7 @@ extension StoreAccess {
             """
             INSERT INTO recordings (id, task, part, app, name, room_id, slot, state, file, started_at, duration_ms, bytes, video_codec, audio_codec,
                 width, height, dropped, is_seekable)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
             """,
             [
                 recording.id, recording.task.id, recording.part, recording.task.path.app, recording.task.path.name,
@@ -58,7 +58,7 @@ extension StoreAccess {
     func update(_ recording: Recording) throws {
         try self.run(
             """
-            UPDATE recordings SET state = ?, reason = ?, ended_at = ?, duration_ms = ?, bytes = ?, dropped = ?, is_seekable = ? WHERE id = ?
+            UPDATE recordings SET state = $1, reason = $2, ended_at = $3, duration_ms = $4, bytes = $5, dropped = $6, is_seekable = $7 WHERE id = $8
             """,
             [
                 recording.state.rawValue, recording.reason?.rawValue, recording.endedAt, recording.durationMs, recording.bytes,
@@ -68,42 +68,34 @@ extension StoreAccess {
 
     /// Newest first.
     func recordings(_ query: RecordingQuery) throws -> [Recording] {
-        let seen = ScopeCondition(query.scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
-        var conditions = ["row < ?"]
-        var arguments: [(any StoreConvertible)?] = [query.after ?? .max]
-        if let room = query.room {
-            conditions.append("room_id = ?")
-            arguments.append(room)
-        }
+        let dialect = self.connection.dialect
+        var filter = StoreFilter()
+        filter.and("row < \(filter.mark(query.after ?? .max))")
+        if let room = query.room { filter.and("room_id = \(filter.mark(room))") }
         if let app = query.app {
-            conditions.append("app = ?")
-            arguments.append(app)
-            if let name = query.name {
-                conditions.append("name = ?")
-                arguments.append(name)
-            }
+            filter.and("app = \(filter.mark(app))")
+            if let name = query.name { filter.and("name = \(filter.mark(name))") }
         }
         // A room or stream has few recordings, so its index is used first.
         let isNarrow = query.room != nil || query.app != nil
         if let state = query.state {
-            conditions.append(isNarrow ? "+state = ?" : "state = ?")
-            arguments.append(state.rawValue)
+            filter.and("\(isNarrow ? dialect.unindexed("state") : "state") = \(filter.mark(state.rawValue))")
         } else {
-            conditions.append("+state <> 'deleted'")
+            filter.and("\(dialect.unindexed("state")) <> 'deleted'")
         }
+        filter.and(query.scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
         return try self.all(
-            """
-            SELECT \(Self.recordingColumns) FROM recordings WHERE \(conditions.joined(separator: " AND "))\(seen.sql) ORDER BY row DESC LIMIT ?
-            """, StoreArguments(arguments + seen.arguments + [query.limit])
+            "SELECT \(Self.recordingColumns) FROM recordings WHERE \(filter.sql) ORDER BY row DESC LIMIT \(filter.mark(query.limit))",
+            filter.arguments
         ) { row in try Self.recording(&row) }
     }
 
     /// In these states, oldest first.
     func recordings(in states: [RecordingState], after row: Int64, limit: Int) throws -> [Recording] {
-        let marks = states.map { _ in "?" }.joined(separator: ", ")
+        var filter = StoreFilter()
+        filter.and("state IN (\(filter.marks(states.map(\.rawValue)))) AND row > \(filter.mark(row)) AND \(self.isMine)")
         return try self.all(
-            "SELECT \(Self.recordingColumns) FROM recordings WHERE state IN (\(marks)) AND row > ? AND \(self.isMine) ORDER BY row LIMIT ?",
-            StoreArguments(states.map(\.rawValue) as [(any StoreConvertible)?] + [row, limit])
+            "SELECT \(Self.recordingColumns) FROM recordings WHERE \(filter.sql) ORDER BY row LIMIT \(filter.mark(limit))", filter.arguments
         ) { row in try Self.recording(&row) }
     }
 
@@ -111,8 +103,8 @@ extension StoreAccess {
     func recordings(endedBefore ms: Int64, limit: Int) throws -> [Recording] {
         try self.all(
             """
-            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < ? AND \(self.isMine)
-            ORDER BY ended_at LIMIT ?
+            SELECT \(Self.recordingColumns) FROM recordings WHERE state IN ('finished', 'failed') AND ended_at < $1 AND \(self.isMine)
+            ORDER BY ended_at LIMIT $2
             """, [ms, limit]
         ) { row in try Self.recording(&row) }
     }
@@ -123,33 +115,35 @@ extension StoreAccess {
 
     /// Bytes of all files that are not removed.
     func recordingBytes(scope: TokenScope = .all) throws -> Int64 {
-        let seen = ScopeCondition(scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
-        return try self.number("SELECT sum(bytes) FROM recordings WHERE state <> 'deleted'\(seen.sql)", StoreArguments(seen.arguments)) ?? 0
+        var filter = StoreFilter()
+        filter.and("state <> 'deleted'")
+        filter.and(scope, app: "recordings.app", name: "recordings.name", room: "recordings.room_id")
+        return try self.number("SELECT sum(bytes) FROM recordings WHERE \(filter.sql)", filter.arguments) ?? 0
     }
 
     /// How many files a task has.
     func recordingParts(ofTask id: String) throws -> Int {
-        Int(try self.number("SELECT count(*) FROM recordings WHERE task = ?", [id]) ?? 0)
+        Int(try self.number("SELECT count(*) FROM recordings WHERE task = $1", [id]) ?? 0)
     }
 
     // MARK: - Orders
 
     func insert(_ order: RecordingOrder) throws {
         try self.run(
-            "INSERT INTO recording_orders (task, app, name, room_id, slot, started_at, is_started) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO recording_orders (task, app, name, room_id, slot, started_at, is_started) VALUES ($1, $2, $3, $4, $5, $6, $7)",
             [
                 order.task.id, order.task.path.app, order.task.path.name, order.task.roomID?.rawValue, order.task.slot, order.startedAt,
                 order.isStarted,
             ])
     }
 
-    func startRecordingOrder(ofTask id: String) throws { try self.run("UPDATE recording_orders SET is_started = 1 WHERE task = ?", [id]) }
+    func startRecordingOrder(ofTask id: String) throws { try self.run("UPDATE recording_orders SET is_started = 1 WHERE task = $1", [id]) }
 
     func hasRecordingOrder(ofTask id: String) throws -> Bool {
-        try self.number("SELECT 1 FROM recording_orders WHERE task = ?", [id]) != nil
+        try self.number("SELECT 1 FROM recording_orders WHERE task = $1", [id]) != nil
     }
 
-    func deleteRecordingOrder(ofTask id: String) throws { try self.run("DELETE FROM recording_orders WHERE task = ?", [id]) }
+    func deleteRecordingOrder(ofTask id: String) throws { try self.run("DELETE FROM recording_orders WHERE task = $1", [id]) }
 
     func recordingOrders() throws -> [RecordingOrder] {
         try self.all(

@@ -8,7 +8,7 @@ extension StoreAccess {
             throw RegistryError.tooMany(what: "relay tasks", limit: RoomLimits.relayTasks)
         }
         let id = try self.insert(
-            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            "INSERT INTO relay_tasks (direction, app, name, url, on_demand, created_at) VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
             [direction.rawValue, path.app, path.name, url, onDemand ? 1 : 0, now])
         return RelayTask(id: id, direction: direction, path: path, url: url, onDemand: onDemand, createdAt: now)
     }
@@ -24,8 +24,8 @@ extension StoreAccess {
     func setRelayTask(_ id: Int64, url: String) throws {
         // Overwrites the former text in the file, too.
         if let pragma = self.connection.dialect.overwriteDeleted { try self.runScript(pragma) }
-        try self.run("UPDATE relay_tasks SET url = ? WHERE id = ?", [url, id])
+        try self.run("UPDATE relay_tasks SET url = $1 WHERE id = $2", [url, id])
     }
 
-    func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = ?", [id]) > 0 }
+    func deleteRelayTask(_ id: Int64) throws -> Bool { try self.change("DELETE FROM relay_tasks WHERE id = $1", [id]) > 0 }
 }

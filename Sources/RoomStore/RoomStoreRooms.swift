@@ -98,11 +98,11 @@ extension StoreAccess {
                 "SELECT \(Self.roomColumns) FROM rooms WHERE \(condition)", arguments,
                 { row in try Self.roomWithoutSlots(&row) })
         else { return nil }
-        room.slots = try self.slots(of: "?", [room.id.rawValue])
+        room.slots = try self.slots(of: "$1", [room.id.rawValue])
         return room
     }
 
-    func room(_ id: String) throws -> Room? { try self.room(withID: "?", [id]) }
+    func room(_ id: String) throws -> Room? { try self.room(withID: "$1", [id]) }
 
     /// The room with this id, an expression; with one wait.
     private func room(withID id: String, _ arguments: StoreArguments) throws -> Room? {
@@ -115,25 +115,25 @@ extension StoreAccess {
         return room
     }
 
-    func room(row: Int64) throws -> Room? { try self.room(where: "row = ?", [row]) }
+    func room(row: Int64) throws -> Room? { try self.room(where: "row = $1", [row]) }
 
     /// The device's open room, otherwise the one that ended last. In a closed room, setting the clock moves `kept_until` but not
     /// `ended_at`.
     func room(ofDevice uid: String) throws -> Room? {
-        try self.room(where: "device_uid = ? AND state NOT IN ('expired', 'closed')", [uid])
+        try self.room(where: "device_uid = $1 AND state NOT IN ('expired', 'closed')", [uid])
             ?? self.room(
                 where: """
-                    device_uid = ?1 AND coalesce(kept_until - policy_retention, ended_at) = (
-                        SELECT max(coalesce(kept_until - policy_retention, ended_at)) FROM rooms WHERE device_uid = ?1) LIMIT 1
+                    device_uid = $1 AND coalesce(kept_until - policy_retention, ended_at) = (
+                        SELECT max(coalesce(kept_until - policy_retention, ended_at)) FROM rooms WHERE device_uid = $1) LIMIT 1
                     """, [uid])
     }
 
     func room(ofStream path: StreamPath) throws -> Room? {
-        try self.room(withID: "(SELECT room_id FROM slots WHERE app = ? AND name = ?)", [path.app, path.name])
+        try self.room(withID: "(SELECT room_id FROM slots WHERE app = $1 AND name = $2)", [path.app, path.name])
     }
 
     func roomID(ofStream path: StreamPath) throws -> String? {
-        try self.first("SELECT room_id FROM slots WHERE app = ? AND name = ?", [path.app, path.name]) { (row: inout RowReader) -> String in
+        try self.first("SELECT room_id FROM slots WHERE app = $1 AND name = $2", [path.app, path.name]) { (row: inout RowReader) -> String in
             row.next()
         }
     }
@@ -143,9 +143,9 @@ extension StoreAccess {
         let columns = Self.unlisted + Self.standing + Self.listed + Self.policy
         let values =
             Self.unlistedValues(room) + Self.standingValues(room) + Self.listedValues(room) + Self.policyValues(room)
-        let marks = String(repeating: ", ?", count: columns.count)
+        let marks = (1...columns.count + 2).map { "$\($0)" }.joined(separator: ", ")
         let row = try self.insert(
-            "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (?, ?\(marks)) RETURNING row",
+            "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (\(marks)) RETURNING row",
             StoreArguments([room.id.rawValue, RoomRules.nextDeadline(of: room)] + values))
         let dialect = self.connection.dialect
         try self.run(dialect.insertWords, [row, dialect.words(of: room)])
@@ -154,7 +154,7 @@ extension StoreAccess {
 
     private func insert(_ slot: Room.Slot, of id: RoomID) throws {
         try self.run(
-            "INSERT INTO slots (room_id, \(Self.slotColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO slots (room_id, \(Self.slotColumns)) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             StoreArguments([id.rawValue, slot.number, slot.app, slot.name] + Self.slotValues(slot)))
     }
 
@@ -190,8 +190,9 @@ extension StoreAccess {
             values.append(deadline)
         }
         if !columns.isEmpty {
+            let changes = columns.enumerated().map { "\($1) = $\($0 + 1)" }.joined(separator: ", ")
             try self.run(
-                "UPDATE rooms SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE id = ?",
+                "UPDATE rooms SET \(changes) WHERE id = $\(columns.count + 1)",
                 StoreArguments(values + [new.id.rawValue]))
         }
         if isListedChanged, RoomWords.indexed(old) != RoomWords.indexed(new) {
@@ -207,34 +208,34 @@ extension StoreAccess {
             for (old, slot) in zip(old.slots, new.slots) where old != slot {
                 try self.run(
                     """
-                    UPDATE slots SET sequence = ?, earlier = ?, is_active = ?, away_reason = ?, away_until = ?, forbidden_until = ?,
-                        forbid_reason = ? WHERE app = ? AND name = ?
+                    UPDATE slots SET sequence = $1, earlier = $2, is_active = $3, away_reason = $4, away_until = $5, forbidden_until = $6,
+                        forbid_reason = $7 WHERE app = $8 AND name = $9
                     """, StoreArguments(Self.slotValues(slot) + [slot.app, slot.name]))
             }
         } else {
-            try self.run("DELETE FROM slots WHERE room_id = ?", [new.id.rawValue])
+            try self.run("DELETE FROM slots WHERE room_id = $1", [new.id.rawValue])
             for slot in new.slots { try self.insert(slot, of: new.id) }
         }
     }
 
     /// Postpones a deadline that its rule did not act on, to avoid endless retries.
     func postpone(_ id: String, to deadline: Int64) throws {
-        try self.run("UPDATE rooms SET deadline = ? WHERE id = ?", [deadline, id])
+        try self.run("UPDATE rooms SET deadline = $1 WHERE id = $2", [deadline, id])
     }
 
     func delete(_ room: Room) throws {
         try self.run(self.connection.dialect.deleteWords, [room.id.rawValue])
-        try self.run("DELETE FROM slots WHERE room_id = ?", [room.id.rawValue])
+        try self.run("DELETE FROM slots WHERE room_id = $1", [room.id.rawValue])
         // Deleted by hand: foreign keys are off on this connection, as each would add a lookup to media facts.
         for table in ["members", "talk_settings", "talk_members", "kicks", "board_strokes"] {
-            try self.run("DELETE FROM \(table) WHERE room_id = ?", [room.id.rawValue])
+            try self.run("DELETE FROM \(table) WHERE room_id = $1", [room.id.rawValue])
         }
-        try self.run("DELETE FROM rooms WHERE id = ?", [room.id.rawValue])
+        try self.run("DELETE FROM rooms WHERE id = $1", [room.id.rawValue])
     }
 
     /// Rooms whose deadline has passed, oldest first.
     func dueRooms(now: Int64, limit: Int) throws -> [String] {
-        try self.all("SELECT id FROM rooms WHERE deadline <= ? ORDER BY deadline LIMIT ?", [now, limit]) { row in row.next() }
+        try self.all("SELECT id FROM rooms WHERE deadline <= $1 ORDER BY deadline LIMIT $2", [now, limit]) { row in row.next() }
     }
 
     /// The earliest deadline of rooms and bans.
@@ -250,7 +251,7 @@ extension StoreAccess {
 
     func raisePeak(_ id: RoomID, to viewers: Int) throws {
         try self.run(
-            "UPDATE rooms SET peak = ?1 WHERE id = ?2 AND peak < ?1 AND state NOT IN ('expired', 'closed')", [viewers, id.rawValue])
+            "UPDATE rooms SET peak = $1 WHERE id = $2 AND peak < $1 AND state NOT IN ('expired', 'closed')", [viewers, id.rawValue])
     }
 
     /// Rooms that a stopped server left in use or awaiting heartbeats, in order of creation.
@@ -258,11 +259,11 @@ extension StoreAccess {
         try self.all(
             """
             SELECT row, id FROM rooms
-            WHERE row > ?1 AND state NOT IN ('expired', 'closed') AND (
+            WHERE row > $1 AND state NOT IN ('expired', 'closed') AND (
                 state IN ('live', 'interrupted') OR heartbeat_at IS NOT NULL OR owner_seen_at IS NOT NULL
                 OR id IN (SELECT room_id FROM slots WHERE sequence IS NOT NULL))
                 AND id NOT IN (SELECT room_id FROM pushes WHERE ended_at IS NULL)
-            ORDER BY row LIMIT ?2
+            ORDER BY row LIMIT $2
             """, [row, limit]
         ) { row in (row.next(), row.next()) }
     }

@@ -15,7 +15,7 @@ extension StoreAccess {
     func insert(_ snapshot: SnapshotRecord) throws {
         try self.run(
             """
-            INSERT INTO snapshots (id, app, name, room_id, slot, file, taken_at, bytes, width, height) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO snapshots (id, app, name, room_id, slot, file, taken_at, bytes, width, height) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             """,
             [
                 snapshot.id, snapshot.path.app, snapshot.path.name, snapshot.roomID.rawValue, snapshot.slot, snapshot.file,
@@ -23,16 +23,16 @@ extension StoreAccess {
             ])
     }
 
-    func deleteSnapshot(_ id: String) throws { try self.run("DELETE FROM snapshots WHERE id = ?", [id]) }
+    func deleteSnapshot(_ id: String) throws { try self.run("DELETE FROM snapshots WHERE id = $1", [id]) }
 
     func snapshot(_ id: String) throws -> SnapshotRecord? {
-        try self.first("SELECT \(Self.snapshotColumns) FROM snapshots WHERE id = ?", [id]) { row in Self.snapshot(&row) }
+        try self.first("SELECT \(Self.snapshotColumns) FROM snapshots WHERE id = $1", [id]) { row in Self.snapshot(&row) }
     }
 
     /// All pictures of a stream but the newest `count`; at most 1,000.
     func snapshots(of path: StreamPath, behind count: Int) throws -> [SnapshotRecord] {
         try self.all(
-            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE app = ? AND name = ? ORDER BY row DESC LIMIT 1000 OFFSET ?",
+            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE app = $1 AND name = $2 ORDER BY row DESC LIMIT 1000 OFFSET $3",
             [path.app, path.name, count]
         ) { row in Self.snapshot(&row) }
     }
@@ -40,7 +40,7 @@ extension StoreAccess {
     /// Oldest first.
     func snapshots(takenBefore ms: Int64, limit: Int) throws -> [SnapshotRecord] {
         try self.all(
-            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < ? AND \(self.isMine) ORDER BY taken_at, row LIMIT ?",
+            "SELECT \(Self.snapshotColumns) FROM snapshots WHERE taken_at < $1 AND \(self.isMine) ORDER BY taken_at, row LIMIT $2",
             [ms, limit]
         ) {
             row in Self.snapshot(&row)
@@ -50,8 +50,8 @@ extension StoreAccess {
     func snapshots(ofRoom room: RoomID, slot: Int?, after: Int64?, limit: Int) throws -> [SnapshotRecord] {
         try self.all(
             """
-            SELECT \(Self.snapshotColumns) FROM snapshots WHERE room_id = ?1 AND row < ?2 AND (?3 IS NULL OR slot = ?3)
-            ORDER BY row DESC LIMIT ?4
+            SELECT \(Self.snapshotColumns) FROM snapshots WHERE room_id = $1 AND row < $2 AND ($3 IS NULL OR slot = $3)
+            ORDER BY row DESC LIMIT $4
             """, [room.rawValue, after ?? .max, slot, limit]
         ) { row in Self.snapshot(&row) }
     }

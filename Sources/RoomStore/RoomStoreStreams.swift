@@ -48,14 +48,14 @@ extension StoreAccess {
     }
 
     func push(_ sequence: Int64) throws -> StoredPush? {
-        try self.first("SELECT \(Self.pushColumns) FROM pushes WHERE sequence = ?", [sequence]) { row in Self.push(&row) }
+        try self.first("SELECT \(Self.pushColumns) FROM pushes WHERE sequence = $1", [sequence]) { row in Self.push(&row) }
     }
 
     /// Inserts a push and returns its sequence.
     func insertPush(_ request: PushRequest, path: StreamPath, room: RoomID, slot: Int, now: Int64) throws -> Int64 {
         try self.insert(
             """
-            INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO pushes (app, name, room_id, slot, client_address, session, parameters, started_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             RETURNING sequence
             """,
             [path.app, path.name, room.rawValue, slot, request.clientAddress, Int64(bitPattern: request.session), request.parameters, now])
@@ -63,31 +63,32 @@ extension StoreAccess {
 
     func setMedia(_ push: StoredPush) throws {
         try self.run(
-            "UPDATE pushes SET media_at = ?, width = ?, height = ?, video_codec = ?, audio_codec = ? WHERE sequence = ?",
+            "UPDATE pushes SET media_at = $1, width = $2, height = $3, video_codec = $4, audio_codec = $5 WHERE sequence = $6",
             [push.mediaAt, push.media.width, push.media.height, push.media.videoCodec, push.media.audioCodec, push.sequence])
     }
 
     func setConnection(of sequence: Int64, _ request: PushRequest) throws {
         try self.run(
-            "UPDATE pushes SET client_address = ?, session = ? WHERE sequence = ?",
+            "UPDATE pushes SET client_address = $1, session = $2 WHERE sequence = $3",
             [request.clientAddress, Int64(bitPattern: request.session), sequence])
     }
 
     func endPush(_ sequence: Int64, _ end: PushEnd, at now: Int64) throws {
-        try self.run("UPDATE pushes SET ended_at = ?, how_ended = ? WHERE sequence = ?", [now, end.rawValue, sequence])
+        try self.run("UPDATE pushes SET ended_at = $1, how_ended = $2 WHERE sequence = $3", [now, end.rawValue, sequence])
     }
 
-    func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = ?", [sequence]) }
+    func deletePush(_ sequence: Int64) throws { try self.run("DELETE FROM pushes WHERE sequence = $1", [sequence]) }
 
     func openPushes(after sequence: Int64, upTo last: Int64, limit: Int) throws -> [StoredPush] {
-        try self.pushes(where: "ended_at IS NULL AND sequence > ? AND sequence <= ?", order: "sequence", [sequence, last], limit: limit)
+        try self.pushes(where: "ended_at IS NULL AND sequence > $1 AND sequence <= $2", order: "sequence", [sequence, last], limit: limit)
     }
 
     func pushes(
         where condition: String, order: String, _ arguments: [(any StoreConvertible)?], limit: Int
     ) throws -> [StoredPush] {
         try self.all(
-            "SELECT \(Self.pushColumns) FROM pushes WHERE \(condition) ORDER BY \(order) LIMIT ?", StoreArguments(arguments + [limit])
+            "SELECT \(Self.pushColumns) FROM pushes WHERE \(condition) ORDER BY \(order) LIMIT $\(arguments.count + 1)",
+            StoreArguments(arguments + [limit])
         ) { row in Self.push(&row) }
     }
 
@@ -95,33 +96,18 @@ extension StoreAccess {
     func pushes(
         path: StreamPath?, scope: TokenScope = .all, fromMs: Int64?, toMs: Int64?, before: Int64?, limit: Int
     ) throws -> [PublishedPush] {
-        let seen = ScopeCondition(scope, app: "app", name: "name")
-        var conditions: [String] = []
-        var arguments: [(any StoreConvertible)?] = []
-        if let path {
-            conditions.append("app = ? AND name = ?")
-            arguments += [path.app, path.name]
-        }
-        if let fromMs {
-            conditions.append("started_at >= ?")
-            arguments.append(fromMs)
-        }
-        if let toMs {
-            conditions.append("started_at < ?")
-            arguments.append(toMs)
-        }
+        var filter = StoreFilter()
+        if let path { filter.and("app = \(filter.mark(path.app)) AND name = \(filter.mark(path.name))") }
+        if let fromMs { filter.and("started_at >= \(filter.mark(fromMs))") }
+        if let toMs { filter.and("started_at < \(filter.mark(toMs))") }
         if let before {
-            conditions.append("(started_at, sequence) < ((SELECT started_at FROM pushes WHERE sequence = ?), ?)")
-            arguments += [before, before]
+            let mark = filter.mark(before)
+            filter.and("(started_at, sequence) < ((SELECT started_at FROM pushes WHERE sequence = \(mark)), \(mark))")
         }
-        if scope.isLimited {
-            conditions.append("1 = 1\(seen.sql)")
-            arguments += seen.arguments
-        }
-        let filter = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        filter.and(scope, app: "app", name: "name")
         return try self.all(
-            "SELECT \(Self.pushColumns) FROM pushes \(filter) ORDER BY started_at DESC, sequence DESC LIMIT ?",
-            StoreArguments(arguments + [limit])
+            "SELECT \(Self.pushColumns) FROM pushes WHERE \(filter.sql) ORDER BY started_at DESC, sequence DESC LIMIT \(filter.mark(limit))",
+            filter.arguments
         ) { row in Self.published(&row) }
     }
 
@@ -134,7 +120,7 @@ extension StoreAccess {
 
     /// The running pushes, of one stream or of all.
     func runningPushes(of path: StreamPath?) throws -> [PublishedPush] {
-        let isThis = path == nil ? "" : " AND app = ? AND name = ?"
+        let isThis = path == nil ? "" : " AND app = $1 AND name = $2"
         return try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE ended_at IS NULL\(isThis) ORDER BY sequence",
             StoreArguments(path.map { [$0.app, $0.name] } ?? [])
@@ -143,22 +129,21 @@ extension StoreAccess {
 
     /// Pushes that have ended, and how many fit the query in all.
     func endedPushes(_ query: EndedPushQuery) throws -> (total: Int, list: [PublishedPush]) {
-        var conditions = "ended_at BETWEEN ? AND ?"
-        var arguments: [(any StoreConvertible)?] = [query.fromMs, query.toMs]
-        if let app = query.app {
-            conditions += " AND app = ?"
-            arguments.append(app)
-        }
+        var filter = StoreFilter()
+        filter.and("ended_at BETWEEN \(filter.mark(query.fromMs)) AND \(filter.mark(query.toMs))")
+        if let app = query.app { filter.and("app = \(filter.mark(app))") }
         if let name = query.name {
-            conditions += query.isExact ? " AND name = ?" : " AND instr(name, ?) > 0"
-            arguments.append(name)
+            let mark = filter.mark(name)
+            filter.and(query.isExact ? "name = \(mark)" : "\(self.connection.dialect.position(of: mark, in: "name")) > 0")
         }
-        if query.onlyWithMedia { conditions += " AND media_at IS NOT NULL" }
+        if query.onlyWithMedia { filter.and("media_at IS NOT NULL") }
         let order = query.isAscending ? "ASC" : "DESC"
-        let total = try self.number("SELECT count(*) FROM pushes WHERE \(conditions)", StoreArguments(arguments)) ?? 0
+        let total = try self.number("SELECT count(*) FROM pushes WHERE \(filter.sql)", filter.arguments) ?? 0
         let list = try self.all(
-            "SELECT \(Self.pushColumns) FROM pushes WHERE \(conditions) ORDER BY ended_at \(order), sequence \(order) LIMIT ? OFFSET ?",
-            StoreArguments(arguments + [query.limit, query.offset])
+            """
+            SELECT \(Self.pushColumns) FROM pushes WHERE \(filter.sql) ORDER BY ended_at \(order), sequence \(order)
+            LIMIT \(filter.mark(query.limit)) OFFSET \(filter.mark(query.offset))
+            """, filter.arguments
         ) { row in Self.published(&row) }
         return (Int(total), list)
     }
@@ -171,7 +156,7 @@ extension StoreAccess {
 
     func ban(of path: StreamPath) throws -> StreamBan? {
         try self.first(
-            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE app = ? AND name = ?", [path.app, path.name]
+            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE app = $1 AND name = $2", [path.app, path.name]
         ) { row in Self.ban(&row) }
     }
 
@@ -179,35 +164,36 @@ extension StoreAccess {
     func setBan(of path: StreamPath, until resumeAt: Int64, reason: String, now: Int64) throws {
         try self.run(
             """
-            INSERT INTO bans (app, name, created_at, resume_at, reason) VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT (app, name) DO UPDATE SET resume_at = ?4, reason = ?5
+            INSERT INTO bans (app, name, created_at, resume_at, reason) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (app, name) DO UPDATE SET resume_at = $4, reason = $5
             """, [path.app, path.name, now, resumeAt, reason])
     }
 
     /// False if there was none.
     func removeBan(of path: StreamPath) throws -> Bool {
-        try self.change("DELETE FROM bans WHERE app = ? AND name = ?", [path.app, path.name]) > 0
+        try self.change("DELETE FROM bans WHERE app = $1 AND name = $2", [path.app, path.name]) > 0
     }
 
     func dueBans(now: Int64, limit: Int) throws -> [StreamBan] {
         try self.all(
-            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE resume_at <= ? ORDER BY resume_at LIMIT ?", [now, limit]
+            "SELECT app, name, created_at, resume_at, reason FROM bans WHERE resume_at <= $1 ORDER BY resume_at LIMIT $2", [now, limit]
         ) { row in Self.ban(&row) }
     }
 
     /// Ordered by app and name.
     func bans(after path: StreamPath?, scope: TokenScope = .all, limit: Int) throws -> [StreamBan] {
-        let seen = ScopeCondition(scope, app: "app", name: "name")
-        let place: [(any StoreConvertible)?] = [path?.app ?? "", path?.name ?? ""]
+        var filter = StoreFilter()
+        filter.and("(app, name) > (\(filter.mark(path?.app ?? "")), \(filter.mark(path?.name ?? "")))")
+        filter.and(scope, app: "app", name: "name")
         return try self.all(
             """
-            SELECT app, name, created_at, resume_at, reason FROM bans WHERE (app, name) > (?, ?)\(seen.sql) ORDER BY app, name LIMIT ?
-            """, StoreArguments(place + seen.arguments + [limit])
+            SELECT app, name, created_at, resume_at, reason FROM bans WHERE \(filter.sql) ORDER BY app, name LIMIT \(filter.mark(limit))
+            """, filter.arguments
         ) { row in Self.ban(&row) }
     }
 
     func bans(ofName name: String?) throws -> [StreamBan] {
-        let filter = name == nil ? "" : " WHERE name = ?"
+        let filter = name == nil ? "" : " WHERE name = $1"
         return try self.all(
             "SELECT app, name, created_at, resume_at, reason FROM bans\(filter) ORDER BY app, name",
             StoreArguments(name.map { [$0] } ?? [])
@@ -219,7 +205,8 @@ extension StoreAccess {
     }
 
     func banCount(scope: TokenScope = .all) throws -> Int {
-        let seen = ScopeCondition(scope, app: "app", name: "name")
-        return Int(try self.number("SELECT count(*) FROM bans WHERE 1 = 1\(seen.sql)", StoreArguments(seen.arguments)) ?? 0)
+        var filter = StoreFilter()
+        filter.and(scope, app: "app", name: "name")
+        return Int(try self.number("SELECT count(*) FROM bans WHERE \(filter.sql)", filter.arguments) ?? 0)
     }
 }

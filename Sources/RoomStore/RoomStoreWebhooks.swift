@@ -28,7 +28,7 @@ extension StoreAccess {
     }
 
     func webhook(_ id: Int64) throws -> StoredWebhook? {
-        try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = ?", [id]) { row in try Self.webhook(&row) }
+        try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = $1", [id]) { row in try Self.webhook(&row) }
     }
 
     /// Stores a new target; the returned one has its id.
@@ -39,7 +39,7 @@ extension StoreAccess {
         self.memory?.webhooks = nil
         let id = try self.insert(
             """
-            INSERT INTO webhooks (name, url, format, kinds, rooms, is_paused, secret, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            INSERT INTO webhooks (name, url, format, kinds, rooms, is_paused, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
             """,
             [
                 hook.name, hook.url, hook.format.rawValue, hook.kinds.map(\.rawValue).joined(separator: ","),
@@ -53,7 +53,7 @@ extension StoreAccess {
     func update(_ hook: StoredWebhook) throws {
         self.memory?.webhooks = nil
         try self.run(
-            "UPDATE webhooks SET name = ?, url = ?, kinds = ?, rooms = ?, is_paused = ? WHERE id = ?",
+            "UPDATE webhooks SET name = $1, url = $2, kinds = $3, rooms = $4, is_paused = $5 WHERE id = $6",
             [
                 hook.name, hook.url, hook.kinds.map(\.rawValue).joined(separator: ","), hook.rooms.joined(separator: ","), hook.isPaused,
                 hook.id,
@@ -62,14 +62,14 @@ extension StoreAccess {
 
     func deleteWebhook(_ id: Int64) throws {
         self.memory?.webhooks = nil
-        try self.run("DELETE FROM webhooks WHERE id = ?", [id])
+        try self.run("DELETE FROM webhooks WHERE id = $1", [id])
     }
 
     /// How many notices of the target wait.
     func pendingNotices(of target: WebhookTarget) throws -> Int {
         Int(
             try self.number(
-                "SELECT count(*) FROM outbox WHERE url = ? AND format = ? AND state = 'pending'", [target.row, target.format.rawValue]) ?? 0
+                "SELECT count(*) FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending'", [target.row, target.format.rawValue]) ?? 0
         )
     }
 
@@ -77,30 +77,20 @@ extension StoreAccess {
     func dropNotices(of target: WebhookTarget, limit: Int) throws -> Int {
         try self.change(
             """
-            DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE url = ? AND format = ? AND state = 'pending' ORDER BY id LIMIT ?)
+            DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending' ORDER BY id LIMIT $3)
             """, [target.row, target.format.rawValue, limit])
     }
 
     /// Queues copies of a target's failed notices, the oldest first, each behind the others of its room. Each is copied once only. Returns
     /// their number.
     func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
-        var conditions = ["state = 'failed'", "url = ?", "redelivered_as IS NULL", Self.isKnown]
-        var arguments: [(any StoreConvertible)?] = [target.row]
-        if !query.kinds.isEmpty {
-            conditions.append("kind IN (\(query.kinds.map { _ in "?" }.joined(separator: ", ")))")
-            arguments += query.kinds.map(\.rawValue) as [(any StoreConvertible)?]
-        }
-        if let from = query.fromMs {
-            conditions.append("at >= ?")
-            arguments.append(from)
-        }
-        if let to = query.toMs {
-            conditions.append("at < ?")
-            arguments.append(to)
-        }
+        var filter = StoreFilter()
+        filter.and("state = 'failed' AND url = \(filter.mark(target.row)) AND redelivered_as IS NULL AND \(Self.isKnown)")
+        if !query.kinds.isEmpty { filter.and("kind IN (\(filter.marks(query.kinds.map(\.rawValue))))") }
+        if let from = query.fromMs { filter.and("at >= \(filter.mark(from))") }
+        if let to = query.toMs { filter.and("at < \(filter.mark(to))") }
         let failed = try self.all(
-            "SELECT id FROM outbox WHERE \(conditions.joined(separator: " AND ")) ORDER BY id LIMIT ?",
-            StoreArguments(arguments + [query.limit])
+            "SELECT id FROM outbox WHERE \(filter.sql) ORDER BY id LIMIT \(filter.mark(query.limit))", filter.arguments
         ) { (row: inout RowReader) -> Int64 in row.next() }
         for id in failed { _ = try self.redeliver(id, now: now) }
         return failed.count

@@ -55,7 +55,7 @@ extension RoomRegistry {
 extension StoreAccess {
     func openPushes(ofSession id: UInt64) throws -> [Int64] {
         try self.all(
-            "SELECT sequence FROM pushes WHERE ended_at IS NULL AND session = ? ORDER BY sequence", [Int64(bitPattern: id)]
+            "SELECT sequence FROM pushes WHERE ended_at IS NULL AND session = $1 ORDER BY sequence", [Int64(bitPattern: id)]
         ) { row in row.next() }
     }
 }

@@ -1,7 +1,7 @@
 /// A connection to the database of rooms, as the statements see it. Used by one thread at a time.
 ///
-/// Statements are SQLite's, in a form that PostgreSQL takes too where there is one: conflict targets and subqueries are named, new rows are
-/// read back with RETURNING, and the column "user" is quoted. What they cannot share is ``StoreDialect``.
+/// One text serves both databases: values are `$1` and so on, numbered by first use, conflict targets and subqueries are named, new rows are read
+/// back with RETURNING, and the column "user" is quoted. What they cannot share is ``StoreDialect``.
 protocol StoreConnection {
     var dialect: StoreDialect { get }
     /// Runs one statement, which may be kept for the next time. Its error may come with the next call that waits for an answer.

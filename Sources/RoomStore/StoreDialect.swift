@@ -1,14 +1,33 @@
 import Foundation
 import Rooms
 
-/// What SQLite and PostgreSQL cannot say in the same words. All other statements are SQLite's, in a form that ``translated`` turns into
-/// PostgreSQL's.
+/// What SQLite and PostgreSQL cannot say in the same words. All other statements serve both: values are `$1` and so on, numbered by first use.
 enum StoreDialect: Sendable {
     case sqlite
     case postgres
 
     /// The column that orders rooms by title, without regard to the case of ASCII letters.
     var titleKey: String { self == .sqlite ? "title" : "title_key" }
+
+    /// A column that no index of SQLite's serves. PostgreSQL chooses for itself.
+    func unindexed(_ column: String) -> String { self == .sqlite ? "+\(column)" : column }
+
+    /// Makes SQLite use this index. PostgreSQL chooses for itself.
+    func index(_ name: String) -> String { self == .sqlite ? "INDEXED BY \(name)" : "" }
+
+    /// The place of a text in a column, from 1; 0 where it is not.
+    func position(of text: String, in column: String) -> String { "\(self == .sqlite ? "instr" : "strpos")(\(column), \(text))" }
+
+    /// Whether `$1`, `$2` and so on come first in this order: SQLite gives values to them by their first use, PostgreSQL by number.
+    static func isNumberedByFirstUse(_ sql: String) -> Bool {
+        var highest = 0
+        for piece in sql.split(separator: "$", omittingEmptySubsequences: false).dropFirst() {
+            guard let number = Int(piece.prefix { $0.isASCII && $0.isNumber }) else { continue }
+            guard (1...highest + 1).contains(number) else { return false }
+            highest = max(highest, number)
+        }
+        return true
+    }
 
     // MARK: - Events
 
@@ -25,12 +44,12 @@ enum StoreDialect: Sendable {
     var insertEvent: String {
         switch self {
         case .sqlite:
-            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
+            "INSERT INTO events (number, kind, room_id, instance, at, data, app, subject) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id"
         case .postgres:
             """
             WITH head AS (UPDATE heads SET event = event + 1 RETURNING event)
             INSERT INTO events (id, number, kind, room_id, instance, at, data, app, subject)
-            VALUES ((SELECT event FROM head), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            VALUES ((SELECT event FROM head), $1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
             """
         }
     }
@@ -55,38 +74,38 @@ enum StoreDialect: Sendable {
 
     var insertWords: String {
         switch self {
-        case .sqlite: "INSERT INTO room_words (rowid, words) VALUES (?, ?)"
-        case .postgres: "INSERT INTO room_words (row, words) VALUES (?, ?::tsvector)"
+        case .sqlite: "INSERT INTO room_words (rowid, words) VALUES ($1, $2)"
+        case .postgres: "INSERT INTO room_words (row, words) VALUES ($1, $2::tsvector)"
         }
     }
 
     var updateWords: String {
         switch self {
-        case .sqlite: "UPDATE room_words SET words = ? WHERE rowid = (SELECT row FROM rooms WHERE id = ?)"
-        case .postgres: "UPDATE room_words SET words = ?::tsvector WHERE row = (SELECT row FROM rooms WHERE id = ?)"
+        case .sqlite: "UPDATE room_words SET words = $1 WHERE rowid = (SELECT row FROM rooms WHERE id = $2)"
+        case .postgres: "UPDATE room_words SET words = $1::tsvector WHERE row = (SELECT row FROM rooms WHERE id = $2)"
         }
     }
 
     var deleteWords: String {
         switch self {
-        case .sqlite: "DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = ?)"
-        case .postgres: "DELETE FROM room_words WHERE row = (SELECT row FROM rooms WHERE id = ?)"
+        case .sqlite: "DELETE FROM room_words WHERE rowid = (SELECT row FROM rooms WHERE id = $1)"
+        case .postgres: "DELETE FROM room_words WHERE row = (SELECT row FROM rooms WHERE id = $1)"
         }
     }
 
     /// Rows of rooms with these words, the newest first: words and limit are its arguments.
     var matches: String {
         switch self {
-        case .sqlite: "SELECT rowid AS match FROM room_words WHERE room_words MATCH ? ORDER BY rowid DESC LIMIT ?"
-        case .postgres: "SELECT row AS match FROM room_words WHERE words @@ ?::tsquery ORDER BY row DESC LIMIT ?"
+        case .sqlite: "SELECT rowid AS match FROM room_words WHERE room_words MATCH $1 ORDER BY rowid DESC LIMIT $2"
+        case .postgres: "SELECT row AS match FROM room_words WHERE words @@ $1::tsquery ORDER BY row DESC LIMIT $2"
         }
     }
 
     /// Whether there is a match after this many.
     var deepMatch: String {
         switch self {
-        case .sqlite: "SELECT 1 FROM room_words WHERE room_words MATCH ? LIMIT 1 OFFSET ?"
-        case .postgres: "SELECT 1 FROM room_words WHERE words @@ ?::tsquery LIMIT 1 OFFSET ?"
+        case .sqlite: "SELECT 1 FROM room_words WHERE room_words MATCH $1 LIMIT 1 OFFSET $2"
+        case .postgres: "SELECT 1 FROM room_words WHERE words @@ $1::tsquery LIMIT 1 OFFSET $2"
         }
     }
 
@@ -125,49 +144,5 @@ enum StoreDialect: Sendable {
             kept.append(scalar)
         }
         return String(kept).precomposedStringWithCanonicalMapping
-    }
-
-    // MARK: - Translation
-
-    /// A statement of SQLite's in PostgreSQL's words: `?` and `?2` are `$1` and `$2`, hints for indexes go.
-    static func translated(_ sql: String) -> String {
-        var result = ""
-        var (highest, quote): (Int, Character?) = (0, nil)
-        var rest = sql[...]
-        func starts(_ word: String) -> Bool { rest.hasPrefix(word) }
-        while let character = rest.first {
-            if let open = quote {
-                if character == open { quote = nil }
-                result.append(character)
-                rest.removeFirst()
-                continue
-            }
-            switch character {
-            case "'", "\"":
-                quote = character
-                result.append(character)
-                rest.removeFirst()
-            case "?":
-                rest.removeFirst()
-                let digits = rest.prefix { $0.isASCII && $0.isNumber }
-                rest.removeFirst(digits.count)
-                let number = Int(digits) ?? highest + 1
-                highest = max(highest, number)
-                result += "$\(number)"
-            // A column that no index may serve; PostgreSQL chooses for itself.
-            case "+" where rest.dropFirst().first.map { $0.isLetter } == true:
-                rest.removeFirst()
-            case "I" where starts("INDEXED BY "):
-                rest.removeFirst("INDEXED BY ".count)
-                rest = rest.drop { $0 != " " }
-            case "i" where starts("instr("):
-                result += "strpos"
-                rest.removeFirst("instr".count)
-            default:
-                result.append(character)
-                rest.removeFirst()
-            }
-        }
-        return result
     }
 }

@@ -282,7 +282,7 @@ import Testing
             let error = #expect(throws: StoreError.self) { try RoomRegistry(.postgres(other), settings: RoomRegistry.Settings()) }
             #expect(error?.description.contains("is in use by the running server earshot") == true, "\(String(describing: error))")
             #expect(error?.isConflict == true)
-            try connection.run("UPDATE nodes SET process = ?", [process])
+            try connection.run("UPDATE nodes SET process = $1", [process])
             try connection.flush()
             await test.registry.stop()
             let next = try RoomRegistry(.postgres(other), settings: RoomRegistry.Settings())

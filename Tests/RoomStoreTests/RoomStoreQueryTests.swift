@@ -310,11 +310,12 @@ import Testing
                 let plan = try RoomPlan(query)
                 #expect(plan.ranges.count <= 12)
                 for range in plan.ranges.prefix(1) {
-                    let steps = try Self.plan(database, plan.sql(range), StatementArguments(plan.arguments(range)))
+                    let (sql, arguments) = plan.statement(range)
+                    let steps = try Self.plan(database, sql, StatementArguments(arguments))
                     #expect(steps.count == 1, "\(steps)")
                     let step = try #require(steps.first)
                     let whole = range.state == nil && !hasCursor
-                    #expect(step.hasPrefix(whole ? "SCAN rooms USING" : "SEARCH rooms USING"), "\(plan.sql(range)): \(step)")
+                    #expect(step.hasPrefix(whole ? "SCAN rooms USING" : "SEARCH rooms USING"), "\(sql): \(step)")
                     #expect(step.contains("COVERING INDEX"), "\(step)")
                     // Equality terms first, then the cursor's range.
                     if range.owner != nil { #expect(step.contains("owner=? AND state=? AND is_public=?"), "\(step)") }
@@ -335,8 +336,8 @@ import Testing
                 let query = Self.page(of: shape, after: hasCursor)
                 let plan = try RoomPlan(query, .postgres)
                 for range in plan.ranges.prefix(1) {
-                    let sql = plan.sql(range)
-                    let steps = try StoreAccess(connection).all("EXPLAIN (COSTS OFF) \(sql)", plan.arguments(range)) {
+                    let (sql, arguments) = plan.statement(range)
+                    let steps = try StoreAccess(connection).all("EXPLAIN (COSTS OFF) \(sql)", arguments) {
                         (row: inout RowReader) -> String in row.next()
                     }
                     let text = steps.joined(separator: "; ")

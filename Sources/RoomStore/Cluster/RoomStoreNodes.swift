@@ -9,7 +9,7 @@ extension StoreAccess {
         try self.insert(
             """
             WITH head AS (UPDATE heads SET signal = signal + 1 RETURNING signal)
-            INSERT INTO signals (id, node, body) VALUES ((SELECT signal FROM head), ?, ?) RETURNING id
+            INSERT INTO signals (id, node, body) VALUES ((SELECT signal FROM head), $1, $2) RETURNING id
             """, [node, signal.text])
     }
 
@@ -25,7 +25,7 @@ extension StoreAccess {
         // The last one known shows that none is missing. All nodes ask this many times a second: one index, and no more.
         try self.connection.query(
             """
-            SELECT id, node, CASE WHEN id > ?1 THEN body END FROM signals WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3
+            SELECT id, node, CASE WHEN id > $1 THEN body END FROM signals WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3
             """, [id, end, limit + 1]
         ) { row in
             var reader = RowReader(row: row)
@@ -50,7 +50,7 @@ extension StoreAccess {
         if let next = page.signals.first { return next.id != id + 1 }
         if page.hasLast { return false }
         // Before the first signal of all.
-        let found = try self.first("SELECT signal, (SELECT min(id) FROM signals WHERE id > ?) FROM heads", [id]) {
+        let found = try self.first("SELECT signal, (SELECT min(id) FROM signals WHERE id > $1) FROM heads", [id]) {
             (row: inout RowReader) -> (head: Int64, next: Int64?) in (row.next(), row.optional())
         }
         return found?.head ?? 0 != id && found?.next != id + 1
@@ -61,20 +61,20 @@ extension StoreAccess {
         try self.change(
             """
             DELETE FROM signals WHERE id IN (
-                SELECT id FROM signals WHERE at < clock_timestamp() - make_interval(secs => ?) AND id < (SELECT signal FROM heads)
-                ORDER BY id LIMIT ?)
+                SELECT id FROM signals WHERE at < clock_timestamp() - make_interval(secs => $1) AND id < (SELECT signal FROM heads)
+                ORDER BY id LIMIT $2)
             """, [SignalPage.keptSeconds, limit])
     }
 
     // MARK: - Pushes of nodes
 
     /// A condition for rows that belong to this node, or to none: those of a database that was copied.
-    var isMine: String { self.node.map { "node IN (0, \($0))" } ?? "1 = 1" }
+    var isMine: String { self.node.map { "node IN (0, \($0))" } ?? "TRUE" }
 
     /// Keeps who pushes, for claims that arrive at another node.
     func setClaim(_ sequence: Int64, _ claim: PushClaim) throws {
         try self.run(
-            "UPDATE pushes SET node_identity = ?, node_rank = ? WHERE sequence = ?",
+            "UPDATE pushes SET node_identity = $1, node_rank = $2 WHERE sequence = $3",
             [TokenSecret.hash(claim.identity), claim.rank, sequence])
     }
 
@@ -83,10 +83,10 @@ extension StoreAccess {
         try self.all(
             """
             SELECT p.sequence, p.node_identity, p.node_rank, CASE WHEN n.state = 'running' THEN 1 ELSE 0 END,
-                (SELECT count(*) FROM pushes WHERE app = ?1 AND name = ?2 AND how_ended = 'takenOver' AND ended_at > ?4)
+                (SELECT count(*) FROM pushes WHERE app = $1 AND name = $2 AND how_ended = 'takenOver' AND ended_at > $3)
             FROM pushes p LEFT JOIN nodes n ON n.number = p.node
-            WHERE p.app = ?1 AND p.name = ?2 AND p.ended_at IS NULL AND p.node <> ?3 ORDER BY p.sequence
-            """, [path.app, path.name, node, ms]
+            WHERE p.app = $1 AND p.name = $2 AND p.ended_at IS NULL AND p.node <> $4 ORDER BY p.sequence
+            """, [path.app, path.name, ms, node]
         ) { row in
             PushElsewhere(
                 sequence: row.next(), identity: row.optional(), rank: row.optional() ?? 0, isOfRunningNode: row.next(),
@@ -96,22 +96,22 @@ extension StoreAccess {
 
     /// Open pushes of a node. Those of a number that no node has are everybody's.
     func openPushes(of node: Int64, limit: Int) throws -> [StoredPush] {
-        try self.pushes(where: "ended_at IS NULL AND node = ?", order: "sequence", [node], limit: limit)
+        try self.pushes(where: "ended_at IS NULL AND node = $1", order: "sequence", [node], limit: limit)
     }
 
     /// Pushes of a node that have ended since then.
     func pushes(of node: Int64, endedSince ms: Int64, limit: Int) throws -> [StoredPush] {
-        try self.pushes(where: "ended_at >= ? AND node = ?", order: "sequence DESC", [ms, node], limit: limit)
+        try self.pushes(where: "ended_at >= $1 AND node = $2", order: "sequence DESC", [ms, node], limit: limit)
     }
 
     /// The names of the nodes that have these pushes.
     func nodeNames(of sequences: [Int64]) throws -> [Int64: String] {
         try self.nodeNames(
-            "pushes p", "p.sequence = ANY(CAST(? AS BIGINT[]))", "{\(sequences.map(String.init).joined(separator: ","))}")
+            "pushes p", "p.sequence = ANY(CAST($1 AS BIGINT[]))", "{\(sequences.map(String.init).joined(separator: ","))}")
     }
 
     func nodeNames(ofRoom id: String) throws -> [Int64: String] {
-        try self.nodeNames("slots s JOIN pushes p ON p.sequence = s.sequence", "s.room_id = ?", id)
+        try self.nodeNames("slots s JOIN pushes p ON p.sequence = s.sequence", "s.room_id = $1", id)
     }
 
     private func nodeNames(_ tables: String, _ condition: String, _ argument: String) throws -> [Int64: String] {
@@ -124,7 +124,7 @@ extension StoreAccess {
     /// Gives the rows of a database that was copied to this node, which has the files.
     func adoptRows(by node: Int64) throws {
         for table in ["pushes", "recordings", "snapshots", "gatherings"] {
-            try self.run("UPDATE \(table) SET node = ? WHERE node = 0", [node])
+            try self.run("UPDATE \(table) SET node = $1 WHERE node = 0", [node])
         }
     }
 
@@ -135,29 +135,29 @@ extension StoreAccess {
         try self.first(
             """
             SELECT number, CASE WHEN state = 'fenced' THEN 1 ELSE 0 END FROM nodes
-            WHERE number <> ? AND state <> 'gone' AND expires_at < clock_timestamp() ORDER BY number LIMIT 1
+            WHERE number <> $1 AND state <> 'gone' AND expires_at < clock_timestamp() ORDER BY number LIMIT 1
             """, [node]
         ) { row in (number: row.next(), isFenced: row.next()) }
     }
 
     /// Nobody registers before this transaction's end. False if somebody is at it.
     func lockRegistrations() throws -> Bool {
-        try self.number("SELECT CASE WHEN pg_try_advisory_xact_lock(?) THEN 1 ELSE 0 END", [Membership.lock]) == 1
+        try self.number("SELECT CASE WHEN pg_try_advisory_xact_lock($1) THEN 1 ELSE 0 END", [Membership.lock]) == 1
     }
 
     /// From now on the node writes nothing more, until it has registered anew.
     func fence(_ node: Int64) throws {
-        try self.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node = ?", [node])
+        try self.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node = $1", [node])
         try self.set(node, "fenced")
     }
 
     func markGone(_ node: Int64) throws { try self.set(node, "gone") }
 
     func setAddress(_ address: String?, of node: Int64) throws {
-        try self.run("UPDATE nodes SET address = ? WHERE number = ?", [address, node])
+        try self.run("UPDATE nodes SET address = $1 WHERE number = $2", [address, node])
     }
 
-    private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = ? WHERE number = ?", [state, node]) }
+    private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = $1 WHERE number = $2", [state, node]) }
 
     /// All nodes by name, but for those that are gone for a day.
     func nodes() throws -> [ClusterNode] {
@@ -187,17 +187,17 @@ extension StoreAccess {
     func node(having thing: NodeThing) throws -> ClusterNode? {
         let (number, arguments): (String, StoreArguments) =
             switch thing {
-            case .node(let number): ("?", [number])
+            case .node(let number): ("$1", [number])
             case .stream(let path):
                 (
-                    "(SELECT node FROM pushes WHERE app = ? AND name = ? AND ended_at IS NULL ORDER BY sequence DESC LIMIT 1)",
+                    "(SELECT node FROM pushes WHERE app = $1 AND name = $2 AND ended_at IS NULL ORDER BY sequence DESC LIMIT 1)",
                     [path.app, path.name]
                 )
             case .room(let id):
-                ("(SELECT node FROM pushes WHERE room_id = ? AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)", [id])
-            case .recording(let id): ("(SELECT node FROM recordings WHERE id = ?)", [id])
-            case .gathering(let id): ("(SELECT node FROM gatherings WHERE id = ?)", [id])
-            case .snapshot(let id): ("(SELECT node FROM snapshots WHERE id = ?)", [id])
+                ("(SELECT node FROM pushes WHERE room_id = $1 AND ended_at IS NULL ORDER BY slot, sequence DESC LIMIT 1)", [id])
+            case .recording(let id): ("(SELECT node FROM recordings WHERE id = $1)", [id])
+            case .gathering(let id): ("(SELECT node FROM gatherings WHERE id = $1)", [id])
+            case .snapshot(let id): ("(SELECT node FROM snapshots WHERE id = $1)", [id])
             }
         return try self.nodes(where: "n.number = \(number)", arguments).first
     }

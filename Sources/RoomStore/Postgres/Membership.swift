@@ -131,11 +131,11 @@ final class Membership: @unchecked Sendable {
         let store = StoreAccess(writer)
         try writer.begin()
         do {
-            try writer.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
+            try writer.run("SELECT pg_advisory_xact_lock($1)", [self.lock])
             let rows = try store.all(
                 """
                 SELECT name, process, expires_at, key, number, CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END,
-                    CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = ? DESC
+                    CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = $1 DESC
                 """, [place.node]
             ) { (row: inout RowReader) -> Row in
                 let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), keys: row.next())
@@ -162,18 +162,18 @@ final class Membership: @unchecked Sendable {
             let number = try store.insert(
                 """
                 INSERT INTO nodes (name, process, version, started_at, expires_at, key)
-                VALUES (?1, ?2, ?3, clock_timestamp(), clock_timestamp() + make_interval(secs => ?4), ?5)
-                ON CONFLICT (name) DO UPDATE SET process = ?2, version = ?3, started_at = clock_timestamp(),
-                    expires_at = clock_timestamp() + make_interval(secs => ?4), key = ?5, state = 'running',
-                    address = CASE WHEN nodes.process = ?2 THEN nodes.address END
+                VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + make_interval(secs => $4), $5)
+                ON CONFLICT (name) DO UPDATE SET process = $2, version = $3, started_at = clock_timestamp(),
+                    expires_at = clock_timestamp() + make_interval(secs => $4), key = $5, state = 'running',
+                    address = CASE WHEN nodes.process = $2 THEN nodes.address END
                 RETURNING number
                 """, [place.node, process, place.version, self.leaseSeconds, place.keys])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
-            if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> ?", [number]) }
+            if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> $1", [number]) }
             if place.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }
             let fence = try store.first(
                 """
-                INSERT INTO fences (node, incarnation, batch) VALUES (?, 1, 0)
+                INSERT INTO fences (node, incarnation, batch) VALUES ($1, 1, 0)
                 ON CONFLICT (node) DO UPDATE SET incarnation = fences.incarnation + 1 RETURNING incarnation, batch
                 """, [number]
             ) { (row: inout RowReader) -> (incarnation: Int64, batch: Int64) in (row.next(), row.next()) }
@@ -204,7 +204,7 @@ final class Membership: @unchecked Sendable {
     /// Begins a write transaction: the server refuses it once another process has taken the place. Returns the transaction's number.
     func fence(_ writer: PostgresConnection) throws -> Int64 {
         self.batch += 1
-        try writer.run("SELECT earshot_fence(?, ?, ?)", [self.number, self.incarnation, self.batch])
+        try writer.run("SELECT earshot_fence($1, $2, $3)", [self.number, self.incarnation, self.batch])
         return self.batch
     }
 
@@ -216,7 +216,7 @@ final class Membership: @unchecked Sendable {
         try writer.open()
         let found = try StoreAccess(writer).number(
             """
-            SELECT f.batch FROM fences f JOIN nodes n ON n.number = f.node WHERE f.node = ? AND n.process = ? FOR UPDATE OF f
+            SELECT f.batch FROM fences f JOIN nodes n ON n.number = f.node WHERE f.node = $1 AND n.process = $2 FOR UPDATE OF f
             """, [self.number, ProcessIdentity.current])
         guard let found else { throw CommitForgotten() }
         return found == batch
@@ -232,13 +232,13 @@ final class Membership: @unchecked Sendable {
             _ = try writer.change(
                 """
                 UPDATE nodes SET expires_at = clock_timestamp(), state = CASE
-                    WHEN EXISTS (SELECT 1 FROM pushes WHERE node = ?1 AND ended_at IS NULL) THEN state ELSE 'gone' END
-                WHERE number = ?1 AND process = ?2
+                    WHEN EXISTS (SELECT 1 FROM pushes WHERE node = $1 AND ended_at IS NULL) THEN state ELSE 'gone' END
+                WHERE number = $1 AND process = $2
                 """, mine)
             _ = try writer.change(
                 """
-                UPDATE duties SET expires_at = clock_timestamp() WHERE node = ?1 AND EXISTS (
-                    SELECT 1 FROM nodes WHERE number = ?1 AND process = ?2)
+                UPDATE duties SET expires_at = clock_timestamp() WHERE node = $1 AND EXISTS (
+                    SELECT 1 FROM nodes WHERE number = $1 AND process = $2)
                 """, mine)
         } catch {
             // The lease ends by itself.

@@ -35,7 +35,6 @@ final class PostgresConnection: @unchecked Sendable {
     private var prepared: [String: String] = [:]
     /// Statements whose preparation has been sent, but not answered.
     private var preparing: [String: String] = [:]
-    private var translations: [String: String] = [:]
     private var nameCount = 0
     private var isOver = false
     private var refusal: (failure: PostgresFailure, until: ContinuousClock.Instant)?
@@ -184,7 +183,7 @@ final class PostgresConnection: @unchecked Sendable {
     private func send(_ sql: String, _ arguments: StoreArguments) throws {
         guard let connection else { throw PostgresFailure(state: nil, "not connected") }
         if self.sent.count >= Self.mostUnanswered { try self.flush() }
-        let sql = self.translation(of: sql)
+        assert(StoreDialect.isNumberedByFirstUse(sql), sql)
         let texts = try arguments.values.map(Self.text)
         let count = Int32(texts.count)
         let isSent = try withCStrings(texts) { values -> Int32 in
@@ -209,13 +208,6 @@ final class PostgresConnection: @unchecked Sendable {
             self.preparing[sql] = name
         }
         return name
-    }
-
-    private func translation(of sql: String) -> String {
-        if let known = self.translations[sql] { return known }
-        let translated = StoreDialect.translated(sql)
-        if self.translations.count < Self.mostPrepared { self.translations[sql] = translated }
-        return translated
     }
 
     private static func text(_ value: StoreValue) throws -> String? {

@@ -19,7 +19,7 @@ enum PostgresSchema {
         let store = StoreAccess(connection)
         try connection.run("SET LOCAL statement_timeout = 0")
         try connection.run("SET LOCAL lock_timeout = 0")
-        try connection.run("SELECT pg_advisory_xact_lock(?)", [self.lock])
+        try connection.run("SELECT pg_advisory_xact_lock($1)", [self.lock])
         let state = try self.state(store, known: steps.count)
         switch state {
         case .empty:
@@ -31,7 +31,7 @@ enum PostgresSchema {
         }
         for (index, step) in steps.enumerated().dropFirst(state.number) {
             try connection.runDefinitions(step.postgres)
-            try connection.run("INSERT INTO \(self.table) (name) VALUES (?)", ["\(index + 1)"])
+            try connection.run("INSERT INTO \(self.table) (name) VALUES ($1)", ["\(index + 1)"])
         }
         try connection.commit()
     }

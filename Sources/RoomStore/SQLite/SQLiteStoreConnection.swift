@@ -9,6 +9,7 @@ struct SQLiteStoreConnection: StoreConnection {
     init(_ database: Database) { self.database = database }
 
     func run(_ sql: String, _ arguments: StoreArguments) throws {
+        assert(StoreDialect.isNumberedByFirstUse(sql), sql)
         try self.database.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments))
     }
 
@@ -18,6 +19,7 @@ struct SQLiteStoreConnection: StoreConnection {
     }
 
     func query(_ sql: String, _ arguments: StoreArguments, _ body: (any StoreRow) throws -> Bool) throws {
+        assert(StoreDialect.isNumberedByFirstUse(sql), sql)
         let rows = try Row.fetchCursor(self.database.cachedStatement(sql: sql), arguments: StatementArguments(arguments))
         while let row = try rows.next() {
             guard try body(row) else { return }
@@ -72,7 +74,7 @@ enum SQLiteSchema {
     static func state(_ db: Database, known: Int = StoreSchema.version) throws -> StoreSchema.State {
         let notes = "grdb_migrations"
         let applied = try db.tableExists(notes) ? String?.fetchAll(db, sql: "SELECT identifier FROM \(notes)").compactMap(\.self) : []
-        let tables = #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
+        let tables = #"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name <> $1 AND name NOT LIKE 'sqlite\_%' ESCAPE '\'"#
         let others = try Int.fetchOne(db, sql: tables, arguments: [notes]) ?? 0
         return StoreSchema.State(applied: Set(applied), hasTables: others > 0, known: known)
     }

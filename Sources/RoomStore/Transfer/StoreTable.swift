@@ -58,8 +58,8 @@ struct StoreTable: Equatable {
             switch store.connection.dialect {
             case .sqlite:
                 """
-                SELECT name, type, pk, (SELECT sql LIKE '%AUTOINCREMENT%' FROM sqlite_master WHERE type = 'table' AND name = ?1) AND pk > 0
-                FROM pragma_table_xinfo(?1) WHERE hidden = 0
+                SELECT name, type, pk, (SELECT sql LIKE '%AUTOINCREMENT%' FROM sqlite_master WHERE type = 'table' AND name = $1) AND pk > 0
+                FROM pragma_table_xinfo($1) WHERE hidden = 0
                 """
             case .postgres:
                 """
@@ -67,7 +67,7 @@ struct StoreTable: Equatable {
                     CASE WHEN a.attidentity <> '' THEN 1 ELSE 0 END
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
                 LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
-                WHERE n.nspname = current_schema() AND c.relname = ?1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+                WHERE n.nspname = current_schema() AND c.relname = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
                 """
             }
         let found = try store.all(sql, [name]) { (row: inout RowReader) -> (column: Column, key: Int, isNumbered: Bool) in
@@ -99,7 +99,9 @@ struct StoreTable: Equatable {
     private static func quoted(_ name: String) -> String { "\"\(name)\"" }
     private var columnList: String { self.columns.map { Self.quoted($0.name) }.joined(separator: ", ") }
     private var keyList: String { self.key.map { Self.quoted(self.columns[$0].name) }.joined(separator: ", ") }
-    private static func marks(_ count: Int) -> String { "(\(Array(repeating: "?", count: count).joined(separator: ", ")))" }
+    private static func marks(_ count: Int, after used: Int = 0) -> String {
+        "(\((used + 1...used + count).map { "$\($0)" }.joined(separator: ", ")))"
+    }
 
     func hasRows(_ store: StoreAccess) throws -> Bool {
         try store.number("SELECT 1 FROM \(Self.quoted(self.name)) LIMIT 1") != nil
@@ -130,7 +132,8 @@ struct StoreTable: Equatable {
     }
 
     func insert(_ rows: [[StoreValue]], _ store: StoreAccess) throws {
-        let values = Array(repeating: Self.marks(self.columns.count), count: rows.count).joined(separator: ", ")
+        let width = self.columns.count
+        let values = rows.indices.map { Self.marks(width, after: $0 * width) }.joined(separator: ", ")
         try store.connection.run(
             "INSERT INTO \(Self.quoted(self.name)) (\(self.columnList)) VALUES \(values)", StoreArguments(values: Array(rows.joined())))
     }
@@ -177,7 +180,7 @@ struct StoreTable: Equatable {
         let highest = try store.number("SELECT max(\(Self.quoted(self.keyName))) FROM \(Self.quoted(self.name))") ?? 0
         let counted: Int64? =
             switch store.connection.dialect {
-            case .sqlite: try store.number("SELECT seq FROM sqlite_sequence WHERE name = ?", [self.name])
+            case .sqlite: try store.number("SELECT seq FROM sqlite_sequence WHERE name = $1", [self.name])
             case .postgres where self.isEvents: try store.number(store.connection.dialect.lastEventID)
             case .postgres:
                 try store.number("SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM \(try self.sequence(store))")
@@ -188,9 +191,9 @@ struct StoreTable: Equatable {
     func setLastNumber(_ number: Int64, _ store: StoreAccess) throws {
         switch store.connection.dialect {
         case .sqlite:
-            try store.run("DELETE FROM sqlite_sequence WHERE name = ?", [self.name])
-            if number > 0 { try store.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", [self.name, number]) }
-        case .postgres where self.isEvents: try store.run("UPDATE heads SET event = ?", [number])
+            try store.run("DELETE FROM sqlite_sequence WHERE name = $1", [self.name])
+            if number > 0 { try store.run("INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)", [self.name, number]) }
+        case .postgres where self.isEvents: try store.run("UPDATE heads SET event = $1", [number])
         case .postgres:
             _ = try store.number("SELECT setval('\(try self.sequence(store))', \(max(1, number)), \(number > 0 ? "true" : "false"))")
         }
@@ -198,7 +201,7 @@ struct StoreTable: Equatable {
 
     /// The sequence's name, quoted where it must be.
     private func sequence(_ store: StoreAccess) throws -> String {
-        let name = try store.first("SELECT pg_get_serial_sequence(?, ?)", [self.name, self.keyName]) {
+        let name = try store.first("SELECT pg_get_serial_sequence($1, $2)", [self.name, self.keyName]) {
             (row: inout RowReader) -> String? in row.optional()
         }
         guard let name, let name else { throw Unknown(table: self.name, what: "it has no sequence") }

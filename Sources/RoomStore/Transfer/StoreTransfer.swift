@@ -193,7 +193,7 @@ extension StoreAccess {
         var last: Int64 = 0
         while true {
             let rooms = try self.all(
-                "SELECT row, id, title, owner FROM rooms WHERE row > ? ORDER BY row LIMIT 500", [last]
+                "SELECT row, id, title, owner FROM rooms WHERE row > $1 ORDER BY row LIMIT 500", [last]
             ) { (row: inout RowReader) -> (row: Int64, room: Room) in
                 let number: Int64 = row.next()
                 var room = Room(id: RoomID(stored: row.next()), slots: [], at: 0)

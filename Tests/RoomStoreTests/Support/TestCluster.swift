@@ -67,7 +67,7 @@ final class TestCluster: Sendable {
         let connection = try TestPostgres.connect(self.folder).orThrow()
         try connection.begin()
         try connection.run("SET LOCAL idle_in_transaction_session_timeout = 0")
-        try connection.run("SELECT pg_advisory_xact_lock(?)", [FirstSchemaOfPostgres.writeLock])
+        try connection.run("SELECT pg_advisory_xact_lock($1)", [FirstSchemaOfPostgres.writeLock])
         try connection.flush()
         Thread.detachNewThread {
             Thread.sleep(forTimeInterval: seconds)
