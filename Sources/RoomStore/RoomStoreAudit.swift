@@ -67,7 +67,8 @@ extension StoreAccess {
         if let from = query.fromMs { filter.and("\(dialect.unindexed("at")) >= \(filter.mark(from))") }
         if let to = query.toMs { filter.and("\(dialect.unindexed("at")) < \(filter.mark(to))") }
         return try self.all(
-            "SELECT \(Self.auditColumns) FROM audit WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(query.limit))", filter.arguments
+            "SELECT \(Self.auditColumns) FROM audit WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(query.limit))",
+            filter.arguments
         ) { row in Self.auditEntry(&row) }
     }
 

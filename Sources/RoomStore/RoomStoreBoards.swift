@@ -23,7 +23,8 @@ extension StoreAccess {
         var (bytes, last): ([Int64: Int], Int64) = ([:], 0)
         // The strokes are ASCII: a character is a byte.
         let rows = try self.all(
-            "SELECT page, sum(length(stroke)), max(number) FROM board_strokes WHERE room_id = $1 AND board = $2 GROUP BY page", [room, board]
+            "SELECT page, sum(length(stroke)), max(number) FROM board_strokes WHERE room_id = $1 AND board = $2 GROUP BY page",
+            [room, board]
         ) { (row: inout RowReader) -> (Int64, Int, Int64) in (row.next(), row.next(), row.next()) }
         for row in rows {
             bytes[row.0] = row.1

@@ -158,7 +158,8 @@ extension StoreAccess {
         var after = ("", "")
         // Takes one index step per target: there are few, with many notices each.
         while let next = try self.first(
-            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1", [after.0, after.1],
+            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1",
+            [after.0, after.1],
             { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
         {
             targets.append(next)

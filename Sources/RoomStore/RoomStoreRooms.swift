@@ -133,7 +133,8 @@ extension StoreAccess {
     }
 
     func roomID(ofStream path: StreamPath) throws -> String? {
-        try self.first("SELECT room_id FROM slots WHERE app = $1 AND name = $2", [path.app, path.name]) { (row: inout RowReader) -> String in
+        try self.first("SELECT room_id FROM slots WHERE app = $1 AND name = $2", [path.app, path.name]) {
+            (row: inout RowReader) -> String in
             row.next()
         }
     }

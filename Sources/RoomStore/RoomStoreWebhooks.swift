@@ -69,7 +69,8 @@ extension StoreAccess {
     func pendingNotices(of target: WebhookTarget) throws -> Int {
         Int(
             try self.number(
-                "SELECT count(*) FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending'", [target.row, target.format.rawValue]) ?? 0
+                "SELECT count(*) FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending'", [target.row, target.format.rawValue])
+                ?? 0
         )
     }
 

@@ -157,7 +157,9 @@ extension StoreAccess {
         try self.run("UPDATE nodes SET address = $1 WHERE number = $2", [address, node])
     }
 
-    private func set(_ node: Int64, _ state: String) throws { try self.run("UPDATE nodes SET state = $1 WHERE number = $2", [state, node]) }
+    private func set(_ node: Int64, _ state: String) throws {
+        try self.run("UPDATE nodes SET state = $1 WHERE number = $2", [state, node])
+    }
 
     /// All nodes by name, but for those that are gone for a day.
     func nodes() throws -> [ClusterNode] {

@@ -126,9 +126,9 @@ final class NodeLease: Sendable {
             """
             WITH renewed AS (
                 UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => $1)
-                WHERE number = $2 AND EXISTS (SELECT 1 FROM fences WHERE node = $1 AND incarnation = $3) RETURNING number)
+                WHERE number = $2 AND EXISTS (SELECT 1 FROM fences WHERE node = $2 AND incarnation = $3) RETURNING number)
             SELECT (SELECT count(*) FROM renewed), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-            """, [self.number, Membership.leaseSeconds, self.state.withLock { $0.incarnation }]
+            """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }]
         ) { (row: inout RowReader) -> (isRenewed: Bool, clockMs: Int64) in (row.next(), row.next()) }
         guard let answer else { return }
         let clock = answer.clockMs - (sent + Self.now) / 2
@@ -149,8 +149,8 @@ final class NodeLease: Sendable {
             """
             UPDATE duties SET node = $1, expires_at = clock_timestamp() + make_interval(secs => $2)
             WHERE name = 'keeper' AND (node = $1 OR expires_at < clock_timestamp())
-                AND EXISTS (SELECT 1 FROM fences WHERE node = $2 AND incarnation = $3)
-            """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }])
+                AND EXISTS (SELECT 1 FROM fences WHERE node = $1 AND incarnation = $3)
+            """, [self.number, Membership.leaseSeconds, self.state.withLock { $0.incarnation }])
         self.state.withLock { state in
             state.keeperUntil = count > 0 ? sent + Self.leaseMs : 0
             state.isKeptElsewhere = count == 0
