@@ -78,8 +78,10 @@ let package = Package(
             name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", "Support", nioCore, nioPosix, deque], swiftSettings: settings),
         // Rooms: values, states and rules; no clock, no store.
         .target(name: "Rooms", dependencies: ["LibC", "Support", crypto], swiftSettings: settings),
-        // The registry of rooms and its store: transactions, statements, SQLite, PostgreSQL.
-        .target(name: "RoomStore", dependencies: ["CLibPQ", "LibC", "Rooms", "Support", grdb, crypto], swiftSettings: settings),
+        // The database of rooms: connections to SQLite and PostgreSQL, schemas, the place among the nodes that share one, copies.
+        .target(name: "Store", dependencies: ["CLibPQ", "LibC", "Rooms", "Support", grdb], swiftSettings: settings),
+        // The registry of rooms: transactions and their statements, by concern.
+        .target(name: "RoomRegistry", dependencies: ["LibC", "Rooms", "Store", "Support", crypto], swiftSettings: settings),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
         .target(name: "FFmpeg", dependencies: ["CFFmpeg", "LibC", "Media", nioCore], swiftSettings: settings),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
@@ -121,13 +123,13 @@ let package = Package(
         // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
         .target(
             name: "Listening",
-            dependencies: ["LibC", "Relay", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
+            dependencies: ["LibC", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
             swiftSettings: settings),
         // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
         .target(
             name: "HTTPServer",
             dependencies: [
-                "CZlib", "LibC", "Listening", "Relay", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging,
+                "CZlib", "LibC", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging,
                 nioCore,
                 nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"),
@@ -141,15 +143,15 @@ let package = Package(
         .target(
             name: "Notifications",
             dependencies: [
-                "Access", "HTTPServer", "Listening", "Outbound", "RoomStore", "Rooms", "ServerConfiguration", "Support", logging,
-                nioCore, lifecycle, crypto,
+                "Access", "HTTPServer", "Listening", "Outbound", "RoomRegistry", "Rooms", "ServerConfiguration", "Store", "Support",
+                logging, nioCore, lifecycle, crypto,
             ],
             swiftSettings: settings),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         .target(
             name: "Delivery",
             dependencies: [
-                "Access", "Health", "LibC", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Access", "Health", "LibC", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
                 "Talk", "Trace", crypto, logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
@@ -157,7 +159,7 @@ let package = Package(
         .target(
             name: "RTMPServer",
             dependencies: [
-                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
                 "Talk", "Trace", logging, nioCore, nioPosix, nioSSL, lifecycle,
             ],
             swiftSettings: settings),
@@ -165,7 +167,7 @@ let package = Package(
         .target(
             name: "Packaging",
             dependencies: [
-                "Delivery", "FFmpeg", "HLS", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Delivery", "FFmpeg", "HLS", "LibC", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
                 logging, nioCore, nioPosix, lifecycle,
             ],
             swiftSettings: settings),
@@ -173,20 +175,20 @@ let package = Package(
         .target(
             name: "Talkback",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "LibC", "Media", "Notifications", "RTMP", "Relay", "RoomStore", "Rooms",
+                "Access", "Delivery", "FFmpeg", "LibC", "Media", "Notifications", "RTMP", "Relay", "RoomRegistry", "Rooms",
                 "ServerConfiguration", "Support", "Talk", logging, nioCore,
             ],
             swiftSettings: settings),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
         .target(
             name: "Statistics",
-            dependencies: ["Access", "Delivery", "Relay", "RoomStore", "Rooms", "Support", grdb, lifecycle, logging, nioCore],
+            dependencies: ["Access", "Delivery", "Relay", "RoomRegistry", "Rooms", "Support", grdb, lifecycle, logging, nioCore],
             swiftSettings: settings),
         // Streams pulled from other servers and pushed to them.
         .target(
             name: "Forwarding",
             dependencies: [
-                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomStore", "Rooms", "ServerConfiguration", "Support",
+                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration", "Support",
                 "Upstream", logging, nioCore, lifecycle,
             ],
             swiftSettings: settings),
@@ -194,7 +196,7 @@ let package = Package(
         .target(
             name: "Playback",
             dependencies: [
-                "Access", "Delivery", "HLS", "HTTPServer", "LibC", "Listening", "Packaging", "RTMP", "Relay", "RoomStore", "Rooms",
+                "Access", "Delivery", "HLS", "HTTPServer", "LibC", "Listening", "Packaging", "RTMP", "Relay", "Rooms",
                 "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
@@ -203,7 +205,7 @@ let package = Package(
         .target(
             name: "AppServer",
             dependencies: [
-                "Access", "Apps", "CAppAssets", "Delivery", "HTTPServer", "Listening", "Media", "Playback", "RTMP", "Relay", "RoomStore",
+                "Access", "Apps", "CAppAssets", "Delivery", "HTTPServer", "Listening", "Media", "Playback", "RTMP", "Relay", "RoomRegistry",
                 "Rooms",
                 "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle,
             ],
@@ -214,7 +216,7 @@ let package = Package(
             dependencies: [
                 "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening",
                 "Media",
-                "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
+                "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration",
                 "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
                 nioHTTP1,
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
@@ -225,7 +227,7 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "Access", "CConsoleAssets", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Relay", "RoomStore", "Rooms",
+                "Access", "CConsoleAssets", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Relay", "RoomRegistry", "Rooms",
                 "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore,
             ],
             exclude: ["Assets"], swiftSettings: settings),
@@ -234,18 +236,24 @@ let package = Package(
             name: "EarshotServer",
             dependencies: [
                 "Access", "AppServer", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "LibC", "Listening",
-                "Notifications",
-                "Outbound", "Packaging", "Playback", "RTMPServer", "RoomStore", "Rooms", "ServerConfiguration", "Statistics", "Support",
-                "Talkback",
+                "Notifications", "Outbound", "Packaging", "Playback", "RTMPServer", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration",
+                "ServerData", "Statistics", "Store", "Support", "Talkback",
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
+            swiftSettings: settings),
+        // What a data directory holds besides the rooms, and where settings say that the rooms are.
+        .target(
+            name: "ServerData",
+            dependencies: ["Access", "LibC", "RoomRegistry", "Rooms", "ServerConfiguration", "Store", "Support", logging],
             swiftSettings: settings),
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
         .target(
             name: "Commands",
             dependencies: [
-                "Access", "Delivery", "FFmpeg", "LibC", "Media", "RoomStore", "Rooms", "ServerConfiguration", "Support", "Upstream",
+                "Access", "Delivery", "FFmpeg", "LibC", "Media", "RoomRegistry", "Rooms", "ServerConfiguration", "ServerData", "Store",
+                "Support",
+                "Upstream",
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -261,7 +269,7 @@ let package = Package(
         .executableTarget(
             name: "earshot-load",
             dependencies: [
-                "LibC", "RTMP", "RoomStore", "Rooms", nioCore, httpClient, nioHTTP1,
+                "LibC", "RTMP", "RoomRegistry", "Rooms", "Store", nioCore, httpClient, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Benchmarks/Load", swiftSettings: settings),
@@ -281,7 +289,7 @@ let package = Package(
         // Clocks that the tests of rooms set.
         .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
         // The PostgreSQL that tests run on where they are told to.
-        .target(name: "PostgresTestSupport", dependencies: ["RoomStore"], path: "Tests/PostgresTestSupport", swiftSettings: settings),
+        .target(name: "PostgresTestSupport", dependencies: ["Store"], path: "Tests/PostgresTestSupport", swiftSettings: settings),
         // Shared by most tests: waiting, seeds, clients as processes, files of media.
         .target(
             name: "TestSupport", dependencies: ["LibC", "Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
@@ -289,7 +297,7 @@ let package = Package(
         .target(
             name: "ServerTestSupport",
             dependencies: [
-                "Access", "CZlib", "FFmpeg", "LibC", "Media", "RTMP", "Relay", "RoomStore", "Rooms", "Support", "TestSupport", crypto, grdb,
+                "Access", "CZlib", "FFmpeg", "LibC", "Media", "RTMP", "RoomRegistry", "Rooms", "Support", "TestSupport", crypto, grdb,
                 logging, nioCore, nioHTTP1, nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/ServerTestSupport", swiftSettings: settings),
@@ -297,9 +305,9 @@ let package = Package(
         .target(
             name: "APITestSupport",
             dependencies: [
-                "Access", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport",
-                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", hummingbird, httpTypes,
-                lifecycle, logging, nioCore, nioEmbedded,
+                "Access", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport", "RoomRegistry",
+                "Rooms", "ServerConfiguration", "ServerTestSupport", "Store", "Support", "TestSupport", hummingbird, httpTypes, lifecycle,
+                logging, nioCore, nioEmbedded,
             ],
             path: "Tests/APITestSupport", swiftSettings: settings),
         // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
@@ -307,7 +315,7 @@ let package = Package(
             name: "RTMPTestSupport",
             dependencies: [
                 "APITestSupport", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Listening", "Media", "RTMP", "RTMPServer", "Relay",
-                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "TestSupport", nioCore,
+                "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "TestSupport", nioCore,
                 nioPosix,
             ],
             path: "Tests/RTMPTestSupport", swiftSettings: settings),
@@ -316,7 +324,7 @@ let package = Package(
             name: "PortlessTestSupport",
             dependencies: [
                 "APITestSupport", "Delivery", "EarshotServer", "HTTPServer", "PostgresTestSupport", "RTMPServer", "RTMPTestSupport",
-                "RoomStore", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", lifecycle, logging, nioCore,
+                "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", lifecycle, logging, nioCore,
             ],
             path: "Tests/PortlessTestSupport", swiftSettings: settings),
         .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
@@ -338,8 +346,10 @@ let package = Package(
         .testTarget(name: "AppsTests", dependencies: ["Apps", "Rooms", "Support", crypto], swiftSettings: settings),
         .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
         .testTarget(
-            name: "RoomStoreTests",
-            dependencies: ["LibC", "PostgresTestSupport", "RoomStore", "RoomTestSupport", "Rooms", "Support", "TestSupport", grdb],
+            name: "RoomRegistryTests",
+            dependencies: [
+                "LibC", "PostgresTestSupport", "RoomRegistry", "RoomTestSupport", "Rooms", "Store", "Support", "TestSupport", grdb,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ServerConfigurationTests",
@@ -370,14 +380,14 @@ let package = Package(
         .testTarget(
             name: "HTTPServerTests",
             dependencies: [
-                "Delivery", "EarshotServer", "HTTPServer", "Listening", "PortlessTestSupport", "RTMPTestSupport", "Relay", "RoomStore",
+                "Delivery", "EarshotServer", "HTTPServer", "Listening", "PortlessTestSupport", "RTMPTestSupport", "Relay", "RoomRegistry",
                 "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioHTTP1,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "NotificationsTests",
             dependencies: [
-                "APITestSupport", "Access", "Delivery", "EarshotServer", "Notifications", "RoomStore", "Rooms", "ServerConfiguration",
+                "APITestSupport", "Access", "Delivery", "EarshotServer", "Notifications", "RoomRegistry", "Rooms", "ServerConfiguration",
                 "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
             ],
             swiftSettings: settings),
@@ -392,21 +402,22 @@ let package = Package(
             name: "RTMPServerTests",
             dependencies: [
                 "APITestSupport", "Access", "Delivery", "EarshotServer", "Listening", "Media", "RTMP", "RTMPServer",
-                "RTMPTestSupport", "Relay", "RoomStore",
+                "RTMPTestSupport", "Relay", "RoomRegistry",
                 "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", nioCore,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "PackagingTests",
             dependencies: [
-                "Delivery", "FFmpeg", "HLS", "HLSCheck", "HTTPServer", "Media", "Packaging", "Relay", "RoomStore", "Rooms",
-                "ServerConfiguration", "Support", "TestSupport", logging, nioCore, nioEmbedded, nioPosix,
+                "Delivery", "EarshotServer", "FFmpeg", "HLS", "HLSCheck", "HTTPServer", "Media", "Packaging", "Relay", "RoomRegistry",
+                "Rooms", "ServerConfiguration", "Store", "Support", "TestSupport", logging, nioCore, nioEmbedded, nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "TalkbackTests",
             dependencies: [
-                "APITestSupport", "Access", "Delivery", "EarshotServer", "FFmpeg", "Media", "RTMP", "RTMPTestSupport", "Relay", "RoomStore",
+                "APITestSupport", "Access", "Delivery", "EarshotServer", "FFmpeg", "Media", "RTMP", "RTMPTestSupport", "Relay",
+                "RoomRegistry",
                 "Rooms",
                 "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk", "Talkback", "TestSupport", nioCore,
                 nioPosix,
@@ -434,7 +445,7 @@ let package = Package(
             name: "AppServerTests",
             dependencies: [
                 "Access", "AppServer", "Apps", "Delivery", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "RTMP", "Relay",
-                "RoomStore",
+                "RoomRegistry",
                 "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
             ],
             swiftSettings: settings),
@@ -442,15 +453,16 @@ let package = Package(
             name: "ControlAPITests",
             dependencies: [
                 "APITestSupport", "Access", "Apps", "ControlAPI", "Delivery", "EarshotServer", "Forwarding", "HTTPServer", "Listening",
-                "Media", "Notifications", "Playback", "PostgresTestSupport", "RTMP", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Support", "Talk", "Talkback", "TestSupport", "Upstream", crypto, httpTypes, nioCore, nioEmbedded,
+                "Media", "Notifications", "Playback", "PostgresTestSupport", "RTMP", "Relay", "RoomRegistry", "Rooms",
+                "ServerConfiguration", "ServerData", "ServerTestSupport", "Store", "Support", "Talk", "Talkback", "TestSupport", "Upstream",
+                crypto, httpTypes, nioCore, nioEmbedded,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "EarshotServerTests",
             dependencies: [
-                "Delivery", "EarshotServer", "PortlessTestSupport", "Packaging", "RoomStore", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Support", "TestSupport", logging, nioPosix,
+                "Delivery", "EarshotServer", "Packaging", "PortlessTestSupport", "RoomRegistry", "Rooms", "ServerConfiguration",
+                "ServerTestSupport", "Store", "Support", "TestSupport", logging, nioPosix,
             ],
             swiftSettings: settings),
         // The command line, without its process.
@@ -467,7 +479,7 @@ let package = Package(
         .testTarget(
             name: "ConsoleTests",
             dependencies: [
-                "APITestSupport", "Access", "Console", "ControlAPI", "EarshotServer", "HTTPServer", "RoomStore", "Rooms",
+                "APITestSupport", "Access", "Console", "ControlAPI", "EarshotServer", "HTTPServer", "RoomRegistry", "Rooms",
                 "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore,
             ],
             swiftSettings: settings),
@@ -475,13 +487,11 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "APITestSupport", "Access", "AppServer", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding",
-                "HLSCheck", "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback",
-                "PostgresTestSupport", "RTMP", "RTMPServer", "RTMPTestSupport", "Relay", "RoomStore", "Rooms", "ServerConfiguration",
-                "ServerTestSupport",
-                "SignalCheck", "Support", "Talk",
-                "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1,
-                nioPosix, nioSSL,
+                "APITestSupport", "Access", "AppServer", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck",
+                "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "PostgresTestSupport",
+                "RTMP", "RTMPServer", "RTMPTestSupport", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport",
+                "SignalCheck", "Store", "Support", "Talk", "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes,
+                lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
             ],
             swiftSettings: settings),
     ]

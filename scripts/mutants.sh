@@ -7,9 +7,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/packages.sh build
-floors='^Sources/(Media|RTMP|HLS|Talk|Trace|Rooms|RoomStore|Apps|Relay|Upstream)/'
+floors='^Sources/(Media|RTMP|HLS|Talk|Trace|Rooms|Store|RoomRegistry|Apps|Relay|Upstream)/'
 files=${3:-$floors}
-export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,RoomStore,Apps,Health,Relay,Upstream,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
+export EARSHOT_CORE=LibC,Support,CFileStatus,Media,RTMP,HLS,Talk,Trace,Rooms,Store,RoomRegistry,Apps,Health,Relay,Upstream,CLibPQ,CLibRTMP,COpenSSL,HLSCheck,SignalCheck,TestSupport,RoomTestSupport,PostgresTestSupport
 if [[ $files =~ HTTPServer|RTMPServer|Talkback|AppServer|ControlAPI ]]; then
     # All but the tests of whole servers, which take five minutes to compile.
     EARSHOT_CORE=$(sed -n 's/.*name: "\([A-Za-z-]*\)".*/\1/p' Package.swift | grep -vx 'EndToEndTests\|earshot-fuzz' | sort -u | paste -sd,)

@@ -14,7 +14,7 @@ import check_imports
 
 PAGE = check_imports.ROOT / "docs" / "architecture.md"
 # Most services import these: their edges would hide the others.
-EVERYWHERE = {"LibC", "Support", "ServerConfiguration", "Rooms", "RoomStore"}
+EVERYWHERE = {"LibC", "Support", "ServerConfiguration", "Rooms", "RoomRegistry", "Store"}
 PICTURE = re.compile(r"```mermaid\nflowchart TD\n.*?```\n", re.S)
 BOX = re.compile(r'^    (\w+)\["\w+: ([^"]*)"\]', re.M)
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \|([^|]*)\|$", re.M)

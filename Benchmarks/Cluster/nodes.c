@@ -6,7 +6,7 @@
  *
  * --events: every node reads the events that signals name. --scrape: each node lists all nodes every S seconds, as for its metrics.
  * Like a server, a node sleeps for MS after a look has ended, and renews every 3 s. Prints "measuring" on stderr when the measured seconds begin.
- * The statements are those of Sources/RoomStore: NodeLease.swift, RoomStoreNodes.swift, RoomStoreEvents.swift. For benchmarks, nothing else.
+ * The statements are those of Sources/Store (NodeLease.swift) and Sources/RoomRegistry (NodeStatements.swift, EventStatements.swift). For benchmarks, nothing else.
  */
 #define _GNU_SOURCE
 #include <errno.h>

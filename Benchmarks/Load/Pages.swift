@@ -1,7 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
-import RoomStore
+import RoomRegistry
 import Rooms
+import Store
 
 /// Compares a page of the room list with few rooms and with many. Two stores are asked in turn, in one process and one run.
 struct Pages: AsyncParsableCommand {

@@ -4,7 +4,7 @@ package import Delivery
 import Listening
 import Logging
 import Playback
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
 package import Support

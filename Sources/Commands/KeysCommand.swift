@@ -1,6 +1,6 @@
 import ArgumentParser
 import LibC
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

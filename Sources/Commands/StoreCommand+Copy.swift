@@ -1,8 +1,10 @@
 import ArgumentParser
 import Delivery
 import LibC
-import RoomStore
+import RoomRegistry
 import Rooms
+import ServerData
+import Store
 import Support
 
 extension StoreCommand {

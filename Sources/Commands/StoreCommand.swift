@@ -2,8 +2,10 @@ import Access
 import ArgumentParser
 import Delivery
 import LibC
-import RoomStore
+import RoomRegistry
 import Rooms
+import ServerData
+import Store
 
 /// `earshot store`: the database of rooms and the keys, directly in the data directory.
 struct StoreCommand: AsyncParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import LibC
-import RoomStore
+import RoomRegistry
 import Rooms
+import Store
 
 /// `earshot token`: API tokens, directly in the data directory, with or without a running server.
 struct TokenCommand: AsyncParsableCommand {

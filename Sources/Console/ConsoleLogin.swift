@@ -7,8 +7,8 @@ import Hummingbird
 import Listening
 import Logging
 import NIOCore
-package import Relay
-package import RoomStore
+import Relay
+package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import Support

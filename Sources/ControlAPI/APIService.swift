@@ -7,7 +7,7 @@ import Listening
 import Logging
 package import NIOCore
 import RTMP
-import RoomStore
+import RoomRegistry
 import Rooms
 package import ServerConfiguration
 import Support

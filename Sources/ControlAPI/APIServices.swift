@@ -7,7 +7,7 @@ import Logging
 package import Notifications
 package import Outbound
 package import Packaging
-package import RoomStore
+package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import Support

@@ -15,11 +15,13 @@ import Notifications
 import Packaging
 import Playback
 import RTMPServer
-import RoomStore
+import RoomRegistry
 package import Rooms
 package import ServerConfiguration
+import ServerData
 package import ServiceLifecycle
 import Statistics
+import Store
 package import Support
 import Synchronization
 import UnixSignals

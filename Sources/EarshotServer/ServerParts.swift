@@ -11,7 +11,7 @@ package import Outbound
 package import Packaging
 import Playback
 package import RTMPServer
-package import RoomStore
+package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import Statistics
@@ -41,7 +41,7 @@ package final class ServerParts: Sendable {
     package let remuxers: RemuxTable
     package let relayTasks: RelayTasks
     package let snapshots = SnapshotMaker()
-    package let storeWatch: StoreWatch
+    let storeWatch: StoreWatch
     /// Nil when the setting turns statistics off.
     package let statistics: Statistics?
     package let apps: AppServices
@@ -81,7 +81,7 @@ package final class ServerParts: Sendable {
         self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
         self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
         self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0, $1) }
-        self.relayTasks = RelayTasks(live, self.admission, connections)
+        self.relayTasks = RelayTasks(live, rooms, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
         self.apps = AppServices(

@@ -1,6 +1,6 @@
 import Delivery
 import Listening
-import RoomStore
+import RoomRegistry
 import ServiceLifecycle
 import Support
 import UnixSignals

@@ -4,7 +4,7 @@ import Media
 import NIOCore
 import Outbound
 import Relay
-import RoomStore
+import RoomRegistry
 package import Rooms
 import ServerConfiguration
 import Support

@@ -1,4 +1,4 @@
-import RoomStore
+import RoomRegistry
 import Rooms
 import Synchronization
 import Upstream

@@ -4,7 +4,6 @@ import Logging
 import Media
 import NIOCore
 import Relay
-import RoomStore
 import Rooms
 import Support
 import Synchronization
@@ -14,7 +13,7 @@ import Synchronization
 /// Called on the link's thread; its end may also come from the stream's home loop.
 final class PullPublisher: RoomPublisher {
     let sequence: PushSequence
-    let rooms: RoomRegistry
+    let rooms: any PushFacts
     private let admission: RoomAdmission
     private let grant: PushGrant
     private let stream: Relay.Stream
@@ -63,7 +62,7 @@ final class PullPublisher: RoomPublisher {
             path: path, clientAddress: address, session: tasks.connections.nextSessionID(), parameters: "relayTask=\(task)",
             mayCreateRoom: true)
         let grant: PushGrant
-        switch await admission.rooms.admitPush(push) {
+        switch await admission.rooms.admitPush(push, mayMakeRoom: { nil }, isWanted: { true }) {
         case .success(let granted): grant = granted
         case .failure(let refusal): throw PullRefusal(refusal, path)
         }
@@ -91,7 +90,7 @@ final class PullPublisher: RoomPublisher {
             }
         }
         guard claimed else {
-            admission.rooms.pushEnded(grant.sequence, .refused)
+            admission.rooms.pushEnded(grant.sequence, .refused, returns: 0)
             admission.pushes.remove(grant)
             streams.origins.left(grant.path.description, owner: publisher.owner)
             streams.registry.release(stream)
@@ -153,7 +152,7 @@ final class PullPublisher: RoomPublisher {
     }
 
     private func letGo(_ end: PushEnd) {
-        self.rooms.pushEnded(self.sequence, end)
+        self.rooms.pushEnded(self.sequence, end, returns: 0)
         self.admission.pushes.remove(self.grant)
         self.admission.streams.origins.left(self.grant.path.description, owner: self.owner)
         self.admission.streams.registry.release(self.stream)

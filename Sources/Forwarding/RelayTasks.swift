@@ -3,7 +3,7 @@ package import Delivery
 import Logging
 import NIOCore
 package import Relay
-import RoomStore
+package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
@@ -14,6 +14,7 @@ import Upstream
 /// The links to other servers, by task. Any thread.
 package final class RelayTasks: Sendable {
     let config: Live<ServerConfig>
+    let rooms: RoomRegistry
     let admission: RoomAdmission
     let connections: Connections
     private let rows = Mutex<[Int64: ForwardLink]>([:])
@@ -22,13 +23,13 @@ package final class RelayTasks: Sendable {
     /// Created for the first task.
     private let vaults = Mutex<URLVault?>(nil)
 
-    package init(_ config: Live<ServerConfig>, _ admission: RoomAdmission, _ connections: Connections) {
+    package init(_ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ admission: RoomAdmission, _ connections: Connections) {
         self.config = config
+        self.rooms = rooms
         self.admission = admission
         self.connections = connections
     }
 
-    var rooms: RoomRegistry { self.admission.rooms }
     var streams: LiveStreams { self.admission.streams }
     var log: Logger { self.connections.log }
 

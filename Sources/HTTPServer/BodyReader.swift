@@ -1,7 +1,7 @@
 import HTTPTypes
 package import Hummingbird
 package import NIOCore
-package import Relay
+package import Support
 
 /// Reads one request's body for a handler. The connection limits how long a body may take, and handles a body that is not read: see
 /// ``HTTPConnectionHandler`` and ``HTTP2StreamHandler``.

@@ -1,4 +1,3 @@
-package import Relay
 package import Support
 import Synchronization
 

@@ -6,7 +6,6 @@ package import NIOCore
 import NIOHTTP1
 package import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
-package import Relay
 package import ServerConfiguration
 package import Support
 

@@ -2,7 +2,6 @@ import LibC
 package import Logging
 package import NIOCore
 import NIOPosix
-import Relay
 import Support
 import Synchronization
 

@@ -1,6 +1,5 @@
 import NIOCore
-package import Relay
-import Support
+package import Support
 import Synchronization
 
 /// Limits how many connections are admitted at a time while the loops are late. Any thread.

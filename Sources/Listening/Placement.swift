@@ -1,5 +1,5 @@
 package import NIOCore
-package import Relay
+package import Support
 import Synchronization
 
 /// Puts a new connection on the least busy event loop. Among the least late loops it takes one with the fewest connections, at random if there are

@@ -10,7 +10,6 @@ import NIOCore
 import Packaging
 import RTMP
 import Relay
-import RoomStore
 import Rooms
 import ServerConfiguration
 package import Support

@@ -2,7 +2,6 @@ package import Delivery
 import Listening
 import Logging
 package import Packaging
-import RoomStore
 import Rooms
 package import ServerConfiguration
 package import Support
@@ -31,7 +30,7 @@ package final class PlaybackServices: Sendable {
         self.sessions = sessions
     }
 
-    var rooms: RoomRegistry { self.admission.rooms }
+    var rooms: any LiveRooms { self.admission.rooms }
     var clients: ClientAddresses { self.connections.clients }
     var log: Logger { self.connections.log }
 }

@@ -7,7 +7,6 @@ import Logging
 import NIOCore
 import RTMP
 import Relay
-import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -5,7 +5,6 @@ import Logging
 import NIOCore
 import RTMP
 package import Relay
-import RoomStore
 import Rooms
 import ServerConfiguration
 package import Support

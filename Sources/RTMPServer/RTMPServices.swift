@@ -1,7 +1,6 @@
 import Access
 package import Delivery
 import Logging
-import RoomStore
 import Rooms
 package import ServerConfiguration
 package import Support
@@ -25,7 +24,7 @@ package final class RTMPServices: Sendable {
         self.talk = talk
     }
 
-    var rooms: RoomRegistry { self.admission.rooms }
+    var rooms: any LiveRooms { self.admission.rooms }
     var rules: AdmissionRules { self.admission.rules }
     var memory: MemoryBudget { self.admission.memory }
     var log: Logger { self.connections.log }

@@ -1,6 +1,7 @@
 import LibC
 import Media
 import NIOCore
+import Support
 
 /// One stream's ring and viewers on one loop. Loop-bound; owned by its ``RelayLoop``.
 package final class LoopFanout {

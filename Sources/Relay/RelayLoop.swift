@@ -1,5 +1,6 @@
 import DequeModule
 package import NIOCore
+package import Support
 
 /// The relay's part on one event loop: its home streams, its viewers, and the pump.
 ///

@@ -1,3 +1,5 @@
+import Support
+
 /// A memory block that holds encoded messages back to back. A run of them is one `iovec`.
 ///
 /// Only the stream's home loop writes to it, behind all published messages; every loop reads it. The last message, viewer or ring that

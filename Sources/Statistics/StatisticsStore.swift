@@ -1,5 +1,6 @@
 package import Logging
-import RoomStore
+import RoomRegistry
+import Support
 import Synchronization
 
 #if canImport(FoundationEssentials)

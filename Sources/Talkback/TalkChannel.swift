@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import Notifications
 import Relay
-import RoomStore
+import RoomRegistry
 package import Rooms
 import ServerConfiguration
 package import Support

@@ -1,7 +1,7 @@
 import Access
 import Delivery
 import Logging
-import RoomStore
+import RoomRegistry
 package import Rooms
 
 /// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all voices.

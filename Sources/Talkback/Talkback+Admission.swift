@@ -1,7 +1,7 @@
 package import Access
 package import Delivery
 import RTMP
-import RoomStore
+import RoomRegistry
 package import Rooms
 import ServerConfiguration
 import Support

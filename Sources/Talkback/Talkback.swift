@@ -3,7 +3,7 @@ package import Delivery
 package import Logging
 package import Notifications
 package import Relay
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
 package import Support

@@ -6,8 +6,9 @@ import Support
 import Testing
 
 @testable import ControlAPI
-@testable package import RoomStore
+@testable package import RoomRegistry
 @testable package import Rooms
+@testable import Store
 
 /// Compares events with the forms in the API's document.
 package enum EventCheck {

@@ -1,7 +1,8 @@
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 package import ServerConfiguration
+import Store
 import Support
 
 /// Settings of the servers that tests start.

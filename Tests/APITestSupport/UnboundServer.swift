@@ -8,7 +8,7 @@ import Logging
 import NIOCore
 import NIOEmbedded
 import PostgresTestSupport
-package import RoomStore
+package import RoomRegistry
 package import ServerConfiguration
 package import ServerTestSupport
 import ServiceLifecycle

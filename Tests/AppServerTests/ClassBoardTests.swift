@@ -1,7 +1,7 @@
 import AppServer
 import Foundation
 import PortlessTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -2,7 +2,7 @@ import Access
 import AppServer
 import Foundation
 import PortlessTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

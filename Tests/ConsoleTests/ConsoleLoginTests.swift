@@ -1,7 +1,7 @@
 import APITestSupport
 import EarshotServer
 import Foundation
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

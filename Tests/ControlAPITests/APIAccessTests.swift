@@ -3,9 +3,11 @@ import Access
 import Delivery
 import Foundation
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
+import ServerData
 import ServerTestSupport
+import Store
 import Support
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import APITestSupport
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -1,7 +1,7 @@
 import APITestSupport
 import Foundation
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import Support

@@ -12,7 +12,7 @@ import Testing
 @testable import EarshotServer
 @testable import Listening
 @testable import Notifications
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Support
 
 /// Streams through the API that nobody pushes.

@@ -1,7 +1,7 @@
 import APITestSupport
 import Crypto
 import Foundation
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -2,6 +2,7 @@ import APITestSupport
 import Apps
 import Foundation
 import ServerTestSupport
+import Store
 import Support
 import Synchronization
 import Talk
@@ -11,7 +12,7 @@ import Upstream
 
 @testable import ControlAPI
 @testable import Forwarding
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Rooms
 @testable import Talkback
 

@@ -5,8 +5,9 @@ import Listening
 import NIOCore
 import NIOEmbedded
 import Notifications
-import RoomStore
+import RoomRegistry
 import ServerTestSupport
+import Store
 import Support
 import TestSupport
 import Testing

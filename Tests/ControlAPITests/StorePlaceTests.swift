@@ -1,6 +1,8 @@
 import Delivery
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
+import ServerData
+import Store
 import Testing
 
 @testable import ControlAPI

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// Addresses of relay tasks are unreadable in the store.
 @Suite struct StoredAddressTests {

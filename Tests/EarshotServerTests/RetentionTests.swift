@@ -1,10 +1,11 @@
 import Foundation
 import Logging
 import NIOPosix
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
+import Store
 import Synchronization
 import TestSupport
 import Testing

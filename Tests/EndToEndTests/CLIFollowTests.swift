@@ -1,9 +1,10 @@
 import EarshotServer
 import Foundation
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport
+import Store
 import Support
 import TestSupport
 import Testing

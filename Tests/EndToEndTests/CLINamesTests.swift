@@ -6,7 +6,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// Options named like the API's fields, and output beyond the rooms' states.
 @Suite struct CLINamesTests {

@@ -6,7 +6,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import ServerConfiguration
 
 /// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.

@@ -6,7 +6,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// `earshot rooms`, against a real server.
 @Suite struct CLIRoomsTests {

@@ -2,7 +2,7 @@ import Delivery
 import EarshotServer
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import TestSupport

@@ -12,7 +12,7 @@ import Testing
 
 @testable import Delivery
 @testable import Listening
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import ServerConfiguration
 
 extension Hostile {

@@ -1,6 +1,6 @@
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import TestSupport

@@ -1,6 +1,7 @@
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
+import Store
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import Foundation
 import RTMP
 import RTMPTestSupport
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import Support

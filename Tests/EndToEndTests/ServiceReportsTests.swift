@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @testable import EarshotServer
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// A server that reports to a service manager falls silent when a part of it is stuck.
 @Suite struct ServiceReportsTests {

@@ -4,7 +4,7 @@ import EarshotServer
 import Foundation
 import Notifications
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import TestSupport

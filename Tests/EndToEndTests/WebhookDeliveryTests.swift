@@ -2,7 +2,7 @@ import Crypto
 import EarshotServer
 import Foundation
 import RTMP
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

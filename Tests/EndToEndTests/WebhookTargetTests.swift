@@ -11,7 +11,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Rooms
 
 /// The names of webhook targets in the log, in calls and on the command line.

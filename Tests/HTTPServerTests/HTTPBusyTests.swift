@@ -13,7 +13,7 @@ import Testing
 @testable import EarshotServer
 @testable import HTTPServer
 @testable import Listening
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// The HTTP port under load, and when idle connections fill it.
 @Suite struct HTTPBusyTests {

@@ -1,6 +1,7 @@
 import NIOCore
 import Relay
 import ServerTestSupport
+import Support
 import Testing
 
 @testable import Listening

@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Relay
 import ServerTestSupport
+import Support
 import Synchronization
 import TestSupport
 import Testing

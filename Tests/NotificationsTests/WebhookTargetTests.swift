@@ -11,7 +11,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Rooms
 
 /// Targets of webhooks: what counts as delivered, and what Tencent's shape says.

@@ -2,6 +2,7 @@ import Media
 import NIOCore
 import NIOPosix
 import Relay
+import Support
 import Synchronization
 import TestSupport
 import Testing

@@ -1,8 +1,10 @@
+import EarshotServer
 import Foundation
 import Logging
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Store
 import TestSupport
 import Testing
 

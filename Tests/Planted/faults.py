@@ -76,7 +76,7 @@ ALL = (
         ((LEAPS, LEAPS + "            state.offsetMs = offset\n"),),
         tests("RoomsTests.RoomClockTests"), "recorded an issue"),
     Fault(
-        "lost-event", "one event in 199 that no reader is told of", "Sources/RoomStore/RoomStoreEvents.swift",
+        "lost-event", "one event in 199 that no reader is told of", "Sources/RoomRegistry/Events/EventStatements.swift",
         (('WHERE id > ?\\(seen.sql) ORDER', 'WHERE id > ? AND id % 199 <> 0\\(seen.sql) ORDER'),),
         ("bash", "-c", HISTORY), "an event is missing"),
 )

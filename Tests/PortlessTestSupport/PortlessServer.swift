@@ -7,7 +7,7 @@ import NIOCore
 import PostgresTestSupport
 import RTMPServer
 import RTMPTestSupport
-package import RoomStore
+package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import ServerTestSupport

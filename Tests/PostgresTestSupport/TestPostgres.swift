@@ -1,7 +1,6 @@
 import Foundation
 import Synchronization
-
-@testable package import RoomStore
+@testable package import Store
 
 /// The PostgreSQL that tests run on with EARSHOT_STORE=postgres. EARSHOT_TEST_POSTGRES is its address, whose role may create
 /// databases.

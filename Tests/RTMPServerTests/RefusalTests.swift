@@ -12,7 +12,7 @@ import Testing
 @testable import Access
 @testable import Delivery
 @testable import EarshotServer
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// A refused client gets the specific reason, as do the log and the counter.
 @Suite struct RefusalTests {

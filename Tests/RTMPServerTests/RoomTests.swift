@@ -2,7 +2,7 @@ import APITestSupport
 import Foundation
 import RTMP
 import RTMPTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
 import Support

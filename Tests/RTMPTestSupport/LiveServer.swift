@@ -3,7 +3,7 @@ package import EarshotServer
 import Listening
 import RTMP
 import Relay
-import RoomStore
+import RoomRegistry
 package import Rooms
 package import ServerTestSupport
 package import Support

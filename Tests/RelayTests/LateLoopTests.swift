@@ -1,5 +1,6 @@
 import Media
 import NIOCore
+import Support
 import Testing
 
 @testable import Relay

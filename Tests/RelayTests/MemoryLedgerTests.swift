@@ -1,5 +1,6 @@
 import Media
 import NIOCore
+import Support
 import Synchronization
 import Testing
 

@@ -1,4 +1,4 @@
-package import Relay
+package import Support
 
 extension LoopLoad {
     /// The load of a loop that has been this late for a while.

@@ -1,6 +1,6 @@
 package import Foundation
 import GRDB
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 import TestSupport
 

@@ -94,7 +94,7 @@ PLAYERS = ("chromium/hls/plain/join", "ffmpeg/rtmp/obs/join", "page/ws/plain/ret
 TEST = [
     swift_tests("servers", "whole servers with real clients", 400, only=WHOLE, without=LOADED + DOCUMENTED),
     swift_tests("links", "pulls and pushes against nginx, librtmp, ffmpeg", 16, only=LINKS, load=0.5),
-    swift_tests("rooms on PostgreSQL", "the tests of RoomStore once more", 80, only=("^RoomStoreTests\\.",), before=POSTGRES, is_again=True),
+    swift_tests("rooms on PostgreSQL", "the tests of Store and RoomRegistry once more", 80, only=("^RoomRegistryTests\\.",), before=POSTGRES, is_again=True),
     swift_tests("servers on PostgreSQL", "some suites of whole servers once more", 31, only=ON_POSTGRES, before=POSTGRES, is_again=True),
     Step("console", "in Chromium: logging in, live pictures, actions, talk, roles, tokens", python("Console", "--earshot", EARSHOT, *CONSOLE), 40, load=0.6),
     Step("apps", "the cloud's SDK; mesh, class, machine, whiteboard and broadcast in browsers", python("Apps", "--earshot", EARSHOT, *APPS), 60, load=0.6),

@@ -1,7 +1,7 @@
 import Apps
 import HTTPServer
 import NIOCore
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 import Synchronization

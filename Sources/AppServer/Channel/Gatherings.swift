@@ -1,7 +1,7 @@
 package import Apps
 import Listening
 import Logging
-import RoomStore
+import RoomRegistry
 package import Rooms
 import ServerConfiguration
 import ServiceLifecycle

@@ -1,6 +1,6 @@
 import Apps
 import HTTPServer
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 import Synchronization

@@ -1,5 +1,5 @@
 import Apps
-import RoomStore
+import RoomRegistry
 import Rooms
 import Synchronization
 

@@ -1,5 +1,5 @@
 import Apps
-import RoomStore
+import RoomRegistry
 
 /// Creates and deletes whiteboards, which this server keeps or another one (``ExternalBoards``).
 extension Classes {

@@ -1,6 +1,6 @@
 import Access
 import Apps
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Playback
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

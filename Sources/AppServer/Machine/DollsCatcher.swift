@@ -5,7 +5,7 @@ import HTTPServer
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

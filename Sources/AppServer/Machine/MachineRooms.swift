@@ -2,7 +2,7 @@ import Access
 import Apps
 import HTTPServer
 import Listening
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

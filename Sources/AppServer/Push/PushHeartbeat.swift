@@ -7,7 +7,7 @@ import Listening
 import NIOCore
 import Playback
 import RTMP
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

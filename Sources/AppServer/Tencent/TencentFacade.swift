@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 import Listening
 import NIOCore
-import RoomStore
+import RoomRegistry
 package import Rooms
 import ServerConfiguration
 import Support

@@ -3,7 +3,7 @@ import Apps
 import Delivery
 import Media
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Delivery
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
+import ServerData
+import Store
 
 /// The place of this machine's server's tokens and rooms: its data directory, or the database of its settings.
 struct StorePlaceOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 import Delivery
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

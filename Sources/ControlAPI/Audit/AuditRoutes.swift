@@ -1,7 +1,7 @@
 import AppServer
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

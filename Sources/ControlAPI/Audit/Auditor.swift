@@ -4,7 +4,7 @@ import HTTPTypes
 package import Listening
 package import Logging
 package import NIOCore
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 import Support
 import Synchronization

@@ -2,7 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Notifications
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,7 +1,7 @@
 import Logging
 import Delivery
 import HTTPServer
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 import Synchronization

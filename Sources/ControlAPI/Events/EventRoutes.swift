@@ -3,7 +3,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Notifications
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

@@ -9,7 +9,7 @@ import NIOHTTP1
 import NIOHTTPTypesHTTP1
 import Notifications
 import Packaging
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 package import Support

@@ -3,7 +3,7 @@ import HTTPServer
 import NIOCore
 import Notifications
 import RTMP
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 import Synchronization

@@ -2,7 +2,7 @@ import Crypto
 package import HTTPServer
 package import HTTPTypes
 package import NIOCore
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 import Support
 import Synchronization

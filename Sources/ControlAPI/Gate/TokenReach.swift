@@ -1,6 +1,6 @@
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 
 /// Which objects a call may concern when its token has limits (``TokenScope``).

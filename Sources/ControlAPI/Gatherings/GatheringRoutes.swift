@@ -3,7 +3,7 @@ import AppServer
 import Apps
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,5 +1,5 @@
 import Delivery
-import RoomStore
+import RoomRegistry
 import Rooms
 import Statistics
 import Support

@@ -2,7 +2,7 @@ import Delivery
 import Health
 import Listening
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import Statistics
 import Support

@@ -1,7 +1,7 @@
 import Delivery
 import FFmpeg
 import Packaging
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
 import Support
 

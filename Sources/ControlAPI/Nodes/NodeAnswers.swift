@@ -1,5 +1,5 @@
 import Delivery
-import RoomStore
+import RoomRegistry
 import Rooms
 
 /// A node of the cluster, as this one sees it.

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Outbound
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
 package import Support

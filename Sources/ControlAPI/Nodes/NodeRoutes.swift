@@ -2,7 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Logging
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 
@@ -66,7 +66,7 @@ extension APIServices {
     private static let drainMs: Int64 = 60_000
 
     /// Begins the drains that other nodes have asked of this one. On the registry's queue; does not block.
-    func handle(_ outcomes: [RoomRegistry.Outcome]) {
+    func handle(_ outcomes: [RoomOutcome]) {
         let since = self.rooms.now - Self.drainMs
         for case .drainAsked(let order) in outcomes where order.node == self.rooms.nodeNumber && order.askedAt > since {
             Task { await self.carryOut(order) }

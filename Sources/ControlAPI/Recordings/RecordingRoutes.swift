@@ -3,7 +3,7 @@ import HTTPServer
 import HTTPTypes
 import Logging
 import Packaging
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

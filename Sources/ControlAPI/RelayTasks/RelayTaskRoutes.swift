@@ -5,7 +5,7 @@ import HTTPServer
 import HTTPTypes
 import Logging
 import Outbound
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,5 +1,5 @@
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 
 extension APIRoute {

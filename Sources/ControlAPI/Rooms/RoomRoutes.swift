@@ -1,7 +1,7 @@
 import Delivery
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

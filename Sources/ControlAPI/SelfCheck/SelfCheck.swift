@@ -3,7 +3,7 @@ import Delivery
 import Forwarding
 import Listening
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

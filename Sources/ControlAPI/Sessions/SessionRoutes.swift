@@ -2,7 +2,7 @@ import Delivery
 import HTTPServer
 import HTTPTypes
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

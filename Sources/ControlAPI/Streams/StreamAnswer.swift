@@ -3,7 +3,7 @@ import Health
 import Media
 import NIOCore
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

@@ -2,7 +2,7 @@ import Access
 import Delivery
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -1,6 +1,6 @@
 import HTTPServer
 import HTTPTypes
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 

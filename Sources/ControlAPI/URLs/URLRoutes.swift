@@ -3,7 +3,7 @@ import HTTPServer
 import HTTPTypes
 import NIOCore
 import Relay
-import RoomStore
+import RoomRegistry
 import Rooms
 import Support
 import Talk

@@ -1,5 +1,5 @@
 import Notifications
-import RoomStore
+import RoomRegistry
 import Rooms
 
 /// A webhook target made by a call, without its secret.

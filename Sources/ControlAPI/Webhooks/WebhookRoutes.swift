@@ -2,7 +2,7 @@ import HTTPServer
 import HTTPTypes
 import Notifications
 import Outbound
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import Support

@@ -2,7 +2,6 @@ package import Health
 import Media
 package import NIOCore
 package import Relay
-package import RoomStore
 package import Rooms
 package import Support
 
@@ -81,7 +80,7 @@ extension EndablePublisher {
 /// A publisher that a room counts as its own: a connection's, or a link's to another server.
 package protocol RoomPublisher: EndablePublisher {
     var sequence: PushSequence { get }
-    var rooms: RoomRegistry { get }
+    var rooms: any PushFacts { get }
 }
 
 extension RoomPublisher {

@@ -1,14 +1,13 @@
 package import Logging
 import NIOCore
 import Relay
-package import RoomStore
 package import Rooms
 package import Support
 import Synchronization
 
 /// Operations on live streams and connections, and execution of the room registry's decisions about them. Any thread.
 package final class LiveControl: Sendable {
-    let rooms: RoomRegistry
+    let rooms: any LiveRooms
     let streams: LiveStreams
     private let pushes: ActivePushes
     package let shownPeaks = ShownPeaks()
@@ -17,7 +16,7 @@ package final class LiveControl: Sendable {
     let roomFlood = LogRateLimiter()
     let eventObservers = Mutex<[@Sendable ([RoomEvent]) -> Void]>([])
     let markObservers = Mutex<[@Sendable ([EventMark]) -> Void]>([])
-    let outcomeObservers = Mutex<[@Sendable ([RoomRegistry.Outcome]) -> Void]>([])
+    let outcomeObservers = Mutex<[@Sendable ([RoomOutcome]) -> Void]>([])
     private let enders = Mutex(Enders())
 
     private struct Enders {
@@ -25,7 +24,7 @@ package final class LiveControl: Sendable {
         var member: [@Sendable (RoomID, String, Actor?) -> Void] = []
     }
 
-    package init(_ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, log: Logger) {
+    package init(_ rooms: any LiveRooms, _ streams: LiveStreams, _ pushes: ActivePushes, log: Logger) {
         self.rooms = rooms
         self.streams = streams
         self.pushes = pushes

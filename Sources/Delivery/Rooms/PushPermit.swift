@@ -1,7 +1,6 @@
 package import Access
 import NIOCore
 import Relay
-import RoomStore
 package import Rooms
 import Support
 

@@ -2,7 +2,6 @@ package import Access
 import NIOCore
 import RTMP
 import Relay
-package import RoomStore
 package import Rooms
 package import ServerConfiguration
 package import Support
@@ -21,7 +20,7 @@ package struct PublishAdmission: Sendable {
 
 /// Admission of publishers and viewers to rooms. Any thread.
 package final class RoomAdmission: Sendable {
-    package let rooms: RoomRegistry
+    package let rooms: any LiveRooms
     /// Credentials, rates and hooks.
     package let rules: AdmissionRules
     package let memory: MemoryBudget
@@ -32,7 +31,7 @@ package final class RoomAdmission: Sendable {
     private let config: Live<ServerConfig>
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ rules: AdmissionRules, _ memory: MemoryBudget, _ pushes: ActivePushes,
+        _ config: Live<ServerConfig>, _ rooms: any LiveRooms, _ rules: AdmissionRules, _ memory: MemoryBudget, _ pushes: ActivePushes,
         _ streams: LiveStreams
     ) {
         self.rooms = rooms

@@ -1,6 +1,5 @@
 import Logging
 import Relay
-package import RoomStore
 package import Rooms
 import Support
 import Synchronization
@@ -14,7 +13,7 @@ extension LiveControl {
     }
 
     /// Adds an observer of events, called in order on the registry's queue; it must not block. Events of other nodes may be left out: see
-    /// ``RoomRegistry/Settings/readsEvents``.
+    /// the registry's `readsEvents`.
     package func observeEvents(_ body: @escaping @Sendable ([RoomEvent]) -> Void) {
         self.eventObservers.withLock { $0.append(body) }
     }
@@ -25,12 +24,12 @@ extension LiveControl {
     }
 
     /// Adds an observer of all outcomes, called in order on the registry's queue after they were carried out; it must not block.
-    package func observeOutcomes(_ body: @escaping @Sendable ([RoomRegistry.Outcome]) -> Void) {
+    package func observeOutcomes(_ body: @escaping @Sendable ([RoomOutcome]) -> Void) {
         self.outcomeObservers.withLock { $0.append(body) }
     }
 
     /// On the registry's queue.
-    private func perform(_ outcomes: [RoomRegistry.Outcome]) {
+    private func perform(_ outcomes: [RoomOutcome]) {
         var events: [RoomEvent] = []
         var marks: [EventMark] = []
         for outcome in outcomes {

@@ -1,5 +1,4 @@
 package import Relay
-import RoomStore
 package import Rooms
 import ServerConfiguration
 import Synchronization
@@ -47,12 +46,12 @@ package final class RoomPublishSession: PublishSession {
     /// Forwards the stream's events about its publisher to the room registry, and the end to the publisher too.
     private final class Delegate: RoomPublisher {
         let sequence: PushSequence
-        let rooms: RoomRegistry
+        let rooms: any PushFacts
         let publisher: (any ConnectedPublisher)?
         private let returns: Int
         private let media: SeenMedia
 
-        init(_ grant: PushGrant, rooms: RoomRegistry, publisher: any ConnectedPublisher, media: SeenMedia) {
+        init(_ grant: PushGrant, rooms: any PushFacts, publisher: any ConnectedPublisher, media: SeenMedia) {
             self.sequence = grant.sequence
             self.returns = grant.returns
             self.rooms = rooms

@@ -1,7 +1,7 @@
 package import Listening
 package import Logging
 package import NIOCore
-package import Relay
+import Relay
 package import ServerConfiguration
 package import Support
 import Synchronization

@@ -3,7 +3,7 @@ import Dispatch
 import LibC
 package import Listening
 package import Logging
-package import Relay
+import Relay
 package import ServerConfiguration
 import ServiceLifecycle
 package import Support

@@ -2,7 +2,7 @@ package import Access
 import Delivery
 import Notifications
 import Packaging
-import RoomStore
+import RoomRegistry
 import Rooms
 package import ServerConfiguration
 import Support

@@ -1,6 +1,6 @@
 import HTTPServer
 import NIOCore
-package import RoomStore
+package import RoomRegistry
 package import Rooms
 
 /// Reads stored events as frames of the feed. Any thread.

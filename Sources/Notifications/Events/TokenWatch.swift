@@ -1,5 +1,5 @@
 package import NIOCore
-package import RoomStore
+package import RoomRegistry
 import Rooms
 import Synchronization
 

@@ -2,7 +2,7 @@ package import Listening
 import Logging
 package import NIOCore
 package import Outbound
-package import RoomStore
+package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 import ServiceLifecycle

@@ -1,6 +1,7 @@
 package import Logging
-import RoomStore
+import RoomRegistry
 package import Rooms
+import Store
 import Support
 import Synchronization
 

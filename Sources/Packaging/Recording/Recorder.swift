@@ -3,7 +3,6 @@ import Dispatch
 import FFmpeg
 import Logging
 import Relay
-import RoomStore
 package import Rooms
 import ServerConfiguration
 import Support

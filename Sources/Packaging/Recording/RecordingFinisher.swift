@@ -2,7 +2,6 @@ import FFmpeg
 import LibC
 import Logging
 import NIOPosix
-import RoomStore
 import Rooms
 import Synchronization
 
@@ -13,7 +12,7 @@ import Synchronization
 final class RecordingFinisher: Sendable {
     private let folder: RecordingFolder
     private let budget: RecordingBudget
-    private let rooms: RoomRegistry
+    private let rooms: any RecordingIndex
     private let log: Logger
     private let ids: AsyncStream<String>
     private let queue: AsyncStream<String>.Continuation
@@ -30,7 +29,7 @@ final class RecordingFinisher: Sendable {
         case cancelled
     }
 
-    init(folder: RecordingFolder, budget: RecordingBudget, rooms: RoomRegistry, log: Logger) {
+    init(folder: RecordingFolder, budget: RecordingBudget, rooms: any RecordingIndex, log: Logger) {
         self.folder = folder
         self.budget = budget
         self.rooms = rooms

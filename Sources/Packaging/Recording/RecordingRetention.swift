@@ -1,6 +1,5 @@
 import Delivery
 import Logging
-import RoomStore
 package import Rooms
 import Synchronization
 
@@ -10,7 +9,7 @@ package final class RecordingRetention: Sendable {
     private let kept: @Sendable () -> Int64
     private let folder: RecordingFolder
     private let budget: RecordingBudget
-    private let rooms: RoomRegistry
+    private let rooms: any RecordingIndex
     private let log: Logger
     /// Whether the recording with this id is being finished.
     private let isBusy: @Sendable (String) -> Bool
@@ -22,7 +21,8 @@ package final class RecordingRetention: Sendable {
     private static let longestPauseMs: Int64 = 20_000
 
     init(
-        retentionMs: @escaping @Sendable () -> Int64, folder: RecordingFolder, budget: RecordingBudget, rooms: RoomRegistry, log: Logger,
+        retentionMs: @escaping @Sendable () -> Int64, folder: RecordingFolder, budget: RecordingBudget, rooms: any RecordingIndex,
+        log: Logger,
         isBusy: @escaping @Sendable (String) -> Bool
     ) {
         self.kept = retentionMs

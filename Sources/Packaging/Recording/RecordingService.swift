@@ -1,4 +1,4 @@
-import RoomStore
+import Delivery
 import Rooms
 import ServiceLifecycle
 import Support

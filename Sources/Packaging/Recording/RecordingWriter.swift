@@ -3,7 +3,6 @@ import LibC
 import Logging
 import Media
 import NIOCore
-import RoomStore
 import Rooms
 import ServerConfiguration
 import Support
@@ -18,7 +17,7 @@ final class RecordingWriter: FragmentSink {
         let settings: ServerConfig.Recording
         let folder: RecordingFolder
         let budget: RecordingBudget
-        let rooms: RoomRegistry
+        let rooms: any RecordingIndex
         let log: Logger
         /// Called when a file has its last frame and the index has stored that.
         let ended: @Sendable (_ id: String) -> Void

@@ -1,7 +1,6 @@
 import Delivery
 import Logging
 package import Relay
-package import RoomStore
 package import Rooms
 package import ServerConfiguration
 import Support
@@ -44,7 +43,7 @@ extension Recordings {
 
     /// Reacts to the registry's outcomes: starts recordings, applies policy changes, and drops orders of rooms that are over. On the registry's queue; does not
     /// block.
-    package func handle(_ outcomes: [RoomRegistry.Outcome]) {
+    package func handle(_ outcomes: [RoomOutcome]) {
         for outcome in outcomes {
             switch outcome {
             case .streamBegan(let path, let roomID, let slot):
@@ -147,7 +146,7 @@ extension Recordings {
     package func reportRefused(_ path: StreamPath, roomID: RoomID?, slot: Int, _ end: RecordingEnd) {
         self.log.error("Not recording", metadata: ["stream": "\(path)", "reason": "\(end.rawValue)"])
         let task = RecordingTask(id: RecordingWriter.randomID(), path: path, roomID: roomID, slot: slot)
-        self.rooms.recordingTaskEnded(task, end, wasStarted: false)
+        self.rooms.recordingTaskEnded(task, end, wasStarted: false) {}
     }
 
     /// Retries failed recordings that are due and whose streams are still live.

@@ -1,7 +1,6 @@
 package import Delivery
 package import Logging
-package import Relay
-package import RoomStore
+import Relay
 package import Rooms
 package import ServerConfiguration
 package import Support
@@ -17,7 +16,7 @@ package final class Recordings: Sendable {
     package let retention: RecordingRetention
     let finisher: RecordingFinisher
     private let config: Live<ServerConfig>
-    let rooms: RoomRegistry
+    let rooms: any RecordingIndex
     let streams: LiveStreams
     let ledger: MemoryLedger
     let limits: LimitHits
@@ -51,7 +50,7 @@ package final class Recordings: Sendable {
     }
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
+        _ config: Live<ServerConfig>, _ rooms: any RecordingIndex, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
         talk: any RoomTalk, log: Logger
     ) {
         self.config = config
@@ -247,7 +246,7 @@ package final class Recordings: Sendable {
     /// Resumes the orders of the last run. Call before anything is recorded.
     package func start() async throws(RegistryError) {
         try await self.rooms.closeLeftRecordings()
-        self.budget.add(try await self.rooms.recordingBytes())
+        self.budget.add(try await self.rooms.recordingBytes(scope: .all))
         for order in try await self.rooms.recordingOrders() {
             if let room = try await self.rooms.room(ofStream: order.task.path), room.id == order.task.roomID, !room.state.isTerminal {
                 self.state.withLock { $0.orders[order.task.path.description] = order }

@@ -2,7 +2,6 @@ package import Delivery
 package import HLS
 package import Logging
 package import Relay
-package import RoomStore
 import Rooms
 package import ServerConfiguration
 package import Support
@@ -11,7 +10,7 @@ import Synchronization
 /// The running remuxers, by the form of segments and the stream. Any thread.
 package final class RemuxTable: Sendable {
     let config: Live<ServerConfig>
-    let rooms: RoomRegistry
+    let rooms: any LiveRooms
     let streams: LiveStreams
     let ledger: MemoryLedger
     let limits: LimitHits
@@ -25,7 +24,7 @@ package final class RemuxTable: Sendable {
     private let rows = Mutex<[ServerConfig.HLS.Container: NameTable<StreamRemuxer>]>([:])
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
+        _ config: Live<ServerConfig>, _ rooms: any LiveRooms, _ streams: LiveStreams, _ ledger: MemoryLedger, limits: LimitHits,
         log: Logger, isPlayed: @escaping @Sendable (String, ServerConfig.HLS.Container) -> Bool
     ) {
         self.config = config

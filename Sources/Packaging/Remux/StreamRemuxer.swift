@@ -6,7 +6,6 @@ import Logging
 import Media
 import NIOCore
 import Relay
-import RoomStore
 import Rooms
 import ServerConfiguration
 import Support

@@ -4,7 +4,6 @@ package import Logging
 import Media
 import NIOCore
 import Relay
-package import RoomStore
 import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
@@ -15,7 +14,7 @@ package import Support
 /// An actor without its own thread: ``SnapshotMaker`` decodes, one picture at a time, and pool threads write the files. A stream without a
 /// new keyframe since its last snapshot gets none.
 actor PeriodicSnapshots {
-    private let rooms: RoomRegistry
+    private let rooms: any RecordingIndex
     private let streams: LiveStreams
     private let pushes: ActivePushes
     private let maker: SnapshotMaker
@@ -41,7 +40,7 @@ actor PeriodicSnapshots {
     private static let forgetBatch = 100
 
     init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
+        _ config: Live<ServerConfig>, _ rooms: any RecordingIndex, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
         log: Logger
     ) {
         self.rooms = rooms
@@ -158,7 +157,7 @@ package struct SnapshotService: Service {
     private let snapshots: PeriodicSnapshots
 
     package init(
-        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
+        _ config: Live<ServerConfig>, _ rooms: any RecordingIndex, _ streams: LiveStreams, _ pushes: ActivePushes, _ maker: SnapshotMaker,
         log: Logger
     ) {
         self.snapshots = PeriodicSnapshots(config, rooms, streams, pushes, maker, log: log)

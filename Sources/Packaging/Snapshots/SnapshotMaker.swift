@@ -2,7 +2,6 @@ package import FFmpeg
 package import Media
 package import NIOCore
 package import Relay
-import RoomStore
 import Rooms
 import Support
 

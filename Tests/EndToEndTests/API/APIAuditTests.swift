@@ -2,7 +2,7 @@ import APITestSupport
 import Foundation
 import PostgresTestSupport
 import RTMPTestSupport
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -15,7 +15,7 @@ import Testing
 @testable import EarshotServer
 @testable import Listening
 @testable import Notifications
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Support
 
 /// Streams through the API, with real publishers.

@@ -1,7 +1,7 @@
 import Access
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
 import ServerTestSupport
 import Support

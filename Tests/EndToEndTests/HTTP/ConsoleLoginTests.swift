@@ -1,6 +1,6 @@
 import EarshotServer
 import Foundation
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerConfiguration
 import ServerTestSupport

@@ -1,7 +1,8 @@
 import Foundation
-import RoomStore
+import RoomRegistry
 import Rooms
 import ServerTestSupport
+import Store
 import Support
 import TestSupport
 import Testing

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Delivery
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import ServerConfiguration
 
 /// Recording by a room's own policy, and recordings by call across server restarts.

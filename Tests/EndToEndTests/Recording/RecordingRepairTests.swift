@@ -1,9 +1,10 @@
 import Dispatch
 import Foundation
 import Logging
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
 import ServerTestSupport
+import Store
 import Synchronization
 import TestSupport
 import Testing

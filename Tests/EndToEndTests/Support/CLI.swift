@@ -5,7 +5,7 @@ import ServerTestSupport
 import TestSupport
 
 @testable import Delivery
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.
 struct CLI: Sendable {

@@ -1,7 +1,8 @@
 import Foundation
 import PostgresTestSupport
-import RoomStore
+import RoomRegistry
 import ServerTestSupport
+import Store
 import TestSupport
 
 /// The built `earshot` binary as a separate process.

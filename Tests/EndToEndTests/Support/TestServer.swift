@@ -4,7 +4,7 @@ import Foundation
 import Logging
 import PostgresTestSupport
 import RTMPTestSupport
-import RoomStore
+import RoomRegistry
 import ServerConfiguration
 import ServerTestSupport
 import ServiceLifecycle

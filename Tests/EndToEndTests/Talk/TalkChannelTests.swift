@@ -12,7 +12,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import ServerConfiguration
 @testable import Support
 @testable import Talkback

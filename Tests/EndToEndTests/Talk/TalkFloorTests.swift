@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 @testable import Delivery
-@testable import RoomStore
+@testable import RoomRegistry
 
 /// The floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {

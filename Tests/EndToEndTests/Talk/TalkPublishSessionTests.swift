@@ -9,7 +9,7 @@ import Testing
 
 @testable import Delivery
 @testable import EarshotServer
-@testable import RoomStore
+@testable import RoomRegistry
 @testable import Talkback
 
 /// Places in a talk channel: takeovers and losses, and everything that must go on meanwhile.

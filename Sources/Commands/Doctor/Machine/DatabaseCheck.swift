@@ -1,5 +1,7 @@
 import Delivery
-import RoomStore
+import RoomRegistry
+import ServerData
+import Store
 import Support
 
 /// The PostgreSQL database of the settings: whether it answers, and what of it a server depends on.

@@ -2,6 +2,7 @@ import Access
 import Delivery
 import LibC
 import ServerConfiguration
+import ServerData
 import Support
 
 /// Checks files and folders: who may read the secrets, and whether the server can write to its folders. Blocks.

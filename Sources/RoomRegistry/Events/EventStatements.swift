@@ -1,0 +1,220 @@
+import Rooms
+import Store
+
+/// Events and notices as rows.
+extension StoreAccess {
+    private static let eventColumns = "id, number, kind, room_id, instance, at, data, app, subject"
+
+    private static func event(_ row: inout RowReader) throws -> RoomEvent {
+        let id: Int64 = row.next()
+        let number: Int64 = row.next()
+        let kind = try row.word(RoomEvent.Kind.self)
+        let room: String? = row.optional()
+        return RoomEvent(
+            id: id, number: number, kind: kind, roomID: room.map(RoomID.init(stored:)), instance: row.next(), at: row.next(),
+            data: row.next(), app: row.optional(), subject: row.optional())
+    }
+
+    /// `subject` is the room's id or the stream's name.
+    func insertEvent(
+        _ kind: RoomEvent.Kind, number: Int64, roomID: RoomID?, instance: Int, at: Int64, data: String, app: String?, subject: String?
+    ) throws -> RoomEvent {
+        let arguments: StoreArguments = [number, kind.rawValue, roomID?.rawValue, instance, at, data, app, subject]
+        let id: Int64
+        if let last = self.memory?.lastEvent {
+            id = last + 1
+            try self.run(self.connection.dialect.insertEvent, arguments)
+        } else {
+            let new = try self.expectFirst(self.connection.dialect.insertEvent, arguments) { (row: inout RowReader) -> Int64 in row.next() }
+            // Who adds an event asks for the webhooks next: both come with one wait.
+            _ = try self.knownWebhooks()
+            if new.value == nil { try self.connection.flush() }
+            guard let value = new.value else { throw NoNewRow() }
+            id = value
+        }
+        self.memory?.lastEvent = id
+        return RoomEvent(
+            id: id, number: number, kind: kind, roomID: roomID, instance: instance, at: at, data: data, app: app, subject: subject)
+    }
+
+    /// Events after this id, of one room or all, oldest first.
+    func events(after id: Int64, room: String?, scope: TokenScope = .all, limit: Int) throws -> [RoomEvent] {
+        var filter = StoreFilter()
+        if let room { filter.and("room_id = \(filter.mark(room))") }
+        filter.and("id > \(filter.mark(id))")
+        return try self.events(filter, scope, limit)
+    }
+
+    /// A room's events before this id, newest first.
+    func events(before id: Int64, room: String, scope: TokenScope, limit: Int) throws -> [RoomEvent] {
+        var filter = StoreFilter()
+        filter.and("room_id = \(filter.mark(room)) AND id < \(filter.mark(id))")
+        return try self.events(filter, order: "DESC", scope, limit)
+    }
+
+    private func events(_ filter: StoreFilter, order: String = "ASC", _ scope: TokenScope, _ limit: Int) throws -> [RoomEvent] {
+        var filter = filter
+        filter.and(Self.isKnown)
+        filter.and(scope, app: "app", name: "subject")
+        return try self.all(
+            "SELECT \(Self.eventColumns) FROM events WHERE \(filter.sql) ORDER BY id \(order) LIMIT \(filter.mark(limit))", filter.arguments
+        ) { row in try Self.event(&row) }
+    }
+
+    /// The newest id ever given, including forgotten events; 0 before the first.
+    func lastEventID() throws -> Int64 { try self.number(self.connection.dialect.lastEventID) ?? 0 }
+
+    /// The event number and instance of the id's former life, from which to continue.
+    func lastEvent(of room: RoomID) throws -> (number: Int64, instance: Int)? {
+        try self.first("SELECT number, instance FROM events WHERE room_id = $1 ORDER BY id DESC LIMIT 1", [room.rawValue]) { row in
+            (number: row.next(), instance: row.next())
+        }
+    }
+
+    // MARK: - Notices
+
+    private static let noticeColumns = """
+        id, event_id, number, kind, room_id, instance, at, data, app, subject, url, format, state, attempts, due_at, last_status, last_error,
+        last_attempt_at, duration_ms, delivered_at
+        """
+
+    private static func notice(_ row: inout RowReader) throws -> OutboxEntry {
+        let id: Int64 = row.next()
+        let event = try Self.event(&row)
+        let url: String = row.next()
+        let target = WebhookTarget(row: url, format: WebhookTarget.Format(rawValue: row.next()))
+        return OutboxEntry(
+            id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
+            lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),
+            deliveredAt: row.optional())
+    }
+
+    /// Queues the event for a target, behind those of its ordering key.
+    func addNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+        try self.run(sql, arguments)
+    }
+
+    /// The same. Returns the notice's id.
+    private func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+        let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
+        return try self.insert(sql, arguments)
+    }
+
+    private static func insertion(
+        of event: RoomEvent, _ orderingKey: String, _ target: WebhookTarget, _ now: Int64
+    ) -> (sql: String, arguments: StoreArguments) {
+        (
+            """
+            INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
+                is_head)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 0, $13,
+                CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending') THEN 0 ELSE 1 END)
+            RETURNING id
+            """,
+            [
+                target.row, target.format.rawValue, orderingKey, event.id, event.number, event.kind.rawValue, event.roomID?.rawValue,
+                event.instance, event.at, event.data, event.app, event.subject, now,
+            ]
+        )
+    }
+
+    func notice(_ id: Int64) throws -> OutboxEntry? {
+        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = $1 AND \(Self.isKnown)", [id]) { row in
+            try Self.notice(&row)
+        }
+        return try self.resolved(found.map { [$0] } ?? []).first
+    }
+
+    private func orderingKey(of id: Int64) throws -> String? {
+        try self.first("SELECT lane FROM outbox WHERE id = $1", [id]) { (row: inout RowReader) -> String in row.next() }
+    }
+
+    /// Targets with pending notices.
+    private func waitingTargets() throws -> [(url: String, format: String)] {
+        var targets: [(url: String, format: String)] = []
+        var after = ("", "")
+        // Takes one index step per target: there are few, with many notices each.
+        while let next = try self.first(
+            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1",
+            [after.0, after.1],
+            { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
+        {
+            targets.append(next)
+            after = next
+        }
+        return targets
+    }
+
+    func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
+        var due: [OutboxEntry] = []
+        // Notices of a paused target wait until it is resumed, or until they are older than the history.
+        let paused = Set(try self.webhooks().filter(\.isPaused).map(\.target.row))
+        for target in try self.waitingTargets() where !paused.contains(target.url) {
+            due += try self.all(
+                """
+                SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = $1 AND format = $2 AND due_at <= $3 ORDER BY due_at, id LIMIT $4
+                """, [target.url, target.format, now, limit]
+            ) { row in try Self.notice(&row) }
+        }
+        let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > $1 ORDER BY due_at LIMIT 1", [now])
+        return (try self.resolved(due), next)
+    }
+
+    /// False if no such notice is pending.
+    func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
+        guard let notice = try self.notice(id), notice.state == .pending else { return false }
+        let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
+        try self.run(
+            """
+            UPDATE outbox SET state = $1, is_head = $2, attempts = attempts + 1, due_at = $3, last_status = $4, last_error = $5, last_attempt_at = $6,
+                duration_ms = $7, delivered_at = $8 WHERE id = $9
+            """,
+            [
+                state.rawValue, state == .pending, state == .pending ? retryAt ?? now : notice.dueAt, status, error, now, durationMs,
+                state == .delivered ? now : nil, id,
+            ])
+        if state != .pending { try self.promote(id, notice.target) }
+        return true
+    }
+
+    /// Makes the ordering key's oldest pending notice the next to be sent.
+    private func promote(_ id: Int64, _ target: WebhookTarget) throws {
+        guard let orderingKey = try self.orderingKey(of: id) else { return }
+        try self.run(
+            """
+            UPDATE outbox SET is_head = 1 WHERE id = (
+                SELECT id FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending' ORDER BY id LIMIT 1)
+            """, [target.row, target.format.rawValue, orderingKey])
+    }
+
+    /// Newest first.
+    func notices(
+        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
+    ) throws -> [OutboxEntry] {
+        let dialect = self.connection.dialect
+        var filter = StoreFilter()
+        filter.and("id < \(filter.mark(before ?? .max)) AND \(Self.isKnown)")
+        if let room { filter.and("room_id = \(filter.mark(room))") }
+        if let state {
+            // A room has few notices: its index serves best.
+            filter.and("\(room == nil ? "state" : dialect.unindexed("state")) = \(filter.mark(state.rawValue))")
+        }
+        if let target {
+            filter.and("\(dialect.unindexed("url")) = \(filter.mark(target.row)) AND format = \(filter.mark(target.format.rawValue))")
+        }
+        filter.and(scope, app: "app", name: "subject")
+        let found = try self.all(
+            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(limit))", filter.arguments
+        ) { row in try Self.notice(&row) }
+        return try self.resolved(found)
+    }
+
+    /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
+    func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
+        guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
+        let copy = try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
+        try self.run("UPDATE outbox SET redelivered_as = $1 WHERE id = $2", [copy, id])
+        return try self.notice(copy)
+    }
+}

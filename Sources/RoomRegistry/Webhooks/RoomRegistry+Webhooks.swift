@@ -1,0 +1,82 @@
+package import Rooms
+import Store
+import Support
+import Synchronization
+
+/// Webhook targets made by the API.
+extension RoomRegistry {
+    package nonisolated func webhooks() async throws(RegistryError) -> [StoredWebhook] { try await self.store.read { try $0.webhooks() } }
+
+    package nonisolated func webhook(_ id: Int64) async throws(RegistryError) -> StoredWebhook? {
+        try await self.store.read { try $0.webhook(id) }
+    }
+
+    /// How many notices wait for the target.
+    package nonisolated func pendingNotices(of hook: StoredWebhook) async throws(RegistryError) -> Int {
+        try await self.store.read { try $0.pendingNotices(of: hook.target) }
+    }
+
+    /// Stores a new target; the returned one has its id and time.
+    package nonisolated func create(
+        _ hook: StoredWebhook, keeping: KeptAnswer<StoredWebhook>? = nil
+    ) async throws(RegistryError) -> StoredWebhook {
+        try await self.perform(keeping: keeping, stored: { [weak self] _ in self?.hookCount.add(1, ordering: .relaxed) }) { work in
+            let made = try work.store.insert(hook)
+            work.change.webhook(from: nil, to: made)
+            return made
+        }
+    }
+
+    /// Nil if there is no target with this id.
+    package nonisolated func change(
+        _ id: Int64, _ patch: WebhookPatch, keeping: KeptAnswer<StoredWebhook?>? = nil
+    ) async throws(RegistryError) -> StoredWebhook? {
+        try await self.perform(keeping: keeping) { work in
+            guard let old = try work.store.webhook(id) else { return nil }
+            var hook = old
+            if let name = patch.name { hook.name = name }
+            if let url = patch.url { hook.url = url }
+            if let kinds = patch.kinds { hook.kinds = kinds }
+            if let rooms = patch.rooms { hook.rooms = rooms }
+            if let isPaused = patch.isPaused { hook.isPaused = isPaused }
+            work.change.webhook(from: old, to: hook)
+            if hook != old { try work.store.update(hook) }
+            return hook
+        }
+    }
+
+    /// Deletes a target and its waiting notices. Returns their number; nil if there is no such target.
+    package nonisolated func deleteWebhook(_ id: Int64) async throws(RegistryError) -> Int? {
+        let deleted = try await self.perform { work -> (target: WebhookTarget, dropped: Int)? in
+            guard let hook = try work.store.webhook(id) else { return nil }
+            work.change.webhook(from: hook, to: nil)
+            try work.store.deleteWebhook(id)
+            return (hook.target, try work.store.dropNotices(of: hook.target, limit: Self.batch))
+        }
+        guard let (target, first) = deleted else { return nil }
+        self.hookCount.subtract(1, ordering: .relaxed)
+        var (dropped, last) = (first, first)
+        // In steps, so that other changes run in between. If the server is killed meanwhile, the remaining notices have no target and are given up.
+        while last >= Self.batch {
+            last = try await self.perform(isChange: false) { try $0.store.dropNotices(of: target, limit: Self.batch) }
+            dropped += last
+        }
+        return dropped
+    }
+
+    /// Queues copies of the target's failed notices. Returns their number; nil if there is no such target.
+    package nonisolated func redeliver(
+        toWebhook id: Int64, _ query: RedeliveryQuery, keeping: KeptAnswer<Int?>? = nil
+    ) async throws(RegistryError) -> Int? {
+        try await self.perform(keeping: keeping) { work in
+            guard let hook = try work.store.webhook(id) else { return nil }
+            work.change.object = "webhook/\(id)"
+            let count = try work.store.redeliverFailed(to: hook.target, query, now: work.now)
+            work.change.add("queued", from: nil, to: .integer(Int64(count)))
+            return count
+        }
+    }
+
+    /// Whether the API has created targets, or another node may have; targets in the settings do not count. Any thread.
+    package nonisolated var hasWebhooks: Bool { self.isShared || self.hookCount.load(ordering: .relaxed) > 0 }
+}

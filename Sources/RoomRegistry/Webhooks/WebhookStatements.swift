@@ -1,0 +1,107 @@
+import Rooms
+import Store
+
+/// Webhook targets made by the API, and operations on all notices of one target.
+extension StoreAccess {
+    private static let webhookColumns = "id, name, url, format, kinds, rooms, is_paused, secret, created_at"
+
+    private static func webhook(_ row: inout RowReader) throws -> StoredWebhook {
+        let (id, name, url): (Int64, String, String) = (row.next(), row.next(), row.next())
+        let format = WebhookTarget.Format(rawValue: row.next())
+        let (kinds, rooms): (String, String) = (row.next(), row.next())
+        return StoredWebhook(
+            id: id, name: name, url: url, format: format,
+            // Skips kinds of another version, of which this one has no events.
+            kinds: kinds.split(separator: ",").compactMap { RoomEvent.Kind(rawValue: String($0)) },
+            rooms: rooms.split(separator: ",").map(String.init), isPaused: row.next(), secret: row.next(), createdAt: row.next())
+    }
+
+    func webhooks() throws -> [StoredWebhook] {
+        try self.all("SELECT \(Self.webhookColumns) FROM webhooks ORDER BY id") { row in try Self.webhook(&row) }
+    }
+
+    /// The same, asked once in a transaction.
+    func knownWebhooks() throws -> [StoredWebhook] {
+        if let known = self.memory?.webhooks { return known }
+        let all = try self.webhooks()
+        self.memory?.webhooks = all
+        return all
+    }
+
+    func webhook(_ id: Int64) throws -> StoredWebhook? {
+        try self.first("SELECT \(Self.webhookColumns) FROM webhooks WHERE id = $1", [id]) { row in try Self.webhook(&row) }
+    }
+
+    /// Stores a new target; the returned one has its id.
+    func insert(_ hook: StoredWebhook) throws -> StoredWebhook {
+        guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
+            throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
+        }
+        self.memory?.webhooks = nil
+        let id = try self.insert(
+            """
+            INSERT INTO webhooks (name, url, format, kinds, rooms, is_paused, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+            """,
+            [
+                hook.name, hook.url, hook.format.rawValue, hook.kinds.map(\.rawValue).joined(separator: ","),
+                hook.rooms.joined(separator: ","), hook.isPaused, hook.secret, hook.createdAt,
+            ])
+        return StoredWebhook(
+            id: id, name: hook.name, url: hook.url, format: hook.format, kinds: hook.kinds, rooms: hook.rooms, isPaused: hook.isPaused,
+            secret: hook.secret, createdAt: hook.createdAt)
+    }
+
+    func update(_ hook: StoredWebhook) throws {
+        self.memory?.webhooks = nil
+        try self.run(
+            "UPDATE webhooks SET name = $1, url = $2, kinds = $3, rooms = $4, is_paused = $5 WHERE id = $6",
+            [
+                hook.name, hook.url, hook.kinds.map(\.rawValue).joined(separator: ","), hook.rooms.joined(separator: ","), hook.isPaused,
+                hook.id,
+            ])
+    }
+
+    func deleteWebhook(_ id: Int64) throws {
+        self.memory?.webhooks = nil
+        try self.run("DELETE FROM webhooks WHERE id = $1", [id])
+    }
+
+    /// How many notices of the target wait.
+    func pendingNotices(of target: WebhookTarget) throws -> Int {
+        Int(
+            try self.number(
+                "SELECT count(*) FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending'", [target.row, target.format.rawValue])
+                ?? 0
+        )
+    }
+
+    /// Deletes waiting notices of a target, the oldest first. Returns their number.
+    func dropNotices(of target: WebhookTarget, limit: Int) throws -> Int {
+        try self.change(
+            """
+            DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending' ORDER BY id LIMIT $3)
+            """, [target.row, target.format.rawValue, limit])
+    }
+
+    /// Queues copies of a target's failed notices, the oldest first, each behind the others of its room. Each is copied once only. Returns
+    /// their number.
+    func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
+        var filter = StoreFilter()
+        filter.and("state = 'failed' AND url = \(filter.mark(target.row)) AND redelivered_as IS NULL AND \(Self.isKnown)")
+        if !query.kinds.isEmpty { filter.and("kind IN (\(filter.marks(query.kinds.map(\.rawValue))))") }
+        if let from = query.fromMs { filter.and("at >= \(filter.mark(from))") }
+        if let to = query.toMs { filter.and("at < \(filter.mark(to))") }
+        let failed = try self.all(
+            "SELECT id FROM outbox WHERE \(filter.sql) ORDER BY id LIMIT \(filter.mark(query.limit))", filter.arguments
+        ) { (row: inout RowReader) -> Int64 in row.next() }
+        for id in failed { _ = try self.redeliver(id, now: now) }
+        return failed.count
+    }
+
+    /// The notices with the present data of their targets. Notices of a deleted target have no URL.
+    func resolved(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
+        guard entries.contains(where: { $0.target.hookID != nil }) else { return entries }
+        let hooks = Dictionary(try self.webhooks().map { ($0.id, $0.target) }) { first, _ in first }
+        return entries.map { entry in entry.target.hookID.flatMap { hooks[$0] }.map(entry.with(target:)) ?? entry }
+    }
+}

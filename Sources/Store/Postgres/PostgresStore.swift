@@ -1,0 +1,228 @@
+import Dispatch
+import Rooms
+import Support
+
+/// A store in a PostgreSQL database.
+final class PostgresStore: RoomStore {
+    /// The oldest version of PostgreSQL that has all that the statements use.
+    static let oldestServer = 15
+
+    let notices: [String]
+    private let place: PostgresPlace
+    private let writer: PostgresConnection
+    /// The writer and the membership are one caller's at a time.
+    private let turn = DispatchSemaphore(value: 1)
+    private let readers: PostgresReaders
+    private let membership: Membership?
+    let seat: Membership?
+
+    /// Connects, and migrates the schema. `isNode`: takes the place of a node, which no other process may have. Blocks.
+    init(_ place: PostgresPlace, isNode: Bool) throws(StoreError) {
+        self.place = place
+        let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "earshot \(place.node)")
+        self.writer = PostgresConnection(options)
+        do {
+            try self.writer.open()
+            try Self.checkVersion(self.writer.serverVersion, place)
+            try PostgresSchema.migrate(options)
+            let membership = isNode ? try Membership(place, self.writer) : nil
+            self.membership = membership
+            self.seat = place.cluster == nil ? nil : membership
+            self.readers = PostgresReaders(options, count: max(1, place.readers), node: self.seat?.number)
+            self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
+        } catch {
+            self.writer.close()
+            throw Self.explain(error, place)
+        }
+    }
+
+    /// Returns a notice for the log, if there is anything to say.
+    private static func giveUpUnknown(_ writer: PostgresConnection, _ membership: Membership) throws -> [String] {
+        try Self.retrying {
+            do {
+                try writer.begin()
+                _ = try membership.fence(writer)
+                let notice = try StoreAccess(writer).giveUpUnknownNotice()
+                try writer.commit()
+                return notice.map { [$0] } ?? []
+            } catch {
+                if writer.isOpen { writer.rollback() }
+                throw error
+            }
+        }
+    }
+
+    func isDisplaced(by error: any Error) -> Bool {
+        error is CommitForgotten || PostgresFailure.state(of: error) == PostgresFailure.fenced
+    }
+
+    func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
+
+    /// `version`: as 150018 for 15.18.
+    static func checkVersion(_ version: Int, _ place: PostgresPlace) throws(StoreError) {
+        guard version < self.oldestServer * 10_000 else { return }
+        throw StoreError(
+            path: place.description, problem: "is PostgreSQL \(version / 10_000)", advice: "use PostgreSQL \(self.oldestServer) or newer")
+    }
+
+    static func explain(_ error: any Error, _ place: PostgresPlace) -> StoreError {
+        func problem(_ problem: String, _ advice: String) -> StoreError {
+            StoreError(path: place.description, problem: problem, advice: advice)
+        }
+        switch error {
+        case let error as StoreError: return error
+        case let error as StoreAccess.TransactionLost: return self.explain(error.cause, place)
+        case let error as CommitLost: return self.explain(error.cause, place)
+        case let error as CommitForgotten: return problem(error.text, "stop one of the two servers")
+        case let error as PostgresSchema.InUse:
+            var conflict = problem(
+                "is in use by the running server \(error.server), an older version",
+                "stop that one first: this version brings the tables up to date")
+            conflict.isConflict = true
+            return conflict
+        case let error as PostgresSchema.Unusable:
+            return StoreSchema.objection(to: error.state, in: place.description, isDatabase: true) ?? problem("cannot be used", "")
+        case let error as PostgresFailure: return problem(error.text, Self.advice(error))
+        default: return problem("cannot be used (\(error))", "check which version of earshot wrote it")
+        }
+    }
+
+    static func advice(_ failure: PostgresFailure) -> String { self.knownAdvice(failure) ?? "check database.url and PostgreSQL's log" }
+
+    /// What to do about an error, by its class; nil for those that say nothing of the cause. Failures to connect have no state, only libpq's words.
+    static func knownAdvice(_ failure: PostgresFailure) -> String? {
+        let text = failure.message
+        func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
+        switch failure.state?.prefix(2) {
+        case "42" where failure.state == "42P05", "26":
+            return "behind a pooler in transaction mode, set database.prepared: false"
+        case "42" where failure.state == "42501", "28":
+            return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
+        case "25" where failure.state == "25006":
+            return "name the primary, not a standby: add target_session_attrs=read-write to database.url"
+        case "53" where failure.state == "53300": return self.tooMany
+        case "53": return "make room: its disk is full, or its memory"
+        case "55" where failure.state == "55P03", "57" where failure.state == "57014":
+            return "look what keeps the database busy (pg_stat_activity, pg_locks); `earshot store copy` lets no server begin"
+        case "57": return "wait until it accepts connections, and look into its log"
+        case nil where text == PostgresFailure.unreadableAddress:
+            return "check database.url; in a URL, write special characters of user and password percent-encoded, as %40 for @"
+        case nil where says("too many", "remaining connection slots"): return self.tooMany
+        case nil where says("no answer for"): return "look whether PostgreSQL is stuck, or the network to it"
+        case nil where says("password", "authentication", "no pg_hba.conf entry", "role"):
+            return "check user and password in database.url, and pg_hba.conf of the server"
+        case nil where says("certificate", "SSL", "TLS"):
+            return "check sslmode and sslrootcert in database.url, and the server's certificate"
+        case nil where says("does not exist"): return "create it: CREATE DATABASE … OWNER …"
+        case nil where says("could not translate host name", "refused", "timeout", "No route", "unreachable", "No such file"):
+            return "check host and port in database.url, and that PostgreSQL runs there"
+        default: return nil
+        }
+    }
+
+    private static let tooMany = "raise max_connections of the server, or lower database.readers"
+
+    // MARK: - Transactions
+
+    func transaction<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        do {
+            try self.writer.begin()
+            // A node that stands still holds up the others for a shorter time than they wait.
+            if self.seat != nil { try self.writer.run("SET LOCAL idle_in_transaction_session_timeout = '3s'") }
+            let batch = try self.membership?.fence(self.writer)
+            let result = try body(StoreAccess(self.writer, node: self.seat?.number, memory: TransactionMemory()))
+            do {
+                try self.writer.commit()
+            } catch let failure as PostgresFailure where failure.isOfCommit {
+                guard let batch else { throw failure }
+                let lost = CommitLost(batch: batch, cause: failure)
+                guard let isCommitted = try? self.ask(lost) else { throw lost }
+                guard isCommitted else { throw failure }
+            }
+            return result
+        } catch {
+            if self.writer.isOpen { self.writer.rollback() }
+            // The next transaction is of the new incarnation.
+            if self.seat != nil, PostgresFailure.state(of: error) == PostgresFailure.fenced { try? self.seat?.rejoin(self.writer) }
+            throw error
+        }
+    }
+
+    /// For so long a start tries again while other nodes keep the store busy, as the devices of a lost node do when all come at once.
+    static let startPatience: Duration = .seconds(60)
+
+    func insistently<T>(_ body: () throws -> T) throws -> T { try Self.retrying(body) }
+
+    private static func retrying<T>(_ body: () throws -> T) throws -> T {
+        let deadline = ContinuousClock.now + self.startPatience
+        while true {
+            do {
+                return try body()
+            } catch {
+                // Nothing happened, and the next try may have its turn.
+                guard PostgresFailure.state(of: error) == PostgresFailure.lockTimeout, ContinuousClock.now < deadline else { throw error }
+            }
+        }
+    }
+
+    // MARK: - Nodes
+
+    func rejoin() throws {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        try self.seat?.rejoin(self.writer)
+    }
+
+    /// Waits for the database since the start, for the writer; tests count them.
+    var roundTrips: Int {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        return self.writer.roundTrips
+    }
+
+    func wasCommitted(_ lost: CommitLost) throws -> Bool {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        return try self.ask(lost)
+    }
+
+    private func ask(_ lost: CommitLost) throws -> Bool { try self.membership?.wasCommitted(lost.batch, self.writer) ?? false }
+
+    func read<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        do {
+            return try await self.readers.read(body)
+        } catch {
+            throw RegistryError(of: error)
+        }
+    }
+
+    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+        do {
+            return try await self.readers.read(inTransaction: false, body)
+        } catch {
+            throw RegistryError(of: error)
+        }
+    }
+
+    func readNow<T>(_ body: (StoreAccess) throws -> T) throws -> T { try self.readers.readNow(body) }
+
+    func writerRead<T>(_ body: (StoreAccess) throws -> T) throws -> T {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        try self.writer.open()
+        return try body(StoreAccess(self.writer, node: self.seat?.number))
+    }
+
+    func emptyLog() {}
+
+    func close(emptiesLog: Bool) -> String? {
+        self.turn.wait()
+        defer { self.turn.signal() }
+        self.membership?.leave(self.writer)
+        self.writer.end()
+        self.readers.close()
+        return nil
+    }
+}
