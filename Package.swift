@@ -242,6 +242,14 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: settings),
+        // A server without rooms, to show that a frame's way needs none.
+        .executableTarget(
+            name: "RelayExample",
+            dependencies: [
+                "Access", "Delivery", "HTTPServer", "Listening", "Outbound", "Packaging", "Playback", "RTMPServer", "Relay",
+                "ServerConfiguration", "Support", hummingbird, lifecycle, logging, nioPosix,
+            ],
+            swiftSettings: settings),
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
         .target(
             name: "ServerData",

@@ -102,6 +102,7 @@ TEST = [
          python("Players", "--earshot", EARSHOT, "--ci", "--cases", ",".join(PLAYERS)), 65, load=0.6),
     Step("histories", "2,000 calls with 3 kills, planted faults", python("Histories", "--ci", "--earshot", EARSHOT), 17),
     Step("demo", "its pictures and addresses", ("scripts/try-demo.sh",), 11, load=0.5),
+    Step("example", "the relay without rooms: pushed by ffmpeg, played as RTMP, FLV, MP4 and HLS", ("scripts/try-example.sh",), 25, load=0.5),
     Step("cluster", "three servers say where they are, and leave nothing behind", ("scripts/try-cluster.sh",), 10, load=0.5),
     Step("commands", "the commands of the documents, on real servers", ("python3", "scripts/docs_run.py", EARSHOT), 33, load=0.7),
 ]
