@@ -39,7 +39,7 @@ ffmpeg -v error -re -f lavfi -i testsrc2=size=320x240:rate=25 -f lavfi -i sine=s
 push=$!
 sleep 3
 for url in "$rtmp/cam" "$http/cam.flv" "$http/cam.mp4" "$http/cam.m3u8"; do
-    kinds=$(timeout 30 ffprobe -v error -show_entries stream=codec_name,width -of csv=p=0 -analyzeduration 2M "$url" 2>>"$folder/log" | sort | tr '\n' ' ')
+    kinds=$(timeout 30 ffprobe -v error -show_entries stream=codec_name,width -of csv=p=0 -analyzeduration 2M "$url" 2>>"$folder/log" | grep . | sort -u | tr '\n' ' ')
     [[ $kinds == "aac h264,320 " ]] || fail "$url plays \"$kinds\", expected aac and h264 with 320 columns"
     frames=$(timeout 30 ffmpeg -v error -i "$url" -t 2 -map 0:v -f framemd5 - 2>>"$folder/log" | grep -vc '^#') || true
     ((frames >= 40)) || fail "$url shows $frames pictures in 2 s, expected 50"
