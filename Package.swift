@@ -37,6 +37,22 @@ let fuzzPackages: [Target.Dependency] = [
     .product(name: "JWTKit", package: "jwt-kit"),
 ]
 
+/// What the targets of `Sources`, programs and tests have in common. `own`: targets of this package, `others`: products of other packages.
+func dependencies(_ own: String, _ others: [Target.Dependency]) -> [Target.Dependency] {
+    own.split(separator: " ").map { .byName(name: String($0)) } + others
+}
+func library(
+    _ name: String, _ own: String = "", _ others: [Target.Dependency] = [], path: String? = nil, exclude: [String] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies(own, others), path: path, exclude: exclude, swiftSettings: settings)
+}
+func program(_ name: String, _ own: String, _ others: [Target.Dependency] = [], path: String? = nil, exclude: [String] = []) -> Target {
+    .executableTarget(name: name, dependencies: dependencies(own, others), path: path, exclude: exclude, swiftSettings: settings)
+}
+func tests(_ name: String, _ own: String, _ others: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
+    .testTarget(name: name, dependencies: dependencies(own, others), resources: resources, swiftSettings: settings)
+}
+
 let package = Package(
     name: "earshot",
     platforms: [.macOS(.v15)],
@@ -62,35 +78,33 @@ let package = Package(
     ],
     targets: [
         // The C library by one name on every system.
-        .target(name: "LibC", swiftSettings: settings),
+        library("LibC"),
         // Floor 0: no sockets; pure values but for Support, which is what every service needs: JSON, clocks, addresses, secrets, rates.
-        .target(name: "Support", dependencies: ["CFileStatus", "LibC", nioCore], swiftSettings: settings),
-        .target(name: "Media", dependencies: [nioCore], swiftSettings: settings),
-        .target(name: "RTMP", dependencies: ["Support", nioCore, crypto], swiftSettings: settings),
+        library("Support", "CFileStatus LibC", [nioCore]),
+        library("Media", "", [nioCore]),
+        library("RTMP", "Support", [nioCore, crypto]),
         // How a stream does, and why: judged from seconds of figures; no clock.
-        .target(name: "Health", dependencies: ["Media"], swiftSettings: settings),
+        library("Health", "Media"),
         // Flight recorders: what a session said and did last; no clock, no socket.
-        .target(name: "Trace", swiftSettings: settings),
+        library("Trace"),
         // Messages between apps' clients: gatherings of people, the mesh, the cloud's API; no sockets, no clock, no store.
-        .target(name: "Apps", dependencies: ["Rooms", "Support", crypto], swiftSettings: settings),
+        library("Apps", "Rooms Support", [crypto]),
         // Floor 1
-        .target(
-            name: "Relay", dependencies: ["Health", "LibC", "Media", "RTMP", "Support", nioCore, nioPosix, deque], swiftSettings: settings),
+        library("Relay", "Health LibC Media RTMP Support", [nioCore, nioPosix, deque]),
         // Rooms: values, states and rules; no clock, no store.
-        .target(name: "Rooms", dependencies: ["LibC", "Support", crypto], swiftSettings: settings),
+        library("Rooms", "LibC Support", [crypto]),
         // The database of rooms: connections to SQLite and PostgreSQL, schemas, the place among the nodes that share one, copies.
-        .target(name: "Store", dependencies: ["CLibPQ", "LibC", "Rooms", "Support", grdb], swiftSettings: settings),
+        library("Store", "CLibPQ LibC Rooms Support", [grdb]),
         // The registry of rooms: transactions and their statements, by concern.
-        .target(name: "RoomRegistry", dependencies: ["LibC", "Rooms", "Store", "Support", crypto], swiftSettings: settings),
+        library("RoomRegistry", "LibC Rooms Store Support", [crypto]),
         // Packets in containers, and decoding and encoding of what must be: all that there is of libav.
-        .target(name: "FFmpeg", dependencies: ["CFFmpeg", "LibC", "Media", nioCore], swiftSettings: settings),
+        library("FFmpeg", "CFFmpeg LibC Media", [nioCore]),
         // Voices: their addresses, buffers, mixes, the floor; no codecs, no sockets, no clock.
-        .target(name: "Talk", dependencies: ["LibC"], swiftSettings: settings),
+        library("Talk", "LibC"),
         // Playlists and what they list; no sockets, no clock.
-        .target(name: "HLS", dependencies: ["Support", nioCore], swiftSettings: settings),
+        library("HLS", "Support", [nioCore]),
         // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
-        .target(
-            name: "Upstream", dependencies: ["CLibRTMP", "COpenSSL", "LibC", "Media", "RTMP", "Support", nioCore], swiftSettings: settings),
+        library("Upstream", "CLibRTMP COpenSSL LibC Media RTMP Support", [nioCore]),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
@@ -101,407 +115,214 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         // Floor 2: services, each fenced
-        .target(
-            name: "ServerConfiguration",
-            dependencies: ["LibC", "Rooms", "Support", "Talk", logging, .product(name: "Yams", package: "Yams")],
-            swiftSettings: settings),
+        library("ServerConfiguration", "LibC Rooms Support Talk", [logging, .product(name: "Yams", package: "Yams")]),
         // The server's own HTTP requests, and the addresses that they may go to.
-        .target(
-            name: "Outbound",
-            dependencies: [
-                "LibC", "ServerConfiguration", "Support", httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1,
-            ],
-            swiftSettings: settings),
+        library(
+            "Outbound", "LibC ServerConfiguration Support", [httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1]),
         // Permission to push and play: keys, credentials, hooks, rates, signed URLs.
-        .target(
-            name: "Access",
-            dependencies: [
-                "LibC", "ServerConfiguration", "Outbound", "Rooms", "RTMP", "Support", "Talk", crypto, logging, nioCore,
-                .product(name: "JWTKit", package: "jwt-kit"),
-            ],
-            swiftSettings: settings),
+        library(
+            "Access", "LibC ServerConfiguration Outbound Rooms RTMP Support Talk",
+            [crypto, logging, nioCore, .product(name: "JWTKit", package: "jwt-kit")]),
         // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
-        .target(
-            name: "Listening",
-            dependencies: ["LibC", "Support", logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1],
-            swiftSettings: settings),
+        library("Listening", "LibC Support", [logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1]),
         // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
-        .target(
-            name: "HTTPServer",
-            dependencies: [
-                "CZlib", "LibC", "Listening", "ServerConfiguration", "Support", hummingbird, hummingbirdCore, httpTypes, logging,
-                nioCore,
-                nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
-                .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+        library(
+            "HTTPServer", "CZlib LibC Listening ServerConfiguration Support",
+            [
+                hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
+                .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
-            ],
-            swiftSettings: settings),
+            ]),
         // Notifications of back ends: the event feed and webhooks.
-        .target(
-            name: "Notifications",
-            dependencies: [
-                "Access", "HTTPServer", "Listening", "Outbound", "RoomRegistry", "Rooms", "ServerConfiguration", "Store", "Support",
-                logging, nioCore, lifecycle, crypto,
-            ],
-            swiftSettings: settings),
+        library(
+            "Notifications", "Access HTTPServer Listening Outbound RoomRegistry Rooms ServerConfiguration Store Support",
+            [logging, nioCore, lifecycle, crypto]),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
-        .target(
-            name: "Delivery",
-            dependencies: [
-                "Access", "Health", "LibC", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
-                "Talk", "Trace", crypto, logging, nioCore, nioPosix, lifecycle,
-            ],
-            swiftSettings: settings),
+        library(
+            "Delivery", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Talk Trace",
+            [crypto, logging, nioCore, nioPosix, lifecycle]),
         // RTMP's port and connections.
-        .target(
-            name: "RTMPServer",
-            dependencies: [
-                "Access", "Delivery", "Listening", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
-                "Talk", "Trace", logging, nioCore, nioPosix, nioSSL, lifecycle,
-            ],
-            swiftSettings: settings),
+        library(
+            "RTMPServer", "Access Delivery Listening Media RTMP Relay Rooms ServerConfiguration Support Talk Trace",
+            [logging, nioCore, nioPosix, nioSSL, lifecycle]),
         // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
-        .target(
-            name: "Packaging",
-            dependencies: [
-                "Delivery", "FFmpeg", "HLS", "LibC", "Media", "RTMP", "Relay", "Rooms", "ServerConfiguration", "Support",
-                logging, nioCore, nioPosix, lifecycle,
-            ],
-            swiftSettings: settings),
+        library(
+            "Packaging", "Delivery FFmpeg HLS LibC Media RTMP Relay Rooms ServerConfiguration Support",
+            [logging, nioCore, nioPosix, lifecycle]),
         // The rooms' talk channels: admission, clocks, mixes as streams.
-        .target(
-            name: "Talkback",
-            dependencies: [
-                "Access", "Delivery", "FFmpeg", "LibC", "Media", "Notifications", "RTMP", "Relay", "RoomRegistry", "Rooms",
-                "ServerConfiguration", "Support", "Talk", logging, nioCore,
-            ],
-            swiftSettings: settings),
+        library(
+            "Talkback", "Access Delivery FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Support Talk",
+            [logging, nioCore]),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
-        .target(
-            name: "Statistics",
-            dependencies: ["Access", "Delivery", "Relay", "RoomRegistry", "Rooms", "Support", grdb, lifecycle, logging, nioCore],
-            swiftSettings: settings),
+        library("Statistics", "Access Delivery Relay RoomRegistry Rooms Support", [grdb, lifecycle, logging, nioCore]),
         // Streams pulled from other servers and pushed to them.
-        .target(
-            name: "Forwarding",
-            dependencies: [
-                "Access", "Delivery", "Media", "Outbound", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration", "Support",
-                "Upstream", logging, nioCore, lifecycle,
-            ],
-            swiftSettings: settings),
+        library(
+            "Forwarding", "Access Delivery Media Outbound Relay RoomRegistry Rooms ServerConfiguration Support Upstream",
+            [logging, nioCore, lifecycle]),
         // Playing over HTTP: FLV, MP4 and HLS.
-        .target(
-            name: "Playback",
-            dependencies: [
-                "Access", "Delivery", "HLS", "HTTPServer", "LibC", "Listening", "Packaging", "RTMP", "Relay", "Rooms",
-                "ServerConfiguration", "Support", "Trace", hummingbird, httpTypes, logging, nioCore, nioHTTP1,
-            ],
-            swiftSettings: settings),
+        library(
+            "Playback", "Access Delivery HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Support Trace",
+            [hummingbird, httpTypes, logging, nioCore, nioHTTP1]),
         // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
         .target(name: "CAppAssets"),
-        .target(
-            name: "AppServer",
-            dependencies: [
-                "Access", "Apps", "CAppAssets", "Delivery", "HTTPServer", "Listening", "Media", "Playback", "RTMP", "Relay", "RoomRegistry",
-                "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle,
-            ],
-            exclude: ["Assets"], swiftSettings: settings),
+        library(
+            "AppServer",
+            "Access Apps CAppAssets Delivery HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Support",
+            [hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle], exclude: ["Assets"]),
         // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
-        .target(
-            name: "ControlAPI",
-            dependencies: [
-                "Access", "AppServer", "Apps", "CQREncode", "Delivery", "FFmpeg", "Forwarding", "HTTPServer", "Health", "Listening",
-                "Media",
-                "Notifications", "Outbound", "Packaging", "Playback", "RTMP", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration",
-                "Statistics", "Support", "Talk", "Talkback", "Trace", "Upstream", hummingbird, httpTypes, crypto, logging, nioCore,
-                nioHTTP1,
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
-            ],
-            swiftSettings: settings),
+        library(
+            "ControlAPI",
+            "Access AppServer Apps CQREncode Delivery FFmpeg Forwarding HTTPServer Health Listening Media Notifications Outbound Packaging Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace Upstream",
+            [hummingbird, httpTypes, crypto, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
         // The console: its page, its files, logging in and out. Its data comes from the API.
         .target(name: "CConsoleAssets"),
-        .target(
-            name: "Console",
-            dependencies: [
-                "Access", "CConsoleAssets", "ControlAPI", "Delivery", "HTTPServer", "Listening", "Relay", "RoomRegistry", "Rooms",
-                "ServerConfiguration", "Support", hummingbird, httpTypes, logging, nioCore,
-            ],
-            exclude: ["Assets"], swiftSettings: settings),
+        library(
+            "Console",
+            "Access CConsoleAssets ControlAPI Delivery HTTPServer Listening Relay RoomRegistry Rooms ServerConfiguration Support",
+            [hummingbird, httpTypes, logging, nioCore], exclude: ["Assets"]),
         // Wiring only: makes the services and hands each what it needs.
-        .target(
-            name: "EarshotServer",
-            dependencies: [
-                "Access", "AppServer", "Console", "ControlAPI", "Delivery", "Forwarding", "HTTPServer", "LibC", "Listening",
-                "Notifications", "Outbound", "Packaging", "Playback", "RTMPServer", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration",
-                "ServerData", "Statistics", "Store", "Support", "Talkback",
+        library(
+            "EarshotServer",
+            "Access AppServer Console ControlAPI Delivery Forwarding HTTPServer LibC Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Support Talkback",
+            [
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-            ],
-            swiftSettings: settings),
+            ]),
         // A server without rooms, to show that a frame's way needs none.
-        .executableTarget(
-            name: "RelayExample",
-            dependencies: [
-                "Access", "Delivery", "HTTPServer", "Listening", "Outbound", "Packaging", "Playback", "RTMPServer", "Relay",
-                "ServerConfiguration", "Support", hummingbird, lifecycle, logging, nioPosix,
-            ],
-            swiftSettings: settings),
+        program(
+            "RelayExample", "Access Delivery HTTPServer Listening Outbound Packaging Playback RTMPServer Relay ServerConfiguration Support",
+            [hummingbird, lifecycle, logging, nioPosix]),
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
-        .target(
-            name: "ServerData",
-            dependencies: ["Access", "LibC", "RoomRegistry", "Rooms", "ServerConfiguration", "Store", "Support", logging],
-            swiftSettings: settings),
+        library("ServerData", "Access LibC RoomRegistry Rooms ServerConfiguration Store Support", [logging]),
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
-        .target(
-            name: "Commands",
-            dependencies: [
-                "Access", "Delivery", "FFmpeg", "LibC", "Media", "RoomRegistry", "Rooms", "ServerConfiguration", "ServerData", "Store",
-                "Support",
-                "Upstream",
+        library(
+            "Commands", "Access Delivery FFmpeg LibC Media RoomRegistry Rooms ServerConfiguration ServerData Store Support Upstream",
+            [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "earshot",
-            dependencies: [
-                "Commands", "ControlAPI", "EarshotServer", "LibC", "ServerConfiguration", "Support", logging, nioCore, nioPosix,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: settings),
+            ]),
+        program(
+            "earshot", "Commands ControlAPI EarshotServer LibC ServerConfiguration Support",
+            [logging, nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The load generator is a root target so that it sees `package` declarations and one release build serves both.
-        .executableTarget(
-            name: "earshot-load",
-            dependencies: [
-                "LibC", "RTMP", "RoomRegistry", "Rooms", "Store", nioCore, httpClient, nioHTTP1,
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            path: "Benchmarks/Load", swiftSettings: settings),
+        program(
+            "earshot-load", "LibC RTMP RoomRegistry Rooms Store",
+            [nioCore, httpClient, nioHTTP1, .product(name: "ArgumentParser", package: "swift-argument-parser")], path: "Benchmarks/Load"),
         // The program whose instructions and allocations budget.sh counts.
-        .executableTarget(
-            name: "earshot-budget",
-            dependencies: ["LibC", "RTMP", "Media", "MediaClips", "Relay", "FFmpeg", "Trace", nioCore, nioEmbedded],
-            path: "Benchmarks/Budget",
-            swiftSettings: settings),
+        program("earshot-budget", "LibC RTMP Media MediaClips Relay FFmpeg Trace", [nioCore, nioEmbedded], path: "Benchmarks/Budget"),
         // RFC 8216bis's demands on playlists, for the tests of all that makes or serves them.
-        .target(name: "HLSCheck", path: "Tests/HLSCheck", swiftSettings: settings),
+        library("HLSCheck", path: "Tests/HLSCheck"),
         // Tones and voices recognised in samples, for the tests of all that makes or plays sound.
-        .target(name: "SignalCheck", path: "Tests/SignalCheck", swiftSettings: settings),
+        library("SignalCheck", path: "Tests/SignalCheck"),
         // Files of media as a publisher's messages, and the muxers' pieces, for tests and budgets.
-        .target(
-            name: "MediaClips", dependencies: ["FFmpeg", "Media", nioCore], path: "Tests/MediaClips", swiftSettings: settings),
+        library("MediaClips", "FFmpeg Media", [nioCore], path: "Tests/MediaClips"),
         // Clocks that the tests of rooms set.
-        .target(name: "RoomTestSupport", dependencies: ["Rooms"], path: "Tests/RoomTestSupport", swiftSettings: settings),
+        library("RoomTestSupport", "Rooms", path: "Tests/RoomTestSupport"),
         // The PostgreSQL that tests run on where they are told to.
-        .target(name: "PostgresTestSupport", dependencies: ["Store"], path: "Tests/PostgresTestSupport", swiftSettings: settings),
+        library("PostgresTestSupport", "Store", path: "Tests/PostgresTestSupport"),
         // Shared by most tests: waiting, seeds, clients as processes, files of media.
-        .target(
-            name: "TestSupport", dependencies: ["LibC", "Media", nioCore, nioPosix], path: "Tests/TestSupport", swiftSettings: settings),
+        library("TestSupport", "LibC Media", [nioCore, nioPosix], path: "Tests/TestSupport"),
         // Shared by the tests of the services: logs, JSON, credentials, targets of requests, voices.
-        .target(
-            name: "ServerTestSupport",
-            dependencies: [
-                "Access", "CZlib", "FFmpeg", "LibC", "Media", "RTMP", "RoomRegistry", "Rooms", "Support", "TestSupport", crypto, grdb,
-                logging, nioCore, nioHTTP1, nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2"),
-            ],
-            path: "Tests/ServerTestSupport", swiftSettings: settings),
+        library(
+            "ServerTestSupport", "Access CZlib FFmpeg LibC Media RTMP RoomRegistry Rooms Support TestSupport",
+            [crypto, grdb, logging, nioCore, nioHTTP1, nioPosix, nioSSL, .product(name: "NIOHPACK", package: "swift-nio-http2")],
+            path: "Tests/ServerTestSupport"),
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
-        .target(
-            name: "APITestSupport",
-            dependencies: [
-                "Access", "ControlAPI", "Delivery", "EarshotServer", "HTTPServer", "Notifications", "PostgresTestSupport", "RoomRegistry",
-                "Rooms", "ServerConfiguration", "ServerTestSupport", "Store", "Support", "TestSupport", hummingbird, httpTypes, lifecycle,
-                logging, nioCore, nioEmbedded,
-            ],
-            path: "Tests/APITestSupport", swiftSettings: settings),
+        library(
+            "APITestSupport",
+            "Access ControlAPI Delivery EarshotServer HTTPServer Notifications PostgresTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
+            [hummingbird, httpTypes, lifecycle, logging, nioCore, nioEmbedded], path: "Tests/APITestSupport"),
         // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
-        .target(
-            name: "RTMPTestSupport",
-            dependencies: [
-                "APITestSupport", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Listening", "Media", "RTMP", "RTMPServer", "Relay",
-                "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "TestSupport", nioCore,
-                nioPosix,
-            ],
-            path: "Tests/RTMPTestSupport", swiftSettings: settings),
+        library(
+            "RTMPTestSupport",
+            "APITestSupport ControlAPI Delivery EarshotServer FFmpeg Listening Media RTMP RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Support TestSupport",
+            [nioCore, nioPosix], path: "Tests/RTMPTestSupport"),
         // A whole server without ports whose clients connect to it in memory, by HTTP, WebSocket and RTMP.
-        .target(
-            name: "PortlessTestSupport",
-            dependencies: [
-                "APITestSupport", "Delivery", "EarshotServer", "HTTPServer", "PostgresTestSupport", "RTMPServer", "RTMPTestSupport",
-                "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", lifecycle, logging, nioCore,
-            ],
-            path: "Tests/PortlessTestSupport", swiftSettings: settings),
-        .testTarget(name: "SupportTests", dependencies: ["Support", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "MediaTests", dependencies: ["Media", "TestSupport", nioCore], swiftSettings: settings),
-        .testTarget(name: "HealthTests", dependencies: ["Health", "Media"], swiftSettings: settings),
-        .testTarget(name: "RTMPTests", dependencies: ["RTMP", nioCore], resources: [.copy("Vectors")], swiftSettings: settings),
-        .testTarget(
-            name: "RelayTests", dependencies: ["Health", "LibC", "Media", "RTMP", "Relay", "Support", "TestSupport", nioCore, nioPosix],
-            swiftSettings: settings),
-        .testTarget(
-            name: "FFmpegTests", dependencies: ["FFmpeg", "Media", "MediaClips", "TestSupport", nioCore],
-            swiftSettings: settings),
-        .testTarget(name: "TalkTests", dependencies: ["SignalCheck", "Talk"], swiftSettings: settings),
-        .testTarget(name: "TraceTests", dependencies: ["TestSupport", "Trace"], swiftSettings: settings),
-        .testTarget(name: "HLSTests", dependencies: ["HLS", "HLSCheck", nioCore], swiftSettings: settings),
-        .testTarget(
-            name: "UpstreamTests", dependencies: ["Media", "RTMP", "Support", "TestSupport", "Upstream", nioCore, nioPosix],
-            swiftSettings: settings),
-        .testTarget(name: "AppsTests", dependencies: ["Apps", "Rooms", "Support", crypto], swiftSettings: settings),
-        .testTarget(name: "RoomsTests", dependencies: ["RoomTestSupport", "Rooms", "Support"], swiftSettings: settings),
-        .testTarget(
-            name: "RoomRegistryTests",
-            dependencies: [
-                "LibC", "PostgresTestSupport", "RoomRegistry", "RoomTestSupport", "Rooms", "Store", "Support", "TestSupport", grdb,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ServerConfigurationTests",
-            dependencies: [
-                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", logging, nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "OutboundTests",
-            dependencies: [
-                "Outbound", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", "Upstream", nioCore, nioSSL,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "AccessTests",
-            dependencies: [
-                "Access", "Outbound", "RTMP", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport",
-                logging, nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ListeningTests",
-            dependencies: [
-                "LibC", "Listening", "Relay", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
-                nioPosix,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "HTTPServerTests",
-            dependencies: [
-                "Delivery", "EarshotServer", "HTTPServer", "Listening", "PortlessTestSupport", "RTMPTestSupport", "Relay", "RoomRegistry",
-                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore, nioHTTP1,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "NotificationsTests",
-            dependencies: [
-                "APITestSupport", "Access", "Delivery", "EarshotServer", "Notifications", "RoomRegistry", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Support", "TestSupport", logging, nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "DeliveryTests",
-            dependencies: [
-                "Access", "Delivery", "Listening", "RTMP", "Relay", "Rooms", "ServerConfiguration", "ServerTestSupport", "Support",
-                "TestSupport", "Trace", nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "RTMPServerTests",
-            dependencies: [
-                "APITestSupport", "Access", "Delivery", "EarshotServer", "Listening", "Media", "RTMP", "RTMPServer",
-                "RTMPTestSupport", "Relay", "RoomRegistry",
-                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PackagingTests",
-            dependencies: [
-                "Delivery", "EarshotServer", "FFmpeg", "HLS", "HLSCheck", "HTTPServer", "Media", "Packaging", "Relay", "RoomRegistry",
-                "Rooms", "ServerConfiguration", "Store", "Support", "TestSupport", logging, nioCore, nioEmbedded, nioPosix,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "TalkbackTests",
-            dependencies: [
-                "APITestSupport", "Access", "Delivery", "EarshotServer", "FFmpeg", "Media", "RTMP", "RTMPTestSupport", "Relay",
-                "RoomRegistry",
-                "Rooms",
-                "ServerConfiguration", "ServerTestSupport", "SignalCheck", "Support", "Talk", "Talkback", "TestSupport", nioCore,
-                nioPosix,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ForwardingTests",
-            dependencies: [
-                "Delivery", "Forwarding", "Media", "PortlessTestSupport", "Rooms", "ServerTestSupport", "Support", "TestSupport",
-                "Upstream", nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "StatisticsTests",
-            dependencies: ["Delivery", "Relay", "Rooms", "ServerTestSupport", "Statistics", "Support", "TestSupport", grdb, logging],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PlaybackTests",
-            dependencies: [
-                "Access", "EarshotServer", "HTTPServer", "Packaging", "PortlessTestSupport", "Playback", "RTMP", "ServerConfiguration",
-                "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "AppServerTests",
-            dependencies: [
-                "Access", "AppServer", "Apps", "Delivery", "EarshotServer", "HTTPServer", "Media", "PortlessTestSupport", "RTMP", "Relay",
-                "RoomRegistry",
-                "Rooms", "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", crypto, logging, nioCore, nioPosix,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ControlAPITests",
-            dependencies: [
-                "APITestSupport", "Access", "Apps", "ControlAPI", "Delivery", "EarshotServer", "Forwarding", "HTTPServer", "Listening",
-                "Media", "Notifications", "Playback", "PostgresTestSupport", "RTMP", "Relay", "RoomRegistry", "Rooms",
-                "ServerConfiguration", "ServerData", "ServerTestSupport", "Store", "Support", "Talk", "Talkback", "TestSupport", "Upstream",
-                crypto, httpTypes, nioCore, nioEmbedded,
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "EarshotServerTests",
-            dependencies: [
-                "Delivery", "EarshotServer", "Packaging", "PortlessTestSupport", "RoomRegistry", "Rooms", "ServerConfiguration",
-                "ServerTestSupport", "Store", "Support", "TestSupport", logging, nioPosix,
-            ],
-            swiftSettings: settings),
+        library(
+            "PortlessTestSupport",
+            "APITestSupport Delivery EarshotServer HTTPServer PostgresTestSupport RTMPServer RTMPTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [lifecycle, logging, nioCore], path: "Tests/PortlessTestSupport"),
+        tests("SupportTests", "Support TestSupport"),
+        tests("MediaTests", "Media TestSupport", [nioCore]),
+        tests("HealthTests", "Health Media"),
+        tests("RTMPTests", "RTMP", [nioCore], resources: [.copy("Vectors")]),
+        tests("RelayTests", "Health LibC Media RTMP Relay Support TestSupport", [nioCore, nioPosix]),
+        tests("FFmpegTests", "FFmpeg Media MediaClips TestSupport", [nioCore]),
+        tests("TalkTests", "SignalCheck Talk"),
+        tests("TraceTests", "TestSupport Trace"),
+        tests("HLSTests", "HLS HLSCheck", [nioCore]),
+        tests("UpstreamTests", "Media RTMP Support TestSupport Upstream", [nioCore, nioPosix]),
+        tests("AppsTests", "Apps Rooms Support", [crypto]),
+        tests("RoomsTests", "RoomTestSupport Rooms Support"),
+        tests("RoomRegistryTests", "LibC PostgresTestSupport RoomRegistry RoomTestSupport Rooms Store Support TestSupport", [grdb]),
+        tests("ServerConfigurationTests", "Rooms ServerConfiguration ServerTestSupport Support", [logging, nioCore]),
+        tests("OutboundTests", "Outbound ServerConfiguration ServerTestSupport Support TestSupport Upstream", [nioCore, nioSSL]),
+        tests("AccessTests", "Access Outbound RTMP Rooms ServerConfiguration ServerTestSupport Support TestSupport", [logging, nioCore]),
+        tests(
+            "ListeningTests", "LibC Listening Relay ServerConfiguration ServerTestSupport Support TestSupport",
+            [logging, nioCore, nioPosix]),
+        tests(
+            "HTTPServerTests",
+            "Delivery EarshotServer HTTPServer Listening PortlessTestSupport RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [httpTypes, nioCore, nioHTTP1]),
+        tests(
+            "NotificationsTests",
+            "APITestSupport Access Delivery EarshotServer Notifications RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [logging, nioCore]),
+        tests(
+            "DeliveryTests", "Access Delivery Listening RTMP Relay Rooms ServerConfiguration ServerTestSupport Support TestSupport Trace",
+            [nioCore]),
+        tests(
+            "RTMPServerTests",
+            "APITestSupport Access Delivery EarshotServer Listening Media RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [nioCore]),
+        tests(
+            "PackagingTests",
+            "Delivery EarshotServer FFmpeg HLS HLSCheck HTTPServer Media Packaging Relay RoomRegistry Rooms ServerConfiguration Store Support TestSupport",
+            [logging, nioCore, nioEmbedded, nioPosix]),
+        tests(
+            "TalkbackTests",
+            "APITestSupport Access Delivery EarshotServer FFmpeg Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Support Talk Talkback TestSupport",
+            [nioCore, nioPosix]),
+        tests(
+            "ForwardingTests", "Delivery Forwarding Media PortlessTestSupport Rooms ServerTestSupport Support TestSupport Upstream",
+            [nioCore]),
+        tests("StatisticsTests", "Delivery Relay Rooms ServerTestSupport Statistics Support TestSupport", [grdb, logging]),
+        tests(
+            "PlaybackTests",
+            "Access EarshotServer HTTPServer Packaging PortlessTestSupport Playback RTMP ServerConfiguration ServerTestSupport Support TestSupport",
+            [httpTypes, nioCore]),
+        tests(
+            "AppServerTests",
+            "Access AppServer Apps Delivery EarshotServer HTTPServer Media PortlessTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [crypto, logging, nioCore, nioPosix]),
+        tests(
+            "ControlAPITests",
+            "APITestSupport Access Apps ControlAPI Delivery EarshotServer Forwarding HTTPServer Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Support Talk Talkback TestSupport Upstream",
+            [crypto, httpTypes, nioCore, nioEmbedded]),
+        tests(
+            "EarshotServerTests",
+            "Delivery EarshotServer Packaging PortlessTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
+            [logging, nioPosix]),
         // The command line, without its process.
-        .testTarget(
-            name: "EarshotCommandTests",
-            dependencies: [
-                "Commands", "LibC", "RTMP", "ServerTestSupport", "Support", "TestSupport", "earshot",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ], swiftSettings: settings),
+        tests(
+            "EarshotCommandTests", "Commands LibC RTMP ServerTestSupport Support TestSupport earshot",
+            [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The inputs that fuzzing has kept. EARSHOT_FUZZ makes a program of the same files, for libFuzzer.
         .testTarget(
             name: "FuzzTests", dependencies: fuzzed.map { .byName(name: $0) } + fuzzPackages, path: "Tests/Fuzz",
             exclude: ["Corpus", "Crashers", "README.md", "FuzzProgram.swift", "main.swift"], swiftSettings: settings),
-        .testTarget(
-            name: "ConsoleTests",
-            dependencies: [
-                "APITestSupport", "Access", "Console", "ControlAPI", "EarshotServer", "HTTPServer", "RoomRegistry", "Rooms",
-                "ServerConfiguration", "ServerTestSupport", "Support", "TestSupport", httpTypes, nioCore,
-            ],
-            swiftSettings: settings),
+        tests(
+            "ConsoleTests",
+            "APITestSupport Access Console ControlAPI EarshotServer HTTPServer RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            [httpTypes, nioCore]),
         // Whole servers with real clients.
-        .testTarget(
-            name: "EndToEndTests",
-            dependencies: [
-                "APITestSupport", "Access", "AppServer", "ControlAPI", "Delivery", "EarshotServer", "FFmpeg", "Forwarding", "HLSCheck",
-                "HTTPServer", "LibC", "Listening", "Media", "MediaClips", "Notifications", "Packaging", "Playback", "PostgresTestSupport",
-                "RTMP", "RTMPServer", "RTMPTestSupport", "Relay", "RoomRegistry", "Rooms", "ServerConfiguration", "ServerTestSupport",
-                "SignalCheck", "Store", "Support", "Talk", "Talkback", "TestSupport", "Trace", "Upstream", crypto, httpClient, httpTypes,
-                lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
-            ],
-            swiftSettings: settings),
+        tests(
+            "EndToEndTests",
+            "APITestSupport Access AppServer ControlAPI Delivery EarshotServer FFmpeg Forwarding HLSCheck HTTPServer LibC Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Support Talk Talkback TestSupport Trace Upstream",
+            [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )
 

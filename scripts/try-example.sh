@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
-: "${SCRATCH:?the folder of the debug build, as `make test` sets it}" >"$folder/log"
+: "${SCRATCH:?the folder of the debug build, which make test sets}" >"$folder/log"
 server='' push=''
 finish() {
     for process in $push $server; do kill "$process" 2>/dev/null || true; done
