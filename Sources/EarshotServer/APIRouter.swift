@@ -28,13 +28,15 @@ struct APIRouter {
     ) {
         self.readiness = readiness
         self.service = service
-        var parts = apps.parts.map { Part(part: $0) { _ in "apps" } }
-        // Nil when the settings disable it.
-        if let console { parts.append(Part(part: console) { _ in "console" }) }
-        parts.append(
+        // Media first: most requests are for it.
+        var parts = [
             Part(part: HLSEndpoint(services: playback)) {
                 $0.uri.path.contains(".hls/") ? "/{app}/{stream}.hls/{file}" : "/{app}/{stream}.m3u8"
-            })
+            }
+        ]
+        parts += apps.parts.map { Part(part: $0) { _ in "apps" } }
+        // Nil when the settings disable it.
+        if let console { parts.append(Part(part: console) { _ in "console" }) }
         self.parts = parts
         self.requests = requests
     }
@@ -46,18 +48,20 @@ struct APIRouter {
         let requests = self.requests
         router.add(middleware: AnswerHeaders(service: service, requests: requests))
         // Health checks need no token, since they reveal only the server's health.
-        router.get("/healthz") { request, _ in await requests.timed("/healthz", request) { "ok\n".plain } }
-        for (path, role) in [("/readyz", Readiness.Role.publish)] + Readiness.Role.allCases.map({ ("/readyz/\($0.rawValue)", $0) }) {
-            router.get(RouterPath(path)) { request, _ in
-                await requests.timed(path, request) {
+        router.get(RouterPath(ServerPath.alive.rawValue)) { request, _ in
+            await requests.timed(ServerPath.alive.rawValue, request) { "ok\n".plain }
+        }
+        let roles: [(ServerPath, Readiness.Role)] = [(.ready, .publish), (.readyToPublish, .publish), (.readyToPlay, .play)]
+        for (path, role) in roles {
+            router.get(RouterPath(path.rawValue)) { request, _ in
+                await requests.timed(path.rawValue, request) {
                     guard let problem = await readiness.problem(for: role) else { return "ready\n".plain }
                     return Response(status: .serviceUnavailable, body: .init(byteBuffer: .init(string: "\(problem)\n")))
                 }
             }
         }
-        // Prometheus' default path.
-        router.get("/metrics") { request, context in
-            await requests.timed("/metrics", request) {
+        router.get(RouterPath(ServerPath.metrics.rawValue)) { request, context in
+            await requests.timed(ServerPath.metrics.rawValue, request) {
                 var head = request.head
                 head.path = "/api/v1/metrics"
                 return await service.respond(to: Request(head: head, body: request.body), context)

@@ -103,8 +103,8 @@ package final class Server: Sendable {
             limits: HTTPLimits(config),
             takeovers: CountedTakeover.all(
                 [
-                    EventsEndpoint(services: parts.api, sweepers: parts.sweepers), MeshEndpoint(parts.apps),
-                    ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps), LiveEndpoint(services: playback),
+                    LiveEndpoint(services: playback), EventsEndpoint(services: parts.api, sweepers: parts.sweepers),
+                    MeshEndpoint(parts.apps), ChannelEndpoint(parts.apps), BoardEndpoint(parts.apps),
                 ], figures.requests),
             sweepers: parts.sweepers, access: config.access, clients: connections.clients, proxies: connections.proxies,
             counters: connections.counters, ledger: parts.memory.ledger)

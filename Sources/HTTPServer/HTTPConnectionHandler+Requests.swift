@@ -5,10 +5,10 @@ import Support
 
 /// Checks a request's head before anything reads its body.
 extension HTTPConnectionHandler {
-    private static let healthChecks: Set<String> = ["/healthz", "/readyz", "/readyz/publish", "/readyz/play"]
-
     /// Whether the path is answered even if the server is full. It may have a query.
-    static func isHealthCheck(_ path: String) -> Bool { Self.healthChecks.contains(String(path.prefix { $0 != "?" && $0 != "#" })) }
+    static func isHealthCheck(_ path: String) -> Bool {
+        ServerPath(rawValue: String(path.prefix { $0 != "?" && $0 != "#" }))?.isHealthCheck == true
+    }
 
     /// The reason to refuse the request by its head alone, or nil.
     package static func refusal(of head: HTTPRequestHead, _ refusal: HTTPPlaceTable.Refusal?) -> APIError? {

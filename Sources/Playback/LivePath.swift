@@ -21,13 +21,11 @@ package struct LivePath: Sendable, Equatable {
 
     /// Suffix of the folder that holds a stream's segments. Paths inside it name no stream.
     static let folderEnding = ".hls"
-    /// First path components reserved for the server, whatever the path ends in.
-    private static let reserved: Set<String> = ["api", "events", "healthz", "readyz", "metrics", "console"]
 
     /// The format named by the path's ending; nil if it is no media URL.
     package static func format(of path: some StringProtocol) -> Format? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count >= 3, parts[0].isEmpty, !self.reserved.contains(String(parts[1])), let last = parts.last,
+        guard parts.count >= 3, parts[0].isEmpty, !ServerPath.reserved.contains(String(parts[1])), let last = parts.last,
             let dot = last.lastIndex(of: "."), !parts[parts.count - 2].hasSuffix(Self.folderEnding)
         else { return nil }
         // A stream whose name ends in ".ts" has its HLS at "%2Ets.m3u8".

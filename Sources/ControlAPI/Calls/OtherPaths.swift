@@ -1,3 +1,4 @@
+import HTTPServer
 import HTTPTypes
 import Playback
 
@@ -5,12 +6,7 @@ import Playback
 enum OtherPaths {
     /// Nil when there is no such path.
     static func methods(of path: String) -> [HTTPRequest.Method]? {
-        switch path {
-        case "/healthz", "/readyz", "/readyz/publish", "/readyz/play", "/metrics": return [.get, .head]
-        case "/events": return [.get]
-        default:
-            if HLSEndpoint.serves(path) { return [.get, .head, .options] }
-            return LivePath.format(of: path) == nil ? nil : [.get, .head, .options]
-        }
+        if let own = ServerPath(rawValue: path) { return own == .events ? [.get] : [.get, .head] }
+        return HLSEndpoint.serves(path) || LivePath.format(of: path) != nil ? [.get, .head, .options] : nil
     }
 }

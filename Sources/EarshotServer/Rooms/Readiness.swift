@@ -17,7 +17,7 @@ struct Readiness: Sendable {
     }
 
     /// What a load balancer may send a server that is not ready for all.
-    enum Role: String, Sendable, CaseIterable {
+    enum Role: Sendable {
         /// New pushes, and calls that read or change rooms.
         case publish
         /// Players, who need no store.
