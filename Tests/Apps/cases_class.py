@@ -4,7 +4,7 @@ import os
 import urllib.request
 
 import class_sdk
-from browser import Browser
+from browser import Browser, BrowserError
 from registry import case
 from server import Device
 from sound import loudness
@@ -21,6 +21,29 @@ PICTURES = """Object.fromEntries([...document.querySelectorAll('.tile:not(.self)
     return [name, [...context.getImageData(0, 0, 32, 24).data].reduce((sum, value, index) => (sum * 31 + value * (index % 7 + 1)) % 1000003, 7)];
 }))"""
 
+# Keeps a page's connections to others in `links`, to tell of them when a picture is missed.
+LINKS = """(() => {
+    const Known = RTCPeerConnection;
+    window.links = [];
+    window.RTCPeerConnection = class extends Known { constructor(...values) { super(...values); links.push(this); } };
+})()"""
+STATES = """JSON.stringify({
+    links: links.map((link) => [link.connectionState, link.iceConnectionState, link.signalingState]),
+    videos: [...document.querySelectorAll('.tile video')].map((video) => [
+        video.videoWidth, video.readyState, video.paused, video.className, ...(video.srcObject?.getTracks() ?? []).map((track) => [track.kind, track.muted, track.readyState])]),
+})"""
+# The first description of a connection that a page sends is lost on its way.
+LOSES_ONE = """(() => {
+    const Known = WebSocket;
+    window.lost = 0;
+    window.WebSocket = class extends Known {
+        send(text) {
+            if (!window.lost && JSON.parse(text).content?.kind === 'description') window.lost += 1; else super.send(text);
+        }
+    };
+})()"""
+
+
 def call(server, path, body, authorization=None):
     """The whole answer of a call of the class's REST API."""
     headers = {"Content-Type": "application/json", **({"Authorization": authorization} if authorization else {})}
@@ -32,9 +55,11 @@ def call(server, path, body, authorization=None):
 class Person:
     """Somebody with the class's page open."""
 
-    def __init__(self, server, browser, name, room, is_audience=False, is_phone=False, language=None, camera=True):
+    def __init__(self, server, browser, name, room, is_audience=False, is_phone=False, language=None, camera=True, before=""):
+        """`before`: a script that runs before the page's own."""
         self.server, self.name = server, name
         self.page = browser.page(width=390 if is_phone else 1280, height=844 if is_phone else 800, is_phone=is_phone, language=language)
+        self.page.send("Page.addScriptToEvaluateOnNewDocument", source=f"{LINKS};{before}")
         extra = ("&as=audience" if is_audience else "") + ("" if camera else "&camera=off")
         self.page.open(f"http://{server.http}/demo/class?room={room}&name={name}{extra}")
         self.page.wait("document.querySelector('#name')?.value && document.querySelector('#enter').textContent !== '' && document.documentElement.lang",
@@ -78,9 +103,12 @@ class Person:
     def sees(self, *names):
         """Until it has a picture of each of them that moves, and of nobody else."""
         wanted = json.dumps(sorted(names))
-        self.page.wait(f"(() => {{ const now = {PICTURES}, seen = Object.keys(now).filter((name) => now[name] !== null).sort();"
-                       f" return JSON.stringify(seen) === JSON.stringify({wanted}); }})()",
-                       f"{self.name} to see {wanted}", 40)
+        try:
+            self.page.wait(f"(() => {{ const now = {PICTURES}, seen = Object.keys(now).filter((name) => now[name] !== null).sort();"
+                           f" return JSON.stringify(seen) === JSON.stringify({wanted}); }})()",
+                           f"{self.name} to see {wanted}", 40)
+        except BrowserError as error:
+            raise BrowserError(f"{error}\n{self.name}'s page: {self.page.run(STATES)}") from None
         before = json.dumps(self.page.run(PICTURES))
         self.page.wait(f"(() => {{ const now = {PICTURES}, before = {before}; return {wanted}.every((name) => now[name] !== null && now[name] !== before[name]); }})()",
                        f"the pictures on {self.name}'s page to move", 30)
@@ -386,6 +414,21 @@ def class_lost(server):
 
 
 class_lost.settings = DEMO
+
+
+@case
+def class_offer_lost(server):
+    """A description is lost on its way: whoever called calls again, and both see each other."""
+    with Browser(server.folder, FAKE_DEVICES) as browser:
+        ann = Person(server, browser, "Ann", "lossy", before=LOSES_ONE).is_in()
+        tim = Person(server, browser, "Tim", "lossy").is_in()
+        ann.page.wait("lost === 1", "the lost description")
+        ann.sees("Tim")
+        tim.sees("Ann")
+        assert tim.page.run("links.length") > 1, "nobody called again"
+
+
+class_offer_lost.settings = DEMO
 
 
 @case

@@ -197,7 +197,7 @@
   // MARK: Mesh
 
   // audience: how many members of the audience one browser sends to. The class itself limits the seats.
-  const reach = { audience: 16, answerMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
+  const reach = { audience: 16, answerMs: 8000, connectMs: 8000, offerMs: 1500, batchMs: 50, callMs: 4000, refusals: 10 };
 
   /**
    * One connection to another member. The caller gives each link a random name; signals of other links are ignored. Both sides may offer at once: the
@@ -233,6 +233,7 @@
       try {
         this.isOffering = true;
         await this.connection.setLocalDescription();
+        this.watch();
         if (this.connection.localDescription) this.signal('description', { description: this.connection.localDescription });
       } catch (error) {
         console.warn('offer', error);
@@ -262,12 +263,19 @@
       if (this.ignoresOffer) return;
       this.isSettingAnswer = description.type === 'answer';
       await this.connection.setRemoteDescription(description);
+      this.watch();
       this.isSettingAnswer = false;
       if (description.type !== 'offer') return;
       // This side's tracks join the same round of negotiation.
       this.start();
       await this.connection.setLocalDescription();
       this.signal('description', { description: this.connection.localDescription });
+    }
+
+    /** A signal or a first packet may be lost for good, and a connection without any pair of addresses never says that it has failed. */
+    watch() {
+      if (this.watched || !this.isCaller) return;
+      this.watched = setTimeout(() => { if (this.connection.connectionState !== 'connected') this.mesh.callLater(this); }, reach.connectMs);
     }
 
     /** Sends this side's tracks from now on. */
@@ -311,6 +319,7 @@
     close() {
       this.isClosed = true;
       clearTimeout(this.timer);
+      clearTimeout(this.watched);
       this.connection.onnegotiationneeded = this.connection.onconnectionstatechange = this.connection.ontrack = null;
       this.connection.close();
       for (const tag of this.shown.keys()) this.mesh.emit('stream', this.id, tag, null, { video: false, audio: false });
@@ -329,6 +338,7 @@
       Object.assign(this, { channel, iceServers });
       this.peers = new Map();
       this.joined = new Set();
+      this.tries = new Map();
       this.local = new Map();
       this.ends = [];
       this.refused = { second: 0, count: 0 };
@@ -396,6 +406,19 @@
     unanswered(peer) {
       this.drop(peer);
       this.emit('unanswered', peer.id);
+      this.callLater(peer);
+    }
+
+    /** Calls once more, if no link has come to life by then. The wait grows with each try. */
+    callLater(peer) {
+      const { id } = peer;
+      const tries = (this.tries.get(id) || 0) + 1;
+      this.tries.set(id, tries);
+      setTimeout(() => {
+        const now = this.peers.get(id);
+        const isOver = now && (now !== peer || now.connection.connectionState === 'connected');
+        if (this.isOn && this.channel.isOpen && this.channel.people.has(id) && !isOver) this.call(id);
+      }, Math.min(2000 * 2 ** tries, 60000) * (0.5 + Math.random() / 2));
     }
 
     drop(peer) {
@@ -406,6 +429,7 @@
     forget(id) {
       const peer = this.peers.get(id);
       if (peer) this.drop(peer);
+      this.tries.delete(id);
       if (this.joined.delete(id)) this.emit('left', id);
     }
 
@@ -505,8 +529,8 @@
     stateChanged(peer) {
       const { connectionState } = peer.connection;
       this.emit('state', peer.id, connectionState);
-      if (connectionState !== 'failed' || !peer.isCaller) return;
-      setTimeout(() => { if (this.isOn && this.peers.get(peer.id) === peer && this.channel.isOpen) this.call(peer.id); }, 2000 + Math.random() * 2000);
+      if (connectionState === 'connected') this.tries.delete(peer.id);
+      if (connectionState === 'failed' && peer.isCaller) this.callLater(peer);
     }
 
     /** Publishes a stream. `state`: whether picture and sound are on. A further call takes the stream's current tracks. */
