@@ -157,10 +157,12 @@ let package = Package(
             [logging, nioCore]),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
         library("Statistics", "Access Delivery Relay RoomRegistry Rooms Support", [grdb, lifecycle, logging, nioCore]),
+        // How a call of the HTTP API is declared, read, checked, answered and documented; it knows no call.
+        library("HTTPAPI", "Access HTTPServer Health Listening Outbound RTMP RoomRegistry Rooms ServerConfiguration Support", [hummingbird, httpTypes, crypto, logging, nioCore]),
         // Streams pulled from other servers and pushed to them.
         library(
-            "Forwarding", "Access Delivery Media Outbound Relay RoomRegistry Rooms ServerConfiguration Support Upstream",
-            [logging, nioCore, lifecycle]),
+            "Forwarding", "Access Delivery HTTPAPI HTTPServer Media Outbound Relay RoomRegistry Rooms ServerConfiguration Support Upstream",
+            [httpTypes, logging, nioCore, lifecycle]),
         // Playing over HTTP: FLV, MP4 and HLS.
         library(
             "Playback", "Access Delivery HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Support Trace",
@@ -169,23 +171,23 @@ let package = Package(
         .target(name: "CAppAssets"),
         library(
             "AppServer",
-            "Access Apps CAppAssets Delivery HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Support",
+            "Access Apps CAppAssets Delivery HTTPAPI HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Support",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle], exclude: ["Assets"]),
-        // The HTTP API: calls, forms, answers, tokens, the OpenAPI document.
+        // The calls of the HTTP API about rooms, streams, sessions and the server; events, metrics.
         library(
             "ControlAPI",
-            "Access AppServer Apps CQREncode Delivery FFmpeg Forwarding HTTPServer Health Listening Media Notifications Outbound Packaging Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace Upstream",
-            [hummingbird, httpTypes, crypto, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
+            "Access CQREncode Delivery FFmpeg Forwarding HTTPAPI HTTPServer Health Listening Media Notifications Outbound Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace",
+            [hummingbird, httpTypes, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
         // The console: its page, its files, logging in and out. Its data comes from the API.
         .target(name: "CConsoleAssets"),
         library(
             "Console",
-            "Access CConsoleAssets ControlAPI Delivery HTTPServer Listening Relay RoomRegistry Rooms ServerConfiguration Support",
+            "Access CConsoleAssets ControlAPI Delivery HTTPAPI HTTPServer Listening Relay RoomRegistry Rooms ServerConfiguration Support",
             [hummingbird, httpTypes, logging, nioCore], exclude: ["Assets"]),
         // Wiring only: makes the services and hands each what it needs.
         library(
             "EarshotServer",
-            "Access AppServer Console ControlAPI Delivery Forwarding HTTPServer LibC Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Support Talkback",
+            "Access AppServer Console ControlAPI Delivery Forwarding HTTPAPI HTTPServer LibC Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Support Talkback",
             [
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -197,14 +199,25 @@ let package = Package(
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
         library("ServerData", "Access LibC RoomRegistry Rooms ServerConfiguration Store Support", [logging]),
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
+        // What they share: options, calls of the API, tables, times.
         library(
-            "Commands", "Access Delivery FFmpeg LibC Media RoomRegistry Rooms ServerConfiguration ServerData Store Support Upstream",
+            "CommandSupport", "FFmpeg LibC Media Rooms ServerConfiguration Support Upstream",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
+        // Checks of a server and of its machine.
+        library(
+            "Doctor", "Access CommandSupport FFmpeg LibC Media ServerConfiguration ServerData Store Support Upstream",
+            [
+                httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+        library(
+            "Commands", "Access CommandSupport Doctor FFmpeg LibC RoomRegistry Rooms ServerConfiguration ServerData Store Support",
+            [nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         program(
-            "earshot", "Commands ControlAPI EarshotServer LibC ServerConfiguration Support",
+            "earshot", "CommandSupport Commands EarshotServer HTTPAPI LibC ServerConfiguration Support",
             [logging, nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The load generator is a root target so that it sees `package` declarations and one release build serves both.
         program(
@@ -232,7 +245,7 @@ let package = Package(
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
         library(
             "APITestSupport",
-            "Access ControlAPI Delivery EarshotServer HTTPServer Notifications PostgresTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
+            "Access ControlAPI Delivery EarshotServer HTTPAPI HTTPServer Notifications PostgresTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
             [hummingbird, httpTypes, lifecycle, logging, nioCore, nioEmbedded], path: "Tests/APITestSupport"),
         // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
         library(
@@ -300,7 +313,7 @@ let package = Package(
             [crypto, logging, nioCore, nioPosix]),
         tests(
             "ControlAPITests",
-            "APITestSupport Access Apps ControlAPI Delivery EarshotServer Forwarding HTTPServer Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Support Talk Talkback TestSupport Upstream",
+            "APITestSupport Access Apps ControlAPI Delivery EarshotServer Forwarding HTTPAPI HTTPServer Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Support Talk Talkback TestSupport Upstream",
             [crypto, httpTypes, nioCore, nioEmbedded]),
         tests(
             "EarshotServerTests",
@@ -308,7 +321,7 @@ let package = Package(
             [logging, nioPosix]),
         // The command line, without its process.
         tests(
-            "EarshotCommandTests", "Commands LibC RTMP ServerTestSupport Support TestSupport earshot",
+            "EarshotCommandTests", "CommandSupport Commands Doctor LibC RTMP ServerTestSupport Support TestSupport earshot",
             [.product(name: "ArgumentParser", package: "swift-argument-parser")]),
         // The inputs that fuzzing has kept. EARSHOT_FUZZ makes a program of the same files, for libFuzzer.
         .testTarget(
@@ -316,12 +329,12 @@ let package = Package(
             exclude: ["Corpus", "Crashers", "README.md", "FuzzProgram.swift", "main.swift"], swiftSettings: settings),
         tests(
             "ConsoleTests",
-            "APITestSupport Access Console ControlAPI EarshotServer HTTPServer RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "APITestSupport Access Console ControlAPI EarshotServer HTTPAPI HTTPServer RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
             [httpTypes, nioCore]),
         // Whole servers with real clients.
         tests(
             "EndToEndTests",
-            "APITestSupport Access AppServer ControlAPI Delivery EarshotServer FFmpeg Forwarding HLSCheck HTTPServer LibC Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Support Talk Talkback TestSupport Trace Upstream",
+            "APITestSupport Access AppServer ControlAPI Delivery EarshotServer FFmpeg Forwarding HLSCheck HTTPAPI HTTPServer LibC Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Support Talk Talkback TestSupport Trace Upstream",
             [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )

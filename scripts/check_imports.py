@@ -3,7 +3,7 @@
 
 An import that the manifest does not name works for as long as another target happens to bring it; a dependency that nothing imports says
 that a target may touch what it does not. Reads `swift package dump-package`, which resolves and builds nothing.
-Folders of a target may name each other's types one way only. --figures prints the graph in numbers: targets, edges, lines, and such pairs of folders.
+Files of a target that name each other's types in a circle may be few only. --figures prints the graph in numbers: targets, edges, lines, circles.
 """
 
 import json
@@ -69,31 +69,44 @@ def figures(targets):
     print(f"pairs that depend on each other: {sum((b, a) in edges for a, b in edges) // 2}")
     for target in sorted(built, key=lambda target: -lines(target))[:5]:
         print(f"  {lines(target):6} lines, {len(sources(target)):3} files  {target['name']}")
-    mutual = {target["name"]: pairs for target in built if (pairs := mutual_folders(target))}
-    print(f"pairs of folders within a target that name each other's types: {sum(map(len, mutual.values()))}")
-    for name, pairs in sorted(mutual.items()):
-        print(f"  {name}: {', '.join(f'{a} and {b}' for a, b in pairs)}")
+    for target in built:
+        for circle in circles(target):
+            if len(circle) > 3:
+                print(f"  circle of {len(circle)} files in {target['name']}: {', '.join(path.stem for path in circle)}")
 
 
-DECLARATION = re.compile(r"^(?:(?:package|public|final|indirect|private|fileprivate|@\w+(?:\([^)]*\))?) )*(?:struct|class|enum|protocol|actor) (\w+)", re.M)
+DECLARATION = re.compile(
+    r"^(?:(?:package|public|final|indirect|private|fileprivate|@\w+(?:\([^)]*\))?) )*(?:struct|class|enum|protocol|actor|typealias) (\w+)", re.M)
+# A multi-line text, a text on one line, a comment: what may hold any word.
+APART = re.compile(r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|//.*')
+# Files in one circle of a target, at most. Relay's are the stream, its loop and what stands on it, which are one thing in several files.
+LONGEST_CIRCLE = {"Relay": 9}
+LONGEST_CIRCLE_ELSEWHERE = 5
 
 
-def mutual_folders(target):
-    """Pairs of the target's folders each of which names a type that the other declares."""
-    texts, owners = {}, {}
-    for path in sources(target):
-        inner = path.relative_to(folder(target)).parts[:-1]
-        text = re.sub(r"//.*|\"[^\"\n]*\"", "", path.read_text(encoding="utf-8"))
-        where = inner[0] if inner else ""
-        texts[where] = texts.get(where, "") + text
-        for name in DECLARATION.findall(text):
-            owners[name] = where
-    # A folder's own files above its subfolders are what brings these together.
-    uses = {
-        where: {owners[word] for word in set(re.findall(r"\b[A-Z]\w+\b", text)) & owners.keys()} - {where, ""}
-        for where, text in texts.items() if where
-    }
-    return sorted((a, b) for a in uses for b in uses[a] if a < b and a in uses[b])
+def circles(target):
+    """Circles of the target's files, the largest first: each file of one leads to every other by names of types.
+
+    A file leads to another if it names, outside of comments and texts, a type that the other declares at its outermost level. Members of
+    extensions and types within types do not count.
+    """
+    texts = {path: APART.sub('""', path.read_text(encoding="utf-8")) for path in sources(target)}
+    owners = {name: path for path, text in texts.items() for name in DECLARATION.findall(text)}
+    ways = {path: {owners[word] for word in set(re.findall(r"\b[A-Z]\w+\b", text)) & owners.keys()} - {path} for path, text in texts.items()}
+    reached = {path: reach(ways, path) for path in ways}
+    found = {frozenset(other for other in reached[path] if path in reached[other]) for path in ways if path in reached[path]}
+    return sorted((sorted(each) for each in found), key=len, reverse=True)
+
+
+def reach(ways, start):
+    """The files to which `start` leads, itself only by way of others."""
+    seen, waiting = set(), list(ways[start])
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting += ways[path]
+    return seen
 
 
 def lines(target):
@@ -124,8 +137,11 @@ def main():
         for name in sorted(allowed - used) if sources(target) else ():
             wrong.append(f"Package.swift: {target['name']} depends on {name}; expected a source of it to import that")
         if (ROOT / "Sources" / target["name"]).is_dir():
-            for one, other in mutual_folders(target):
-                wrong.append(f"Sources/{target['name']}: the folders {one} and {other} name each other's types; expected that one way only")
+            most = LONGEST_CIRCLE.get(target["name"], LONGEST_CIRCLE_ELSEWHERE)
+            for circle in circles(target):
+                if len(circle) > most:
+                    names = ", ".join(path.stem for path in circle)
+                    wrong.append(f"Sources/{target['name']}: {len(circle)} files name each other's types in a circle, {names}; expected at most {most}")
     for line in wrong:
         print(f"check_imports: {line}")
     print(f"check_imports: {checked} files of {len(targets)} targets: {'all right' if not wrong else f'{len(wrong)} things are wrong'}")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Rooms
 
 /// `earshot audit`: shows changes and their authors.

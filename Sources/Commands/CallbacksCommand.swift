@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot callbacks`: notices to webhooks.
 struct CallbacksCommand: AsyncParsableCommand {

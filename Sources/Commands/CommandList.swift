@@ -1,4 +1,6 @@
 package import ArgumentParser
+import CommandSupport
+import Doctor
 
 /// The commands of the command line, in the order of its help. Serving is the program's own.
 package enum CommandList {

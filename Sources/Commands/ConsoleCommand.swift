@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot console`: an address that logs a browser in.
 struct ConsoleCommand: ServerCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot gatherings`: the apps' channels, mesh rooms, classes and machines of a running server.
 struct GatheringsCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot nodes`: the servers that share a registry.
 struct NodesCommand: AsyncParsableCommand {

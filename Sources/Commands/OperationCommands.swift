@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import LibC
 
 /// `earshot reload`: the running server reads its settings and certificate again.

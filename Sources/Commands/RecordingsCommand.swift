@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot recordings`: shows, starts, stops and deletes recordings.
 struct RecordingsCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot relays`: links to other servers.
 struct RelaysCommand: AsyncParsableCommand {

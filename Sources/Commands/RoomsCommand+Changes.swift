@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Rooms
 
 /// `earshot rooms`: commands that change rooms.

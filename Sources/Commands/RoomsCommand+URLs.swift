@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot rooms`: URLs to push and play.
 extension RoomsCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot rooms`: commands that show rooms.
 struct RoomsCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot selfcheck`: compares the server's counters with the things they count.
 struct SelfcheckCommand: ServerCommand {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 extension SessionsCommand {
     /// `earshot sessions trace`: a connection's flight recorder as a table.

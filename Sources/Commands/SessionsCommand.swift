@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Rooms
 
 /// `earshot sessions`: connections of publishers and players.

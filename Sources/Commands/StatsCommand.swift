@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot stats`: figures over time, and the plays and pushes that are over.
 struct StatsCommand: AsyncParsableCommand {

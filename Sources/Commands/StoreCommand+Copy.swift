@@ -1,5 +1,5 @@
 import ArgumentParser
-import Delivery
+import CommandSupport
 import LibC
 import RoomRegistry
 import Rooms

@@ -1,6 +1,6 @@
 import Access
 import ArgumentParser
-import Delivery
+import CommandSupport
 import LibC
 import RoomRegistry
 import Rooms

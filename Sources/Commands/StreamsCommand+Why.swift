@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 extension StreamsCommand {
     /// `earshot streams why`: a stream's verdict, explained.

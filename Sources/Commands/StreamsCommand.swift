@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot streams`: shows streams; drops and forbids pushes.
 struct StreamsCommand: AsyncParsableCommand {

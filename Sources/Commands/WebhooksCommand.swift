@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `earshot webhooks`: webhook targets made by calls.
 struct WebhooksCommand: AsyncParsableCommand {

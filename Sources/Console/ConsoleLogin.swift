@@ -1,6 +1,7 @@
 import Access
-package import ControlAPI
+import ControlAPI
 package import Delivery
+package import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Hummingbird

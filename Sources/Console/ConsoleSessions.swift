@@ -1,5 +1,6 @@
 package import Access
 import ControlAPI
+import HTTPAPI
 package import HTTPServer
 package import HTTPTypes
 import Support

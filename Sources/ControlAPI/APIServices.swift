@@ -1,11 +1,10 @@
 package import Access
-package import AppServer
+package import HTTPAPI
 package import Delivery
 package import Forwarding
 import Listening
 import Logging
 package import Notifications
-package import Outbound
 package import Packaging
 package import RoomRegistry
 import Rooms
@@ -33,8 +32,8 @@ package final class APIServices: Sendable {
     /// Nil when the setting turns statistics off.
     let statistics: Statistics?
     let webhookTester: WebhookTester
-    let apps: AppServices
-    let nodes: NodeForwarder
+    /// Other parts of the server with figures of their own.
+    let others: [any MetricSource]
     package let figures: MetricFigures
     /// Tickets for the event feed, which replace tokens in URLs.
     package let tickets: EventTickets
@@ -48,8 +47,8 @@ package final class APIServices: Sendable {
     package init(
         _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
         control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
-        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester, apps: AppServices,
-        outbound: OutboundClient, figures: MetricFigures
+        talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester,
+        others: [any MetricSource], figures: MetricFigures
     ) {
         self.config = config
         self.liveKeys = keys
@@ -66,8 +65,7 @@ package final class APIServices: Sendable {
         self.webhookLog = webhookLog
         self.statistics = statistics
         self.webhookTester = webhookTester
-        self.apps = apps
-        self.nodes = NodeForwarder(rooms: rooms, client: outbound)
+        self.others = others
         self.figures = figures
         self.tickets = EventTickets(ClusterKey(config.current))
     }

@@ -2,6 +2,7 @@ import AppServer
 import Console
 import ControlAPI
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -78,7 +79,7 @@ struct APIRouter {
 
     @Sendable private func answer(_ request: Request, _ context: APIContext) async -> Response {
         guard let one = self.parts.first(where: { $0.part.door(request) != nil }) else {
-            return await self.requests.timed(self.service.pattern(of: request), request) {
+            return await self.requests.timed(self.service.pattern(of: request) ?? RequestFigures.unmatched, request) {
                 await self.service.respond(to: request, context)
             }
         }

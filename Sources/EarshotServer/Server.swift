@@ -4,6 +4,7 @@ import Console
 import ControlAPI
 import Delivery
 import Forwarding
+import HTTPAPI
 package import HTTPServer
 package import Hummingbird
 import LibC
@@ -115,7 +116,7 @@ package final class Server: Sendable {
         self.consoleLogin = login
         let responder = APIRouter(
             readiness: parts.readiness, playback: playback,
-            service: APIService(services: parts.api, auditor: auditor, sessions: login?.sessions),
+            service: parts.apiService(auditor: auditor, sessions: login?.sessions),
             console: login.map(ConsoleService.init(login:)), apps: AppRoutes(parts.apps), requests: figures.requests
         ).router().buildResponder()
         self.responder = responder
@@ -148,7 +149,7 @@ package final class Server: Sendable {
         let address = config.urls.http.flatMap { PublicAddress.host($0.split(separator: "/").dropFirst().first.map(String.init) ?? "") }
         let sessions = ConsoleSessions(key, hosts: ConsoleHosts(config.console.hosts + (address.map { [$0] } ?? [])))
         return ConsoleLogin(
-            sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit, figures: parts.api.figures),
+            sessions, parts.rooms, Authentication(registry: parts.rooms, rate: config.api.rateLimit, figures: parts.api.figures.calls),
             parts.connections, parts.live,
             parts.memory.ledger, auditor)
     }

@@ -99,7 +99,7 @@ package final class ServerParts: Sendable {
             webhookTester: WebhookTester(
                 live,
                 sender: { WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
-                outbound: self.outbound), apps: self.apps, outbound: self.outbound, figures: figures)
+                outbound: self.outbound), others: [self.apps], figures: figures)
         figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)

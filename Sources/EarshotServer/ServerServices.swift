@@ -1,6 +1,7 @@
 import Access
 import ControlAPI
 import Delivery
+import HTTPAPI
 import Listening
 import Logging
 import ServiceLifecycle

@@ -49,7 +49,7 @@ package struct AuditLine: Sendable, Equatable {
 }
 
 /// The tool that a caller uses, as far as the request shows it: the command names itself in User-Agent, which any program may imitate. The raw value
-/// is stored. A service for another vendor's API adds its own tool.
+/// is stored.
 package struct AuditTool: RawRepresentable, Sendable, Hashable {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
@@ -60,6 +60,8 @@ package struct AuditTool: RawRepresentable, Sendable, Hashable {
     package static let cli = AuditTool(rawValue: "cli")
     /// A browser that is logged in to the console.
     package static let console = AuditTool(rawValue: "console")
+    /// A back end that calls the cloud's API.
+    package static let tencent = AuditTool(rawValue: "tencent")
 
     /// The User-Agent of the command.
     package static let commandAgent = "earshot"

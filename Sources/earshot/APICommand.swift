@@ -1,5 +1,6 @@
 import ArgumentParser
-import ControlAPI
+import EarshotServer
+import HTTPAPI
 
 /// `earshot api`: describes the API, without a running server.
 struct APICommand: ParsableCommand {
@@ -10,7 +11,7 @@ struct APICommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the OpenAPI 3.1 document, which a running server has at /api/v1/openapi.json.")
 
-        func run() { print(APIReference.document) }
+        func run() { print(String(decoding: OpenAPIDocument.bytes, as: UTF8.self)) }
     }
 
     struct Reference: ParsableCommand {

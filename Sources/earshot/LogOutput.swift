@@ -1,4 +1,5 @@
 import Commands
+import CommandSupport
 import LibC
 import Logging
 import ServerConfiguration

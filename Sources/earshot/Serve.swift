@@ -1,5 +1,6 @@
 import ArgumentParser
 import Commands
+import CommandSupport
 import EarshotServer
 import LibC
 import Logging

@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import HTTPTypes
 package import ServerTestSupport
@@ -6,6 +7,7 @@ import TestSupport
 package import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// Calls a server's API and validates each answer by the served document: status, media type, schema, common headers.
 package struct CheckedAPI: Sendable {

@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import Notifications
 import PostgresTestSupport
@@ -6,6 +7,7 @@ import Support
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable package import RoomRegistry
 @testable package import Rooms
 @testable import Store

@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import HTTPServer
 import NIOCore
@@ -7,6 +8,7 @@ import Testing
 
 @testable import Console
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The console's files as a browser gets them.
 @Suite struct ConsoleAssetTests {

@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The audit trail: every change has a line, and no secret is in one.
 @Suite struct APIAuditTests {

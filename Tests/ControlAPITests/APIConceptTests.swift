@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import HTTPTypes
 import Rooms
@@ -5,6 +6,7 @@ import Support
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import ServerConfiguration
 
 /// Each thing has one name, in the API's whole document and in all error messages.

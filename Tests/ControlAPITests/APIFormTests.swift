@@ -7,6 +7,7 @@ import Support
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The limits of each kind of input, and the messages when they are exceeded.
 @Suite struct APIFormTests {

@@ -1,4 +1,5 @@
 import APITestSupport
+import EarshotServer
 import Foundation
 import HTTPTypes
 import Rooms
@@ -8,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import ServerConfiguration
 
 /// The names in error messages, on a server without a port.

@@ -1,4 +1,5 @@
 import APITestSupport
+import EarshotServer
 import Foundation
 import HTTPTypes
 import Rooms
@@ -8,6 +9,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// Names and lengths of inputs. Document and server must agree on them.
 @Suite struct APINameTests {

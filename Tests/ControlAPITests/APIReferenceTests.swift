@@ -1,9 +1,11 @@
+import EarshotServer
 import Foundation
 import HTTPTypes
 import Support
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The reference for people, which is made from the OpenAPI document.
 @Suite struct APIReferenceTests {

@@ -1,4 +1,5 @@
 import APITestSupport
+import EarshotServer
 import Foundation
 import HTTPTypes
 import ServerTestSupport
@@ -7,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import ServerConfiguration
 
 /// The same request repeated, in sequence or concurrently.

@@ -1,9 +1,11 @@
+import EarshotServer
 import HTTPTypes
 import ServerTestSupport
 import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import Support
 
 /// Routing of requests, and the document's agreement with the table.

@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// ETag, If-Match and If-None-Match of rooms.
 @Suite struct APIVersionTests {

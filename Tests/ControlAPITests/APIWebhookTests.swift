@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// Webhook targets made by calls, with a real receiver.
 @Suite struct APIWebhookTests {

@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import HTTPServer
 @testable import ServerConfiguration
 

@@ -4,6 +4,7 @@ import Support
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The audit trail's cells, and how many failures leave a line.
 @Suite struct AuditTests {

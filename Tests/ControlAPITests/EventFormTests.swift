@@ -1,5 +1,6 @@
 import APITestSupport
 import Apps
+import EarshotServer
 import Foundation
 import ServerTestSupport
 import Store
@@ -11,6 +12,7 @@ import Testing
 import Upstream
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import Forwarding
 @testable import RoomRegistry
 @testable import Rooms

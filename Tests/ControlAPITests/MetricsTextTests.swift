@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// Prometheus' text format, and the page that scrapes share.
 @Suite struct MetricsTextTests {

@@ -11,6 +11,7 @@ import Testing
 @testable import Access
 @testable import Apps
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import ServerConfiguration
 
 /// Every door that takes names takes one spelling of each. Swift's strings are equal where signatures, the store and URLs see two names.

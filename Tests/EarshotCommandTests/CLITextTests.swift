@@ -1,6 +1,8 @@
 import Testing
 
+@testable import CommandSupport
 @testable import Commands
+@testable import Doctor
 
 /// Input and output of the command line without a server: times, addresses, figures, tables, JSON.
 @Suite struct CLITextTests {

@@ -2,7 +2,9 @@ import ArgumentParser
 import ServerTestSupport
 import Testing
 
+@testable import CommandSupport
 @testable import Commands
+@testable import Doctor
 @testable import earshot
 
 /// Mistakes in the command line, and its help.

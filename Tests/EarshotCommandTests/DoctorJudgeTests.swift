@@ -1,7 +1,9 @@
 import Support
 import Testing
 
+@testable import CommandSupport
 @testable import Commands
+@testable import Doctor
 @testable import earshot
 
 /// The doctor's verdicts on given figures and texts, without a machine or a server.

@@ -7,7 +7,7 @@ import Hummingbird
 import Listening
 import NIOCore
 import RoomRegistry
-package import Rooms
+import Rooms
 import ServerConfiguration
 import Support
 import Synchronization
@@ -254,9 +254,4 @@ final class TencentFacade: HTTPPart {
         case .pushInfo(let app, let page): return try await lists.pushInfo(app: app, page)
         }
     }
-}
-
-extension AuditTool {
-    /// A back end that calls the cloud's API.
-    package static let tencent = AuditTool(rawValue: "tencent")
 }

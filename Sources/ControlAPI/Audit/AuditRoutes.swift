@@ -1,11 +1,11 @@
-import AppServer
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum AuditRoutes {
     private static let token = Input(
         "token", .soughtName(length: 1...RoomLimits.tokenNameLength), "Only calls with the token of this name.")
     private static let via = Input("via", .choice(of: AuditTool.known), "Only calls by this tool.")
@@ -21,9 +21,9 @@ extension APIRoute {
     private static let limit = Input("limit", .whole(1...10_000), "The maximum number of lines.", fallback: 100)
 
     /// The audit trail.
-    static let audit: [APIRoute] = [
-        APIRoute(
-            table: "/audit", "listAudit", .server, .admin,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            table: "/audit", "listAudit", .server, .admin, .server,
             "List who changed what, newest first. Heartbeats, likes and reads leave no line.",
             query: [
                 Self.token.erased, Self.via.erased, Self.operation.erased, Self.room.erased, Self.stream.erased, Self.result.erased,

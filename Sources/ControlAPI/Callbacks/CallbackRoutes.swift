@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
@@ -7,7 +8,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-extension APIRoute {
+enum CallbackRoutes {
     private static let state = Input("state", .choice() as InputType<OutboxEntry.State>, "Only notices in this state.")
     private static let room = Input("roomId", .id, "Only this room's notices.")
     private static let target = Input(
@@ -17,9 +18,9 @@ extension APIRoute {
     private static let id = Input("callbackId", .whole(1...Int64.max), "The notice's id.").required
 
     /// Callbacks: the delivery log of webhooks.
-    static let callbacks: [APIRoute] = [
-        APIRoute(
-            .get, "/callbacks", "listCallbacks", .callbacks, .ops, "List the delivery log of webhooks, newest first.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/callbacks", "listCallbacks", .callbacks, .ops, .list, "List the delivery log of webhooks, newest first.",
             query: [Self.state.erased, Self.room.erased, Self.target.erased, Self.before.erased, Self.limit.erased],
             answers: CallbackListAnswer.outputType
         ) { call in
@@ -29,16 +30,16 @@ extension APIRoute {
                 before: call[Self.before], limit: limit)
             return CallbackListAnswer(next: list.count == limit ? list.last?.id : nil, list: list)
         },
-        APIRoute(
-            .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops,
+        ControlRoute(
+            .get, "/callbacks/targets", "listCallbackTargets", .callbacks, .ops, .server,
             "List all webhook targets, and whether each is failing: those in the settings, then those made by calls.",
             answers: CallbackTargetListAnswer.outputType
         ) { call in
             CallbackTargetListAnswer(
                 list: try await Self.targets(call).map { CallbackTargetAnswer(target: $0, standing: call.services.webhookLog[$0.id]) })
         },
-        APIRoute(
-            storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops,
+        ControlRoute(
+            storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, .thing,
             "Send a notice again: queues a copy with an id of its own and the same idempotency key.", in: [Self.id.erased],
             answers: OutboxEntry.outputType
         ) { call, keep in

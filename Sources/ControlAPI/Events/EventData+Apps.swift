@@ -1,3 +1,5 @@
+import HTTPAPI
+
 /// The schemas of events in classes and of claw machines.
 extension EventData {
     static let memberRole = Self.form(

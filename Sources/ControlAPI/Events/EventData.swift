@@ -1,4 +1,5 @@
 import Health
+import HTTPAPI
 import Rooms
 import Support
 import Talk

@@ -1,3 +1,4 @@
+import HTTPAPI
 import Rooms
 
 /// The API document's description of one kind of event. A value.

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
@@ -7,7 +8,7 @@ import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum EventRoutes {
     private static let after = Input("after", .whole(0...Int64.max), "Only events with larger ids.", fallback: 0)
     private static let before = Input(
         "before", .whole(1...Int64.max), "Only events with smaller ids, newest first: the room's history. Not together with `after`.")
@@ -17,16 +18,16 @@ extension APIRoute {
     private static let ticketRoom = Input("roomId", .id, "The room whose events the ticket covers; all rooms if omitted.")
 
     /// Events, oldest first.
-    package static let events: [APIRoute] = [
-        APIRoute(
-            .get, "/events", "listEvents", .events, .app,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/events", "listEvents", .events, .app, .list,
             "List the events of all rooms, oldest first. The WebSocket /events sends them as they happen.",
             query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
-        APIRoute(
-            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app,
+        ControlRoute(
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, .room,
             "List a room's events, oldest first, or with `before` newest first.",
             in: [RoomInputs.room.erased], query: [Self.after.erased, Self.before.erased, Self.limit.erased],
             answers: EventListAnswer.outputType
@@ -42,10 +43,10 @@ extension APIRoute {
             if answer.list.isEmpty { _ = try await call.rooms.room(id) }
             return answer
         },
-        APIRoute(
-            .post, "/events/ticket", "makeEventTicket", .events, .app,
+        ControlRoute(
+            .post, "/events/ticket", "makeEventTicket", .events, .app, .creation,
             "Make a ticket that opens the WebSocket /events once, within a minute, for clients that cannot send a token.",
-            body: [Self.ticketRoom.erased], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing
+            body: [Self.ticketRoom.erased], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing, isAudited: false
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
             // Fails now, so that the failure does not come only when the ticket is used.

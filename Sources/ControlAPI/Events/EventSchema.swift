@@ -1,3 +1,4 @@
+import HTTPAPI
 import Support
 
 /// Building blocks for the schemas of events' data.

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Listening
@@ -32,7 +33,7 @@ package struct EventsEndpoint: HTTPTakeover {
         self.hello = EventsHello(services.rooms) { [recordings = services.recordings] in recordings.isRecording($0) }
         self.tokens = TokenWatch(services.rooms)
         self.authentication = Authentication(
-            registry: services.rooms, limits: RateLimits(rate: services.config.api.rateLimit), figures: services.figures)
+            registry: services.rooms, rate: services.config.api.rateLimit, figures: services.figures.calls)
     }
 
     func door(_ head: HTTPRequestHead) -> Door? { head.method == .GET && head.path == "/events" ? .events : nil }

@@ -1,8 +1,8 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import NIOCore
 import Notifications
-import RTMP
 import RoomRegistry
 import Rooms
 import Support

@@ -1,27 +1,15 @@
+package import HTTPAPI
 import Health
 package import Rooms
 import Synchronization
 
 /// Counts for the metrics only. Any thread; locked only briefly, never per frame.
 package final class MetricFigures: Sendable {
-    /// The reason why a call of the API, or a login, had no valid token.
-    package enum AuthenticationFailure: String, Sendable, CaseIterable {
-        /// No token at all.
-        case missing
-        /// A token or code that is unknown or revoked.
-        case wrong
-        /// Not looked up, because too many wrong ones came from the address.
-        case throttled
-    }
-
     struct Values {
         var commits = Histogram(
             boundsMicros: [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000])
         var failedCommits: UInt64 = 0
         var events: [RoomEvent.Kind: UInt64] = [:]
-        var authenticationFailures: [AuthenticationFailure: UInt64] = [:]
-        /// Calls refused for `api.rateLimit`.
-        var callsOverRate: UInt64 = 0
         /// The largest number of bytes that links were seen to have received.
         var pulledBytes: UInt64 = 0
     }
@@ -33,6 +21,7 @@ package final class MetricFigures: Sendable {
     }
 
     package let requests = RequestFigures()
+    package let calls = CallFigures()
     let page = SharedPage()
     private let values = Mutex(Values())
     private let sources = Mutex(Sources())
@@ -56,12 +45,6 @@ package final class MetricFigures: Sendable {
             for event in events { values.events[event.kind, default: 0] += 1 }
         }
     }
-
-    package func failed(_ failure: AuthenticationFailure) {
-        self.values.withLock { $0.authenticationFailures[failure, default: 0] += 1 }
-    }
-
-    func callOverRate() { self.values.withLock { $0.callsOverRate += 1 } }
 
     /// Bytes that links have received so far; never falls.
     func pulled(_ bytes: UInt64) -> UInt64 {

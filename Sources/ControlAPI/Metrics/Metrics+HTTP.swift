@@ -1,5 +1,5 @@
-import AppServer
 import Delivery
+import HTTPAPI
 import Listening
 import Support
 import Trace
@@ -7,7 +7,8 @@ import Trace
 /// Requests, limits, and the apps' connections.
 extension Metrics {
     mutating func addHTTP() {
-        let (requests, figures) = (self.services.figures.requests.current, self.services.figures.current)
+        let requests = self.services.figures.requests.current
+        let failures = self.services.figures.calls.current.authenticationFailures
         self.page.family("earshot_http_requests_total", .counter, "HTTP requests answered, by route, method and status.")
         for (key, count) in requests.counts.sorted(by: {
             ($0.key.route, $0.key.method, $0.key.status) < ($1.key.route, $1.key.method, $1.key.status)
@@ -23,7 +24,7 @@ extension Metrics {
         }
         self.page.counters(
             "earshot_api_authentication_failures_total", "API calls and logins without a valid token, by reason.", "reason",
-            MetricFigures.AuthenticationFailure.allCases.map { ($0.rawValue, figures.authenticationFailures[$0] ?? 0) })
+            CallFigures.AuthenticationFailure.allCases.map { ($0.rawValue, failures[$0] ?? 0) })
     }
 
     /// Limits whose hits close connections for a reason of their own, under the names of their settings. Fixed limits have names of their own.
@@ -36,10 +37,8 @@ extension Metrics {
 
     /// Limits that have counters of their own.
     private static let limitsWithCounters: [(name: String, hits: @Sendable (APIServices, ServerTotals) -> UInt64)] = [
-        ("arrivals", { $1.counters.connectionsTurnedAway }), ("api.rateLimit", { services, _ in services.figures.current.callsOverRate }),
+        ("arrivals", { $1.counters.connectionsTurnedAway }), ("api.rateLimit", { services, _ in services.figures.calls.current.callsOverRate }),
         ("eventFeeds", { $1.counters.eventFeedsRefused }),
-        ("apps.messageRate", { services, _ in services.apps.counters.current.cut[.tooMany] ?? 0 }),
-        ("apps.backlog", { services, _ in services.apps.counters.current.cut[.tooSlow] ?? 0 }),
         ("traces", { services, _ in UInt64(clamping: services.connections.traces.store.refused) }),
     ]
 
@@ -54,33 +53,6 @@ extension Metrics {
         for (name, count) in Self.limitsWithCounters { hits[name, default: 0] += count(self.services, totals) }
         self.page.counters(
             "earshot_limit_hits_total", "Times that a limit was hit, by its setting; a word without a dot is a fixed limit.", "limit",
-            Self.limitNames.map { ($0, hits[$0] ?? 0) })
-    }
-
-    mutating func addApps() {
-        let apps = self.services.apps
-        let (values, mesh, gatherings) = (apps.counters.current, apps.mesh.size, apps.gatherings.counts)
-        self.page.gauge("earshot_app_connections", "Mesh and channel connections now.", values.connections)
-        self.page.gauge("earshot_mesh_rooms", "Mesh rooms now.", mesh.rooms)
-        self.page.gauges(
-            "earshot_gatherings", "Channels (plain), classes and machines now, by kind.", "kind",
-            GatheringKinds.all.map { ($0, Double(gatherings[$0] ?? 0)) })
-        self.page.gauge("earshot_whiteboards_open", "Whiteboards that somebody looks at now.", apps.boards.count)
-        for (name, help, value) in [
-            ("messages", "Messages received on mesh and channel connections.", values.messages),
-            ("bad_messages", "Messages among these that could not be taken.", values.badMessages),
-            ("undelivered", "Mesh frames dropped because they were for somebody in no or another room.", values.undelivered),
-            ("push_heartbeats", "Reports of broadcasters.", values.heartbeats),
-            ("rongcloud_failed", "Calls of RongCloud's API without a good answer.", values.rongCloudFailed),
-            ("rongcloud_dropped", "Calls of RongCloud's API given up because too many waited.", values.rongCloudDropped),
-        ] {
-            self.page.counter("earshot_app_\(name)_total", help, value)
-        }
-        self.page.counters(
-            "earshot_app_cut_total", "Mesh and channel connections that the server cut, by reason.", "reason",
-            AppCounters.Cut.allCases.map { ($0.rawValue, values.cut[$0] ?? 0) })
-        self.page.counters(
-            "earshot_tencent_calls_total", "Calls of the Tencent-compatible API, by error code; none: done.", "code",
-            values.tencentCalls.sorted { $0.key < $1.key }.map { ($0.key.isEmpty ? "none" : $0.key, $0.value) })
+            (Self.limitNames.map { ($0, hits[$0] ?? 0) } + self.services.others.flatMap { $0.limitHits }).sorted { $0.0 < $1.0 })
     }
 }

@@ -1,6 +1,7 @@
 import Delivery
 import Forwarding
 import Health
+import HTTPAPI
 import Listening
 import Relay
 import ServerConfiguration

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import RoomRegistry
 import Rooms
 import Statistics

@@ -1,5 +1,6 @@
 import Delivery
 import Health
+import HTTPAPI
 import Listening
 import Relay
 import RoomRegistry
@@ -14,8 +15,6 @@ import Trace
 ///
 /// Uses the loops' reports of the last second instead of asking the event loops. The page does not grow with the names that peers choose.
 struct Metrics {
-    static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
-
     let services: APIServices
     var page = MetricsText()
 
@@ -43,8 +42,8 @@ struct Metrics {
         metrics.addEvents()
         metrics.addTalk(totals.talk.totals)
         metrics.addHTTP()
-        metrics.addApps()
         if let statistics = services.statistics { metrics.addStatistics(statistics) }
+        for other in services.others { other.write(to: &metrics.page) }
         return Array(metrics.page.text.utf8)
     }
 

@@ -1,4 +1,5 @@
 import Delivery
+package import HTTPAPI
 import Listening
 import Support
 import Talkback

@@ -1,5 +1,6 @@
 import Delivery
 import FFmpeg
+import HTTPAPI
 import Packaging
 import RoomRegistry
 import ServerConfiguration

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Logging
@@ -6,26 +7,26 @@ import RoomRegistry
 import Rooms
 import ServerConfiguration
 
-extension APIRoute {
+enum NodeRoutes {
     private static let node = Input("node", .sought(length: 1...NodeName.longest), "The node's name.").required
 
     /// Calls about the servers that share a registry.
-    static let nodes: [APIRoute] = [
-        APIRoute(
-            .get, "/nodes", "listNodes", .server, .ops, "List the servers that share this one's registry, and those that did.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/nodes", "listNodes", .server, .ops, .server, "List the servers that share this one's registry, and those that did.",
             answers: NodeListAnswer.outputType
         ) { call in
             let own = call.rooms.nodeNumber
             return NodeListAnswer(
                 isShared: call.rooms.isShared, list: try await call.rooms.nodes().map { NodeAnswer(node: $0, isSelf: $0.number == own) })
         },
-        APIRoute(
-            .post, "/nodes/{node}/drain", "drainNode", .server, .admin,
+        ControlRoute(
+            .post, "/nodes/{node}/drain", "drainNode", .server, .admin, .server,
             """
             End a node when its pushes have ended, as drainServer does with the server that is called. Another node is asked through the \
             registry and begins within a moment; whether it could is in its log and in the audit trail, with the same requestId.
             """,
-            in: [Self.node.erased], body: Self.drainInputs, answers: NodeDrainAnswer.outputType, status: .accepted, failures: [.conflict]
+            in: [Self.node.erased], body: OperationRoutes.drainInputs, answers: NodeDrainAnswer.outputType, status: .accepted, failures: [.conflict]
         ) { call in
             let (name, request) = (try call.value(Self.node), try call.drainRequest())
             if name == call.rooms.nodeName { return NodeDrainAnswer(node: name, request: request, state: try await call.drain(request)) }

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import NIOCore
@@ -7,7 +8,7 @@ import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum SnapshotRoutes {
     private static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
     private static let onlySlot = Input("slot", .whole(1...8), "Only pictures of the stream in this slot.")
     private static let id = Input("snapshotId", .recordingID, "The picture's id.").required
@@ -18,12 +19,12 @@ extension APIRoute {
         fallback: 2)
 
     /// Pictures of live streams.
-    static let snapshots: [APIRoute] = [
-        APIRoute(
-            raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app, .room,
             "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for `maxAge` seconds.",
             in: [RoomInputs.room.erased],
-            query: [Self.slot.erased, Self.width.erased, Self.maxAge.erased], type: "image/jpeg"
+            query: [Self.slot.erased, Self.width.erased, Self.maxAge.erased], type: "image/jpeg", home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(Self.slot))
@@ -37,8 +38,8 @@ extension APIRoute {
                 of: slot.path, width: call[Self.width].map { Int($0) }, maxAgeMs: try call.value(Self.maxAge) * 1_000)
             return jpeg
         },
-        APIRoute(
-            .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app,
+        ControlRoute(
+            .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app, .room,
             "List the pictures that the server took of a room's streams at intervals (setting snapshots.interval), newest first.",
             in: [RoomInputs.room.erased], query: [Self.onlySlot.erased, RecordingInputs.after.erased, RecordingInputs.limit.erased],
             answers: SnapshotListAnswer.outputType
@@ -49,9 +50,9 @@ extension APIRoute {
                 ofRoom: room.id, slot: call[Self.onlySlot].map(Int.init), after: call[RecordingInputs.after], limit: limit)
             return SnapshotListAnswer(next: list.count == limit ? list.last?.row : nil, list: list)
         },
-        APIRoute(
-            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, "Download a picture taken at an interval.",
-            in: [Self.id.erased], type: "image/jpeg"
+        ControlRoute(
+            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, .thing, "Download a picture taken at an interval.",
+            in: [Self.id.erased], type: "image/jpeg", home: .snapshot
         ) { call in
             let id = try call.value(Self.id)
             let files = SnapshotFiles(call.services.config.current)

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import Packaging
 import Rooms
 

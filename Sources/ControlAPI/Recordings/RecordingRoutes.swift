@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Logging
@@ -34,18 +35,18 @@ extension InputType<String> {
     }
 }
 
-extension APIRoute {
+enum RecordingRoutes {
     /// Recordings: start and stop, look up, download, delete.
-    package static let recordings: [APIRoute] = [
-        APIRoute(
-            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            storing: "/rooms/{roomId}/record", "recordRoom", .recordings, .ops, .room,
             """
             Start or stop recording one of a room's streams. The recording continues after a restart of the server. A stop answers once \
             the last file is closed.
             """,
             in: [RoomInputs.room.erased],
             body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.outputType,
-            failures: [.conflict]
+            failures: [.conflict], home: .room
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(RecordingInputs.slot))
@@ -66,8 +67,8 @@ extension APIRoute {
                 }
             }
         },
-        APIRoute(
-            .get, "/recordings", "listRecordings", .recordings, .ops, "List recordings, including running ones, newest first.",
+        ControlRoute(
+            .get, "/recordings", "listRecordings", .recordings, .ops, .list, "List recordings, including running ones, newest first.",
             query: [
                 RecordingInputs.room.erased, RecordingInputs.app.erased, RecordingInputs.name.erased, RecordingInputs.state.erased,
                 RecordingInputs.after.erased, RecordingInputs.limit.erased,
@@ -91,16 +92,16 @@ extension APIRoute {
                 next: list.count == query.limit ? list.last?.row : nil, usedBytes: used,
                 list: list.map { RecordingAnswer($0, call) })
         },
-        APIRoute(
-            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, "Look a recording up.", in: [RecordingInputs.id.erased],
+        ControlRoute(
+            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, .thing, "Look a recording up.", in: [RecordingInputs.id.erased],
             answers: RecordingAnswer.outputType
         ) { call in
             RecordingAnswer(try await Self.recording(call), call)
         },
-        APIRoute(
-            .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops,
+        ControlRoute(
+            .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops, .thing,
             "Delete the file of a finished or failed recording. The recording can still be looked up, in state deleted.",
-            in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict]
+            in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict], home: .recording
         ) { call in
             let recording = try await Self.recording(call)
             call.audit(stream: recording.task.path, room: recording.task.roomID) {
@@ -119,11 +120,11 @@ extension APIRoute {
                     state: recording.state.rawValue, allowed: [RecordingState.finished, .failed].map(\.rawValue))
             }
         },
-        APIRoute(
-            file: "/recordings/{recordingId}/file", "downloadRecording", .recordings, .ops,
+        ControlRoute(
+            file: "/recordings/{recordingId}/file", "downloadRecording", .recordings, .ops, .thing,
             "Download a recording's file or a range of it. A file being written is returned up to its last complete fragment.",
             in: [RecordingInputs.id.erased],
-            type: "video/mp4", failures: [.conflict]
+            type: "video/mp4", failures: [.conflict], home: .recording
         ) { call in
             let recording = try await Self.recording(call)
             guard recording.state != .deleted else {

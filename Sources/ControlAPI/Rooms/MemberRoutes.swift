@@ -1,27 +1,28 @@
+import HTTPAPI
 import HTTPTypes
 import RoomRegistry
 import Rooms
 
-extension APIRoute {
+enum MemberRoutes {
     /// Members of rooms.
-    static let members: [APIRoute] = [
-        APIRoute(
-            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, "Add a user to a room. Joining again updates the nick.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, .room, "Add a user to a room. Joining again updates the nick.",
             in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.outputType,
             failures: [.conflict]
         ) { call, keep in
             let (id, user, nick) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user), try call.value(RoomInputs.nick))
             return try await keep({ $0 }) { try await call.rooms.join(id, user: user, nick: nick, keeping: $0) }
         },
-        APIRoute(
-            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, "Remove a user from a room.", in: [RoomInputs.room.erased],
+        ControlRoute(
+            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, .room, "Remove a user from a room.", in: [RoomInputs.room.erased],
             body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
             try await keep({}) { try await call.rooms.leave(id, user: user, keeping: $0) }
         },
-        APIRoute(
-            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, "List a room's members, by user id.",
+        ControlRoute(
+            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, .room, "List a room's members, by user id.",
             in: [RoomInputs.room.erased], query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased],
             answers: MemberListAnswer.outputType
         ) { call in
@@ -30,8 +31,8 @@ extension APIRoute {
                 try call.value(RoomInputs.room), after: call[RoomInputs.afterUser], limit: limit)
             return MemberListAnswer(total: total, next: list.count == limit ? list.last?.user : nil, list: list)
         },
-        APIRoute(
-            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app,
+        ControlRoute(
+            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, .room,
             "Kick a user: ends the user's connections, and refuses the user's joins, pushes, plays and talk for a while.",
             in: [RoomInputs.room.erased, RoomInputs.user.erased], body: [RoomInputs.kick.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import HTTPServer
 import Rooms
 import ServerConfiguration
@@ -36,11 +37,5 @@ extension APICall {
     /// The URL maker for this caller's host name. Throws 503 while the server starts.
     func urls() throws -> StreamURLs {
         StreamURLs(address: try self.publicAddress(), keys: self.services.keys, hash: self.services.config.credentials.hash)
-    }
-
-    /// The server's addresses for this caller. Throws 503 while the server starts.
-    func publicAddress() throws -> PublicAddress {
-        guard let addresses = self.services.connections.addresses else { throw APIError.unavailable("The server is starting.") }
-        return PublicAddress(config: self.services.config.current, addresses: addresses, requestHost: self.host)
     }
 }

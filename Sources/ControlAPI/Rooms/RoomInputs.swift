@@ -1,3 +1,4 @@
+package import HTTPAPI
 import HTTPServer
 import Rooms
 import ServerConfiguration
@@ -53,6 +54,14 @@ enum RoomInputs {
         "seconds", .seconds(0...Kick.longestMs), "Seconds for which the user may not come back: 10 if omitted, 0 for none.",
         fallback: Kick.defaultMs)
     static let nick = Input("nick", .text(length: 0...RoomLimits.nickLength), "The nick, for lists of members.", fallback: "")
+}
+
+extension InputType<RoomID> {
+    static var roomID: InputType {
+        InputType<String>.id.map { (text: String) throws(BrokenRule) in
+            do throws(FieldError) { return try RoomID(checking: text) } catch { throw BrokenRule(error.rule) }
+        }
+    }
 }
 
 extension InputType<[String: Int64]> {

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
@@ -17,11 +18,11 @@ extension APICall {
     }
 }
 
-extension APIRoute {
+enum RoomRoutes {
     /// Rooms: create, look up, change, end.
-    package static let rooms: [APIRoute] = [
-        APIRoute(
-            storing: "/rooms", "createRoom", .rooms, .app, "Create a room; it becomes live when media arrives.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            storing: "/rooms", "createRoom", .rooms, .app, .creation, "Create a room; it becomes live when media arrives.",
             body: [
                 RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
                 RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
@@ -49,8 +50,8 @@ extension APIRoute {
                 throw call.deviceTaken(device, by: other)
             }
         },
-        APIRoute(
-            .get, "/rooms", "listRooms", .rooms, .app, "List rooms, page by page.",
+        ControlRoute(
+            .get, "/rooms", "listRooms", .rooms, .app, .list, "List rooms, page by page.",
             query: [
                 RoomInputs.states.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.listed.erased,
                 RoomInputs.sort.erased, RoomInputs.page.erased, RoomInputs.pageSize.erased, RoomInputs.after.erased,
@@ -61,15 +62,15 @@ extension APIRoute {
             let (urls, nodes) = (try call.urls(), try await call.rooms.nodeNames(of: page.rooms))
             return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls, nodes: nodes) })
         },
-        APIRoute(
-            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, "Look a room up.", in: [RoomInputs.room.erased],
+        ControlRoute(
+            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, .room, "Look a room up.", in: [RoomInputs.room.erased],
             answers: RoomAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try RoomAnswer(room, call, nodes: try await call.rooms.nodeNames(of: [room]))
         },
-        APIRoute(
-            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, "Change a room; omitted fields stay unchanged.",
+        ControlRoute(
+            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, .room, "Change a room; omitted fields stay unchanged.",
             in: [RoomInputs.room.erased],
             body: [
                 RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
@@ -92,42 +93,42 @@ extension APIRoute {
                 throw call.deviceTaken(device, by: other)
             }
         },
-        APIRoute(
-            .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, "Delete a room, closing it first if it is open.",
+        ControlRoute(
+            .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, .room, "Delete a room, closing it first if it is open.",
             in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict], isConditional: true
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
-        .room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") { _ in
+        Self.room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") { _ in
             .close
         },
-        .room("expire", "expireRoom", .ops, "Expire a room as if its time were over. The next valid push reopens it.") { _ in .expire },
-        .room(
+        Self.room("expire", "expireRoom", .ops, "Expire a room as if its time were over. The next valid push reopens it.") { _ in .expire },
+        Self.room(
             "renew", "renewRoom", .app,
             "Give a room more time. The answer says whether another deadline, such as missed heartbeats, still comes first.",
             body: [RoomInputs.seconds.erased], answers: RoomAnswer.renewed
         ) { call in
             .renew(byMs: call[RoomInputs.seconds])
         },
-        .room(
+        Self.room(
             "heartbeat", "sendHeartbeat", .app, "Report that a room is still wanted, or that its owner is present.",
-            body: [RoomInputs.sender.erased]
+            body: [RoomInputs.sender.erased], isAudited: false
         ) {
             .heartbeat(sender: $0[RoomInputs.sender])
         },
-        .room(
+        Self.room(
             "pause", "pauseRoom", .app, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot.erased]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
-        .room(
+        Self.room(
             "forbid", "forbidRoom", .ops, "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time.",
             body: Ban.inputs
         ) { call in
             .forbid(untilMs: try Ban.end(call), reason: try call.value(Ban.reason))
         },
-        .room("resume", "resumeRoom", .ops, "Lift a room's ban, so that it accepts pushes and plays again.") { _ in .resume },
-        APIRoute(
-            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, "Add likes to a room.", in: [RoomInputs.room.erased],
-            body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType
+        Self.room("resume", "resumeRoom", .ops, "Lift a room's ban, so that it accepts pushes and plays again.") { _ in .resume },
+        ControlRoute(
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, .room, "Add likes to a room.", in: [RoomInputs.room.erased],
+            body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType, isAudited: false
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
             let nodes = try await call.rooms.nodeNames(ofRoom: id)
@@ -137,12 +138,12 @@ extension APIRoute {
 
     /// A call that applies one ``RoomInput`` to the room.
     private static func room(
-        _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [],
+        _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [], isAudited: Bool = true,
         answers outputType: OutputType<RoomAnswer> = RoomAnswer.outputType, _ input: @escaping @Sendable (APICall) throws -> RoomInput
-    ) -> APIRoute {
-        APIRoute(
-            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, summary, in: [RoomInputs.room.erased], body: body,
-            answers: outputType, failures: [.conflict], isConditional: true
+    ) -> ControlRoute {
+        ControlRoute(
+            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, .room, summary, in: [RoomInputs.room.erased], body: body,
+            answers: outputType, failures: [.conflict], isAudited: isAudited, isConditional: true
         ) { call, keep in
             let (id, input) = (try call.value(RoomInputs.room), try input(call))
             let nodes = try await call.rooms.nodeNames(ofRoom: id)

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Listening
@@ -6,7 +7,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-extension APIRoute {
+enum OperationRoutes {
     static let drainTimeout = Input(
         "timeout", .seconds(0...3_600_000), "Seconds that running pushes may go on at most. Not set: the setting drain.timeout.")
     static let drainURL = Input(
@@ -22,13 +23,13 @@ extension APIRoute {
     static let drainInputs = [Self.drainTimeout.erased, Self.drainURL.erased, Self.drainRestart.erased]
 
     /// Calls about the server's run.
-    static let operations: [APIRoute] = [
-        APIRoute(
-            .get, "/server", "getServer", .server, .ops, "Look up how the server itself does: ready, draining, settings that wait.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/server", "getServer", .server, .ops, .server, "Look up how the server itself does: ready, draining, settings that wait.",
             answers: ServerStatus.outputType
         ) { call in try await ServerStatus(call.services) },
-        APIRoute(
-            .post, "/server/reload", "reloadSettings", .server, .admin,
+        ControlRoute(
+            .post, "/server/reload", "reloadSettings", .server, .admin, .server,
             "Read the settings and the certificate again. Applies what can be applied while running; a wrong file changes nothing.",
             answers: ReloadReport.outputType, failures: [.conflict]
         ) { call in
@@ -39,8 +40,8 @@ extension APIRoute {
             case .failure(let refusal): throw APIError(refusal)
             }
         },
-        APIRoute(
-            .post, "/server/drain", "drainServer", .server, .admin,
+        ControlRoute(
+            .post, "/server/drain", "drainServer", .server, .admin, .server,
             """
             End the server when its pushes have ended. Nobody new is let in from now on, clients of Enhanced RTMP are asked to connect again, \
             and when the time has passed the rest is ended, too.
@@ -55,8 +56,8 @@ extension APIRoute {
 extension APICall {
     func drainRequest() throws(APIError) -> DrainRequest {
         DrainRequest(
-            timeoutMs: self[APIRoute.drainTimeout], reconnectTo: try self.reconnectURL(APIRoute.drainURL),
-            restarts: self[APIRoute.drainRestart] ?? false)
+            timeoutMs: self[OperationRoutes.drainTimeout], reconnectTo: try self.reconnectURL(OperationRoutes.drainURL),
+            restarts: self[OperationRoutes.drainRestart] ?? false)
     }
 
     /// Begins this server's drain.

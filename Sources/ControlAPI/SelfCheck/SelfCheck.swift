@@ -1,6 +1,7 @@
 import Access
 import Delivery
 import Forwarding
+import HTTPAPI
 import Listening
 import Relay
 import RoomRegistry

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPTypes
 import Listening
 import NIOCore
@@ -6,24 +7,24 @@ import Rooms
 import Support
 import Talkback
 
-extension APIRoute {
+enum ServerRoutes {
     /// Calls about the server itself.
-    package static let server: [APIRoute] = [
-        APIRoute(.get, "/counters", "getCounters", .server, .ops, "Totals since the server started.", answers: ServerTotals.outputType) {
+    static let all: [ControlRoute] = [
+        ControlRoute(.get, "/counters", "getCounters", .server, .ops, .server, "Totals since the server started.", answers: ServerTotals.outputType) {
             call in call.services.totals
         },
-        APIRoute(
-            raw: .get, "/metrics", "getMetrics", .server, .ops, "The counters for Prometheus; also at /metrics.", type: Metrics.mediaType
+        ControlRoute(
+            raw: .get, "/metrics", "getMetrics", .server, .ops, .server, "The counters for Prometheus; also at /metrics.", type: MetricsText.mediaType
         ) { call in
             ByteBuffer(bytes: try await Metrics.bytes(call.services))
         },
-        APIRoute(
-            .get, "/selfcheck", "checkSelf", .server, .ops, "Compare each counter with what it counts.", answers: SelfCheck.outputType
+        ControlRoute(
+            .get, "/selfcheck", "checkSelf", .server, .ops, .server, "Compare each counter with what it counts.", answers: SelfCheck.outputType
         ) { call in
             try await SelfCheck.run(call.services)
         },
-        APIRoute(
-            raw: .get, "/openapi.json", "getOpenAPI", .server, nil, "This document.", type: "application/json", schema: .keywords("object")
-        ) { _ in OpenAPIDocument.buffer },
+        ControlRoute(
+            raw: .get, "/openapi.json", "getOpenAPI", .server, nil, .anyone, "This document.", type: "application/json", schema: .keywords("object")
+        ) { call in call.core.document },
     ]
 }

@@ -1,21 +1,22 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
 import Rooms
 
-extension APIRoute {
+enum ReconnectRoutes {
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required
     private static let tcURL = Input(
         "tcUrl", .text(length: 1...1_024).example("rtmp://live.example.com/live"), "Where to connect. Not set: where the client did before."
     )
 
     /// Asking clients of Enhanced RTMP to connect again, here or elsewhere.
-    static let reconnects: [APIRoute] = [
-        APIRoute(
-            .post, "/sessions/{sessionId}/reconnect", "reconnectSession", .sessions, .ops,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .post, "/sessions/{sessionId}/reconnect", "reconnectSession", .sessions, .ops, .thing,
             "Ask a client to connect again. Only clients of Enhanced RTMP that have said that they can (capsEx 1) can be asked.",
-            in: [Self.id.erased], body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType, failures: [.conflict]
+            in: [Self.id.erased], body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType, failures: [.conflict], home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             if call.scope.isLimited {
@@ -37,10 +38,10 @@ extension APIRoute {
             }
             return outcome
         },
-        APIRoute(
-            .post, "/streams/{app}/{name}/reconnect", "reconnectViewers", .streams, .ops,
+        ControlRoute(
+            .post, "/streams/{app}/{name}/reconnect", "reconnectViewers", .streams, .ops, .stream,
             "Ask all viewers of a stream to connect again. Those that cannot be asked are counted and play on.",
-            in: StreamInputs.path, body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType
+            in: StreamInputs.path, body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType, home: .stream
         ) { call in
             await call.services.control.askViewersToReconnect(of: try call.streamPath().description, to: try call.reconnectURL(Self.tcURL))
         },

@@ -1,4 +1,5 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
@@ -6,7 +7,7 @@ import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum SessionRoutes {
     private static let role = Input("role", .choice() as InputType<SessionRole>, "Only connections that publish, or that play.")
     private static let stream = Input(
         "stream", .soughtName(length: 1...2 * RoomLimits.streamNameLength + 1),
@@ -25,9 +26,9 @@ extension APIRoute {
     }
 
     /// Sessions: connections of publishers and players.
-    static let sessions: [APIRoute] = [
-        APIRoute(
-            .get, "/sessions", "listSessions", .sessions, .ops, "List connections, by number or by distance behind live.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/sessions", "listSessions", .sessions, .ops, .list, "List connections, by number or by distance behind live.",
             query: [Self.role.erased, Self.stream.erased, Self.sort.erased, Self.after.erased, Self.limit.erased],
             answers: SessionListAnswer.outputType
         ) { call in
@@ -49,9 +50,9 @@ extension APIRoute {
             let isLast = page.last?.id == all.last?.id || page.isEmpty
             return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, Array(page), node: node)
         },
-        APIRoute(
-            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, "Look a connection up.", in: [Self.id.erased],
-            answers: SessionAnswer.outputType
+        ControlRoute(
+            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, .thing, "Look a connection up.", in: [Self.id.erased],
+            answers: SessionAnswer.outputType, home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             let session = try await call.services.streams.collect { $0.sessionSnapshots() }.first { $0.id == id }
@@ -60,10 +61,10 @@ extension APIRoute {
             }
             return SessionAnswer(session: session, node: call.rooms.nodeName)
         },
-        APIRoute(
-            .get, "/sessions/{sessionId}/trace", "getSessionTrace", .sessions, .ops,
+        ControlRoute(
+            .get, "/sessions/{sessionId}/trace", "getSessionTrace", .sessions, .ops, .thing,
             "Read what a connection said and did last. Also for five minutes after an abnormal end.",
-            in: [Self.id.erased], answers: TraceReport.outputType
+            in: [Self.id.erased], answers: TraceReport.outputType, home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             if call.scope.isLimited {
@@ -79,9 +80,9 @@ extension APIRoute {
             }
             return ended
         },
-        APIRoute(
-            .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, "End a connection. Its client may connect again.",
-            in: [Self.id.erased], answers: .nothing
+        ControlRoute(
+            .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, .thing, "End a connection. Its client may connect again.",
+            in: [Self.id.erased], answers: .nothing, home: .session
         ) { call in
             let id = try call.value(Self.id)
             if call.scope.isLimited {

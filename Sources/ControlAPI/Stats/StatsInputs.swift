@@ -1,3 +1,4 @@
+import HTTPAPI
 import HTTPServer
 import Rooms
 import Statistics

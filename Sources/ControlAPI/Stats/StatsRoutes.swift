@@ -1,15 +1,16 @@
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Rooms
 import Statistics
 import Support
 
-extension APIRoute {
+enum StatsRoutes {
     /// Figures over time, and finished plays and pushes.
-    static let stats: [APIRoute] = [
-        APIRoute(
-            table: "/stats", "getStats", .stats, .ops,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            table: "/stats", "getStats", .stats, .ops, .server,
             "Get the figures of all streams over a time, step by step. Talk is not counted.", query: StatsInputs.window,
             answers: SeriesAnswer.outputType, failures: [.conflict]
         ) { call in
@@ -20,8 +21,8 @@ extension APIRoute {
                     try await store.series(.everything, window), try await store.connections(window), window, statistics)
             }
         },
-        APIRoute(
-            table: "/stats/streams", "listStreamFigures", .stats, .ops, "List the streams with their figures of a time, the largest first.",
+        ControlRoute(
+            table: "/stats/streams", "listStreamFigures", .stats, .ops, .list, "List the streams with their figures of a time, the largest first.",
             query: [
                 StatsInputs.from.erased, StatsInputs.to.erased, StatsInputs.sort.erased, StatsInputs.after.erased, StatsInputs.limit.erased,
             ],
@@ -29,8 +30,8 @@ extension APIRoute {
         ) { call in
             try await call.reading { try await Self.largest(call, $0) }
         },
-        APIRoute(
-            table: "/stats/streams/{app}/{name}", "getStreamFigures", .stats, .ops,
+        ControlRoute(
+            table: "/stats/streams/{app}/{name}", "getStreamFigures", .stats, .ops, .stream,
             "Get a stream's figures over a time, step by step. One that never was has no steps.", in: StreamInputs.path,
             query: StatsInputs.window, answers: SeriesAnswer.outputType, failures: [.conflict]
         ) { call in
@@ -41,8 +42,8 @@ extension APIRoute {
                 return SeriesAnswer(try await store.series(.stream(path.description), window), [], window, statistics)
             }
         },
-        APIRoute(
-            table: "/stats/plays", "listFinishedPlays", .stats, .ops, "List the plays that are over, newest first.",
+        ControlRoute(
+            table: "/stats/plays", "listFinishedPlays", .stats, .ops, .list, "List the plays that are over, newest first.",
             query: Self.filters(StatsInputs.playReason.erased), answers: FinishedAnswers.plays, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in
@@ -52,8 +53,8 @@ extension APIRoute {
                     standing: StatsStanding(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
             }
         },
-        APIRoute(
-            table: "/stats/pushes", "listFinishedPushes", .stats, .ops, "List the pushes that are over, newest first.",
+        ControlRoute(
+            table: "/stats/pushes", "listFinishedPushes", .stats, .ops, .list, "List the pushes that are over, newest first.",
             query: Self.filters(StatsInputs.pushReason.erased), answers: FinishedAnswers.pushes, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in

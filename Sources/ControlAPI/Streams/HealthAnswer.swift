@@ -1,4 +1,5 @@
 import Health
+import HTTPAPI
 
 extension StreamHealth {
     static let outputType = OutputType<StreamHealth>.object(

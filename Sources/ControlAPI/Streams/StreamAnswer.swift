@@ -1,5 +1,6 @@
 import Delivery
 import Health
+import HTTPAPI
 import Media
 import NIOCore
 import Relay

@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
@@ -7,11 +8,11 @@ import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum StreamRoutes {
     /// Streams: current, forbidden and past ones.
-    static let streams: [APIRoute] = [
-        APIRoute(
-            .get, "/streams", "listStreams", .streams, .ops, "List the streams that somebody publishes or plays.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/streams", "listStreams", .streams, .ops, .list, "List the streams that somebody publishes or plays.",
             query: [
                 StreamInputs.streams.erased, StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.sort.erased,
                 StreamInputs.after.erased, StreamInputs.limit.erased,
@@ -20,16 +21,16 @@ extension APIRoute {
         ) { call in
             try await StreamListing.page(call)
         },
-        APIRoute(
-            .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, "List the forbidden streams.",
+        ControlRoute(
+            .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, .list, "List the forbidden streams.",
             query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
         ) { call in
             let bans = try await call.rooms.bans(
                 after: call[StreamInputs.after], scope: call.scope, limit: Int(try call.value(StreamInputs.limit)))
             return StreamBanListAnswer(total: bans.total, next: bans.next, list: bans.list)
         },
-        APIRoute(
-            .get, "/streams/refused", "listRefusals", .streams, .ops,
+        ControlRoute(
+            .get, "/streams/refused", "listRefusals", .streams, .ops, .list,
             """
             List the pushes and plays that were refused in the last day, newest first. Repetitions are one entry; what may be a credential \
             is hidden. Held in memory: the newest \(RecentRefusals.perAction) pushes and as many plays, of one host at most \
@@ -47,8 +48,8 @@ extension APIRoute {
             }
             return RefusalListAnswer(list: list)
         },
-        APIRoute(
-            .get, "/streams/published", "listPushes", .streams, .ops, "List pushes, including running ones, newest first.",
+        ControlRoute(
+            .get, "/streams/published", "listPushes", .streams, .ops, .list, "List pushes, including running ones, newest first.",
             query: [
                 StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,
                 StreamInputs.before.erased, StreamInputs.limit.erased,
@@ -61,16 +62,16 @@ extension APIRoute {
                 before: call[StreamInputs.before], limit: limit)
             return PushListAnswer(next: list.count == limit ? list.last?.sequence : nil, list: list)
         },
-        APIRoute(
-            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, "Get a stream's state, even if nobody uses it.",
-            in: StreamInputs.path, answers: StreamStateAnswer.outputType
+        ControlRoute(
+            .get, "/streams/{app}/{name}", "getStream", .streams, .ops, .stream, "Get a stream's state, even if nobody uses it.",
+            in: StreamInputs.path, answers: StreamStateAnswer.outputType, home: .stream
         ) { call in
             try await Self.standing(of: try call.streamPath(), call)
         },
-        APIRoute(
-            .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops,
+        ControlRoute(
+            .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, .stream,
             "Get a stream's figures of the last minutes, second by second.",
-            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType
+            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType, home: .stream
         ) { call in
             let path = try call.streamPath()
             guard let seconds = await call.services.control.history(of: path) else {
@@ -78,14 +79,14 @@ extension APIRoute {
             }
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
-        APIRoute(
-            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, "End a push. The device may push again immediately.",
-            in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict]
+        ControlRoute(
+            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, .stream, "End a push. The device may push again immediately.",
+            in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict], home: .stream
         ) { call in
             DropAnswer(wasDropped: await call.services.control.drop(try Self.pushed(call), by: call.actor))
         },
-        APIRoute(
-            storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops,
+        ControlRoute(
+            storing: "/streams/{app}/{name}/forbid", "forbidStream", .streams, .ops, .stream,
             "Forbid a stream: ends its push and refuses pushes and plays for a time. A repeated call changes the ban.",
             in: StreamInputs.path, body: Ban.inputs, answers: StreamBan.outputType, failures: [.conflict]
         ) { call, keep in
@@ -94,8 +95,8 @@ extension APIRoute {
                 try await call.rooms.forbid(path, untilMs: until, reason: reason, by: call.actor, keeping: $0)
             }
         },
-        APIRoute(
-            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops,
+        ControlRoute(
+            storing: "/streams/{app}/{name}/resume", "resumeStream", .streams, .ops, .stream,
             "Lift a stream's ban, so that it accepts pushes and plays again.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, failures: [.conflict]
         ) { call, keep in

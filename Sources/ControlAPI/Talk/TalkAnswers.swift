@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import Rooms
 import Talk
 import Talkback

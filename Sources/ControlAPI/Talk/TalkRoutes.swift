@@ -1,5 +1,6 @@
 import Access
 import Delivery
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
@@ -58,19 +59,19 @@ private enum TalkInputs {
     private static func count(_ range: ClosedRange<Int>) -> InputType<Int64> { .whole(Int64(range.lowerBound)...Int64(range.upperBound)) }
 }
 
-extension APIRoute {
+enum TalkRoutes {
     /// Calls about the talk channels of rooms.
-    package static let talk: [APIRoute] = [
-        APIRoute(
-            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, "Get a room's talk channel: its rules and its participants.",
-            in: [RoomInputs.room.erased], answers: TalkAnswer.outputType
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, .room, "Get a room's talk channel: its rules and its participants.",
+            in: [RoomInputs.room.erased], answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try await Self.answer(room.id, call)
         },
-        APIRoute(
-            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, "Change a talk channel's rules. Its participants stay.",
-            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType
+        ControlRoute(
+            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, .room, "Change a talk channel's rules. Its participants stay.",
+            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
@@ -90,11 +91,11 @@ extension APIRoute {
             }
             return try await Self.answer(room.id, call)
         },
-        APIRoute(
-            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app,
+        ControlRoute(
+            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app, .room,
             "Request the floor, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
             body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
-            answers: FloorAnswer.outputType, failures: [.conflict]
+            answers: FloorAnswer.outputType, failures: [.conflict], home: .room
         ) { call in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -120,11 +121,11 @@ extension APIRoute {
                 return FloorAnswer(to, change.standing)
             }
         },
-        APIRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app,
+        ControlRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app, .room,
             "Mute or unmute a participant, or set its gain. The setting stays with the room.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
-            answers: TalkAnswer.outputType, failures: [.conflict]
+            answers: TalkAnswer.outputType, failures: [.conflict], home: .room
         ) { call, keep in
             let (_, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -137,11 +138,11 @@ extension APIRoute {
                 if let gain { setting.gainDB = Double(gain) }
             }
         },
-        APIRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app,
+        ControlRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app, .room,
             "Kick a participant from the talk channel. Other streams of the same connection continue.",
             in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.outputType,
-            failures: [.conflict]
+            failures: [.conflict], home: .room
         ) { call, keep in
             let (channel, room) = try await Self.channel(call)
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
@@ -162,17 +163,17 @@ extension APIRoute {
                 _ = channel.kick(id, by: call.actor)
             }
         },
-        APIRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app,
+        ControlRoute(
+            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app, .room,
             "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
-            answers: TalkAnswer.outputType
+            answers: TalkAnswer.outputType, home: .room
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let id = try ParticipantID(checking: try call.value(TalkInputs.user), "userId")
             return try await Self.change(id, room, call, keep) { $0.bannedUntilMs = nil }
         },
-        APIRoute(
-            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app,
+        ControlRoute(
+            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app, .room,
             "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
             body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.outputType,
             effect: .nothing
@@ -210,7 +211,7 @@ extension APIRoute {
                 then()
             }
         }
-        guard call.keyed != nil else {
+        guard keep.isKeyed else {
             _ = try await carryOut(nil)
             return try await Self.answer(room.id, call)
         }

@@ -1,10 +1,11 @@
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
 import Rooms
 import Support
 
-extension APIRoute {
+enum TokenRoutes {
     private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "The owner, for the audit trail.").required
     private static let role = Input(
         "role", .choice() as InputType<TokenRole>,
@@ -18,16 +19,16 @@ extension APIRoute {
     private static let id = Input("tokenId", .whole(1...Int64.max), "The token's id.").required
 
     /// API tokens.
-    static let tokens: [APIRoute] = [
-        APIRoute(
-            .get, "/tokens", "listTokens", .tokens, .admin, "List all tokens, including revoked ones, without their secrets.",
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/tokens", "listTokens", .tokens, .admin, .server, "List all tokens, including revoked ones, without their secrets.",
             answers: TokenListAnswer.outputType
         ) { call in
             let list = try await call.rooms.tokens()
             return TokenListAnswer(total: list.count, list: list)
         },
-        APIRoute(
-            storing: "/tokens", "createToken", .tokens, .admin, "Create a token. Only this answer contains its secret.",
+        ControlRoute(
+            storing: "/tokens", "createToken", .tokens, .admin, .server, "Create a token. Only this answer contains its secret.",
             body: [Self.name.erased, Self.role.erased, Self.onlyApps.erased, Self.onlyRooms.erased], answers: NewTokenAnswer.outputType,
             status: .created,
             location: ("/tokens/", "tokenId"),
@@ -40,8 +41,8 @@ extension APIRoute {
                 try await call.rooms.createToken(name: name, role: role, scope: scope, secret: secret, keeping: $0).token
             }
         },
-        APIRoute(
-            .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, "Revoke a token, immediately and permanently.",
+        ControlRoute(
+            .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, .server, "Revoke a token, immediately and permanently.",
             in: [Self.id.erased], answers: APIToken.outputType
         ) { call in
             let id = try call.value(Self.id)
@@ -66,7 +67,7 @@ struct NewTokenAnswer: Sendable {
 
     static let outputType = OutputType<NewTokenAnswer>.object(
         "NewToken",
-        APIToken.fields.map { field in Field(property: field.property) { field.write($0.token) } } + [
+        APIToken.fields.map { field in field.within { $0.token } } + [
             .field("secret", .nullable(.text), "For the Authorization header; null in an answer repeated for its Idempotency-Key.") {
                 $0.secret
             }

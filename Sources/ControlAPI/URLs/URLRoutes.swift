@@ -1,4 +1,5 @@
 import Access
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import NIOCore
@@ -8,7 +9,7 @@ import Rooms
 import Support
 import Talk
 
-extension APIRoute {
+enum URLRoutes {
     private static let slot = Input("slot", .whole(1...8), "The stream's slot in the room.", fallback: 1)
     private enum Name: String, Sendable, CaseIterable { case stream, device }
     private static let by = Input(
@@ -25,17 +26,17 @@ extension APIRoute {
     private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
 
     /// Push and play URLs, made and signed by the server.
-    static let urls: [APIRoute] = [
-        APIRoute(
-            .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app, .room,
             "Make a signed push URL. The signature is checked when a push begins, never while it is running.", in: [RoomInputs.room.erased],
             body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
             effect: .nothing
         ) { call in
             try await Self.push(call)
         },
-        APIRoute(
-            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app,
+        ControlRoute(
+            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, .room,
             "Make signed play URLs for all of a room's streams, and for the mix of its talk channel.", in: [RoomInputs.room.erased],
             query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
@@ -45,20 +46,20 @@ extension APIRoute {
             let mix = StreamPath(app: TalkStreamName.app, name: "\(room.id)/\(TalkAddress.mix)")
             return PlayURLsAnswer(room: room, streams: list, talk: try urls.play(mix, signing, nowMs: now))
         },
-        APIRoute(
-            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app,
+        ControlRoute(
+            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, .room,
             "Make a signed push URL and draw it as a QR code in SVG, for a device's camera.",
             in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
-            failures: [.conflict]
+            failures: [.conflict], isAudited: true
         ) { call in
             let code = try QRCode(try await Self.push(call).push.rtmp)
             return ByteBuffer(string: code.svg(moduleSize: Int(try call.value(Self.size))))
         },
-        APIRoute(
-            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app,
+        ControlRoute(
+            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, .room,
             "Make a signed push URL and draw it as a QR code, as a PNG picture.",
             in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
-            failures: [.conflict]
+            failures: [.conflict], isAudited: true
         ) { call in
             ByteBuffer(bytes: try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size))))
         },

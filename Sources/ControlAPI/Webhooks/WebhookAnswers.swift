@@ -1,3 +1,4 @@
+import HTTPAPI
 import Notifications
 import RoomRegistry
 import Rooms
@@ -60,7 +61,7 @@ struct NewWebhookAnswer: Sendable {
 
     static let outputType = OutputType<NewWebhookAnswer>.object(
         "NewWebhook",
-        WebhookAnswer.fields.map { field in Field(property: field.property) { field.write($0.webhook) } } + [
+        WebhookAnswer.fields.map { field in field.within { $0.webhook } } + [
             .field("secret", .nullable(.text), "The key of its signatures; null in an answer repeated for its Idempotency-Key.") {
                 $0.secret
             }

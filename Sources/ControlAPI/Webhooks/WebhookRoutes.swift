@@ -1,3 +1,4 @@
+import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
@@ -25,11 +26,11 @@ private enum WebhookInputs {
     static let limit = Input("limit", .whole(1...1_000), "The maximum number of notices, the oldest first.", fallback: 1_000)
 }
 
-extension APIRoute {
+enum WebhookRoutes {
     /// Webhook targets that calls make.
-    static let webhooks: [APIRoute] = [
-        APIRoute(
-            .get, "/webhooks", "listWebhooks", .callbacks, .admin,
+    static let all: [ControlRoute] = [
+        ControlRoute(
+            .get, "/webhooks", "listWebhooks", .callbacks, .admin, .server,
             "List the webhook targets made by calls. Those of the settings are in /callbacks/targets.",
             answers: WebhookListAnswer.outputType
         ) { call in
@@ -37,8 +38,8 @@ extension APIRoute {
             for hook in try await call.rooms.webhooks() { list.append(try await WebhookAnswer(hook, call)) }
             return WebhookListAnswer(list: list)
         },
-        APIRoute(
-            storing: "/webhooks", "createWebhook", .callbacks, .admin,
+        ControlRoute(
+            storing: "/webhooks", "createWebhook", .callbacks, .admin, .server,
             "Add a webhook target. Only this answer contains its secret, which signs its calls.",
             body: [
                 WebhookInputs.name.required.erased, WebhookInputs.url.required.erased, WebhookInputs.format.erased,
@@ -56,14 +57,14 @@ extension APIRoute {
                 try await call.rooms.create(hook, keeping: $0)
             }
         },
-        APIRoute(
-            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, "Look a webhook target up.", in: [WebhookInputs.id.erased],
+        ControlRoute(
+            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, .server, "Look a webhook target up.", in: [WebhookInputs.id.erased],
             answers: WebhookAnswer.outputType
         ) { call in
             try await WebhookAnswer(try await Self.webhook(call), call)
         },
-        APIRoute(
-            .patch, "/webhooks/{webhookId}", "updateWebhook", .callbacks, .admin,
+        ControlRoute(
+            .patch, "/webhooks/{webhookId}", "updateWebhook", .callbacks, .admin, .server,
             "Change a webhook target; omitted fields stay unchanged. A new URL holds for what waits already.",
             in: [WebhookInputs.id.erased],
             body: [
@@ -80,8 +81,8 @@ extension APIRoute {
             let id = try call.value(WebhookInputs.id)
             return try await WebhookAnswer(try Self.found(try await call.rooms.change(id, patch), id), call)
         },
-        APIRoute(
-            .delete, "/webhooks/{webhookId}", "deleteWebhook", .callbacks, .admin,
+        ControlRoute(
+            .delete, "/webhooks/{webhookId}", "deleteWebhook", .callbacks, .admin, .server,
             "Delete a webhook target, and the notices that wait for it.", in: [WebhookInputs.id.erased],
             answers: DroppedNoticesAnswer.outputType
         ) { call in
@@ -91,15 +92,15 @@ extension APIRoute {
         Self.pausing("pause", "pauseWebhook", "Pause a webhook target: its notices wait, at most for rooms.history.", isPaused: true),
         Self.pausing(
             "resume", "resumeWebhook", "Send a paused webhook target its notices again, those that waited first.", isPaused: false),
-        APIRoute(
-            .post, "/webhooks/{webhookId}/test", "testWebhook", .callbacks, .admin,
+        ControlRoute(
+            .post, "/webhooks/{webhookId}/test", "testWebhook", .callbacks, .admin, .server,
             "Send a signed test call of the kind webhook.test, and answer what came back. Nothing is stored or retried.",
             in: [WebhookInputs.id.erased], answers: WebhookTestResult.outputType, effect: .nothing
         ) { call in
             await call.services.webhookTester.test(try await Self.webhook(call), atMs: WallClock.ms)
         },
-        APIRoute(
-            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .callbacks, .admin,
+        ControlRoute(
+            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .callbacks, .admin, .server,
             "Send a target's failed notices again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id.erased],
             body: [WebhookInputs.kinds.erased, WebhookInputs.from.erased, WebhookInputs.to.erased, WebhookInputs.limit.erased],
             answers: QueuedNoticesAnswer.outputType
@@ -118,9 +119,9 @@ extension APIRoute {
         },
     ]
 
-    private static func pausing(_ action: String, _ name: String, _ summary: String, isPaused: Bool) -> APIRoute {
-        APIRoute(
-            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, summary, in: [WebhookInputs.id.erased],
+    private static func pausing(_ action: String, _ name: String, _ summary: String, isPaused: Bool) -> ControlRoute {
+        ControlRoute(
+            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, .server, summary, in: [WebhookInputs.id.erased],
             answers: WebhookAnswer.outputType
         ) { call, keep in
             let id = try call.value(WebhookInputs.id)

@@ -2,15 +2,10 @@ package import Listening
 package import Logging
 package import NIOCore
 import Relay
+import Rooms
 package import ServerConfiguration
 package import Support
 import Synchronization
-
-/// How the ids of connections are made.
-package enum SessionNumber {
-    /// The number of the node is above so many bits. JavaScript's numbers hold 53.
-    package static let nodeShift: UInt64 = 40
-}
 
 /// Shared by all connections: admission by address, ids, counts and log lines. Any thread.
 package final class Connections: Sendable {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// The client that PyPI's openapi-python-client generates from the API's document.
 @Suite struct APIPythonClientTests {

@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 @testable import EarshotServer
 @testable import ServerConfiguration
 

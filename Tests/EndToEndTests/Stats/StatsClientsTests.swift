@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPAPI
 
 /// Figures over time with real publishers and players: they agree with what was sent.
 @Suite struct StatsClientsTests {

@@ -1,0 +1,40 @@
+import HTTPServer
+package import Listening
+package import Logging
+package import NIOCore
+package import RoomRegistry
+package import ServerConfiguration
+package import Support
+
+/// What all calls of the API share, whatever they do. Any thread.
+package struct APICore: Sendable {
+    package let config: Live<ServerConfig>
+    package let rooms: RoomRegistry
+    package let clients: ClientAddresses
+    /// Nil until the ports are open.
+    package let addresses: @Sendable () -> BoundAddresses?
+    package let ledger: MemoryLedger
+    package let nodes: NodeForwarder
+    package let auditor: Auditor
+    package let figures: CallFigures
+    /// The OpenAPI document: one block of memory for all answers.
+    package let document: ByteBuffer
+    package let log: Logger
+
+    package init(
+        _ config: Live<ServerConfig>, _ rooms: RoomRegistry, clients: ClientAddresses,
+        addresses: @escaping @Sendable () -> BoundAddresses?, ledger: MemoryLedger, nodes: NodeForwarder,
+        auditor: Auditor, figures: CallFigures, document: ByteBuffer, log: Logger
+    ) {
+        self.config = config
+        self.rooms = rooms
+        self.clients = clients
+        self.addresses = addresses
+        self.ledger = ledger
+        self.nodes = nodes
+        self.auditor = auditor
+        self.figures = figures
+        self.document = document
+        self.log = log
+    }
+}
