@@ -121,3 +121,12 @@ extension Frame {
         }
     }
 }
+
+extension ByteBuffer {
+    /// Returns the codec data of a message's first track, which starts at `offset`; nil if there is none.
+    func body(of kind: Frame.Kind, from offset: UInt32) throws(MediaError) -> ByteBuffer? {
+        var tracks = try TrackIterator(kind, self)
+        guard let track = try tracks.next(), track.body.upperBound >= Int(offset) else { return nil }
+        return self.getSlice(at: self.readerIndex &+ Int(offset), length: track.body.upperBound &- Int(offset))
+    }
+}
