@@ -121,3 +121,47 @@ extension PlaybackServices {
             AdmissionRefusal(reason: .overloaded, message: JoinQueue.refusal, retrySeconds: JoinQueue.retrySeconds), address, remote)
     }
 }
+
+/// Admission of talk listeners over HTTP.
+extension PlaybackServices {
+    /// Checks name and credential, and takes a place in the room's channel, as for RTMP. Throws the answer for a refused listener.
+    func admitListener(
+        _ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop
+    ) async throws(APIError) -> HTTPPlay {
+        do throws(AdmissionRefusal) {
+            return try await self.listener(address, from: remote, on: eventLoop)
+        } catch {
+            throw self.refused(error, address, remote)
+        }
+    }
+
+    private func listener(
+        _ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop
+    ) async throws(AdmissionRefusal) -> HTTPPlay {
+        let place: TalkStreamName
+        do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
+            throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
+        }
+        if let refusal = self.admission.drainRefusal { throw refusal }
+        let request = AdmissionRequest(
+            .listener, action: .play, address: TalkStreamName.canonical(address), remote: remote, session: self.connections.nextSessionID())
+        let checked = try self.talk.check(request, push: nil).get().pass
+        if let refusal = await self.admission.memoryRefusal(place.path, isPublish: false) { throw refusal }
+        let role = TalkListener(on: eventLoop)
+        // Browsers play AAC in every container.
+        let (pass, listening) = try await self.talk.admitListener(place, request, checked, codec: .aac, role: role).get()
+        return HTTPPlay(request: request, grant: PlayGrant(request, pass, self.admission.rules, listening), listener: role)
+    }
+
+    /// Returns once there is something to hear: a mix begins with its first listener. Throws the answer if nobody speaks under the name.
+    func waitForTalk(_ play: HTTPPlay) async throws(APIError) {
+        let address = play.request.address
+        let isMix = TalkStreamName.isMix(StreamPath(app: address.app, name: address.name))
+        if isMix { await self.waitUntilLive(address.path) }
+        guard await self.streams.media(of: address.path) == nil else { return }
+        var error = APIError.notFound("voice", address.path)
+        if isMix { error = .unavailable("\(address.path) does not begin; try again in a moment.") }
+        error.headers[.retryAfter] = "1"
+        throw error
+    }
+}
