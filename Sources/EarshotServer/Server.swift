@@ -135,7 +135,7 @@ package final class Server: Sendable {
         self.webhooks = WebhookDispatcher(
             parts.live, rooms: rooms,
             sender: { [live = parts.live, keys = parts.liveKeys] in
-                WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
+                WebhookSender(config: live.current, addresses: connections.addresses, key: keys.webhookKey)
             },
             outbound: parts.outbound, counters: connections.counters, log: parts.webhookLog, eventLoop: group.any())
         self.operations = Operations(

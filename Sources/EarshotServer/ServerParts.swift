@@ -98,7 +98,7 @@ package final class ServerParts: Sendable {
             webhookLog: self.webhookLog, statistics: self.statistics,
             webhookTester: WebhookTester(
                 live,
-                sender: { WebhookRequest.Sender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
+                sender: { WebhookSender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
                 outbound: self.outbound), others: [self.apps], figures: figures)
         figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)

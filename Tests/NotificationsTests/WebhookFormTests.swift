@@ -7,7 +7,7 @@ import Testing
 
 /// Content and timing of webhooks: the pure parts.
 @Suite struct WebhookFormTests {
-    static let sender = WebhookRequest.Sender(
+    static let sender = WebhookSender(
         key: "webhook-key-1", domain: "live.example.com", node: "192.0.2.1", rtmp: "rtmp://live.example.com",
         http: "http://live.example.com:8080")
     static let earshot = WebhookTarget(url: "http://a.example/hook?secret=1", format: .earshot)

@@ -77,7 +77,7 @@ import Testing
     /// Also without urls.http and urls.rtmp.
     @Test func addressesAreWholeOnes() async throws {
         try await UnboundServer.run { server in
-            let sender = WebhookRequest.Sender(
+            let sender = WebhookSender(
                 config: server.server.parts.config, addresses: server.server.parts.connections.addresses,
                 key: server.server.parts.keys.webhookKey)
             #expect(sender.http == server.http && sender.rtmp == server.rtmp)

@@ -13,7 +13,7 @@ struct TencentNotice: TencentCallback {
         self.push = push
     }
 
-    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let (push, end) = (self.push, self.push.end)
         var fields: [(String, JSONValue)] = [
             ("event_type", end == nil ? 1 : 0),
@@ -57,6 +57,32 @@ struct TencentNotice: TencentCallback {
         case .serverShutdown, .serverRestart: "the server stopped"
         case .refused: "refused"
         case nil: "unknown"
+        }
+    }
+}
+
+/// The events that have a callback, and the callback of each.
+extension TencentNotice {
+    /// The events to which one of Tencent's callbacks corresponds.
+    static let kinds: Set<RoomEvent.Kind> = [
+        .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
+        .relayConnected, .relayInterrupted, .relayStopped,
+    ]
+
+    /// The callback that corresponds to the event. Throws when there is none, or the event's data is incomplete.
+    static func callback(for event: RoomEvent) throws(WebhookBodyError) -> any TencentCallback {
+        let details: EventDetails?
+        do throws(EventDataError) {
+            details = try event.details()
+        } catch {
+            throw WebhookBodyError(description: error.description)
+        }
+        return switch details {
+        case .push(let push)?: TencentNotice(event, push)
+        case .recording(let recording)?: TencentRecordNotice(event, recording)
+        case .snapshot(let picture)?: TencentSnapshotNotice(picture)
+        case .relay(let link)?: TencentRelayNotice(event, link)
+        case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
     }
 }

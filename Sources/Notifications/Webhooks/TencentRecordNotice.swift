@@ -14,11 +14,11 @@ struct TencentRecordNotice: TencentCallback {
         self.record = record
     }
 
-    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         self.event.kind == .recordFinished ? self.file(sender) : self.status(sender)
     }
 
-    private func file(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    private func file(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let file = self.record.file
         let id = file?.id ?? ""
         let (start, end) = (file?.startedAt ?? self.event.at, file?.endedAt ?? self.event.at)
@@ -35,7 +35,7 @@ struct TencentRecordNotice: TencentCallback {
         ]
     }
 
-    private func status(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    private func status(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let record = self.record
         let word =
             switch self.event.kind {

@@ -13,7 +13,7 @@ struct TencentRelayNotice: TencentCallback {
         self.relay = relay
     }
 
-    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let relay = self.relay
         let here = "\(sender.rtmp)/\(relay.path)"
         let isPull = relay.direction == .pull

@@ -10,7 +10,7 @@ struct TencentSnapshotNotice: TencentCallback {
 
     init(_ picture: SnapshotDetails) { self.picture = picture }
 
-    func fields(_ sender: WebhookRequest.Sender) -> [(String, JSONValue)] {
+    func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let picture = self.picture
         // As in Tencent's callback, `pic_url` is the path in the store and `pic_full_url` the address.
         let path = "\(PublicAddress.apiPrefix)/snapshots/\(picture.id)/file"

@@ -24,7 +24,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private let settings: Live<ServerConfig>
     private let rooms: RoomRegistry
     /// Called for each attempt, because ports are known only once they are open.
-    private let sender: @Sendable () -> WebhookRequest.Sender
+    private let sender: @Sendable () -> WebhookSender
     private let post: Post
     private let clock: RoomClock
     private let eventLoop: any EventLoop
@@ -43,7 +43,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let longestSleepMs: Int64 = 2_000
 
     init(
-        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender,
+        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookSender,
         eventLoop: any EventLoop,
         clock: RoomClock, counters: Counters, log: WebhookLog, post: @escaping Post
     ) {
@@ -60,7 +60,7 @@ package final class WebhookDispatcher: Service, Sendable {
 
     /// Sends with the server's own client.
     package convenience init(
-        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookRequest.Sender,
+        _ settings: Live<ServerConfig>, rooms: RoomRegistry, sender: @escaping @Sendable () -> WebhookSender,
         outbound: OutboundClient,
         counters: Counters, log: WebhookLog, eventLoop: any EventLoop
     ) {

@@ -11,28 +11,8 @@ package struct WebhookRequest: Sendable, Equatable {
         let value: String
     }
 
-    /// This server's properties that bodies state.
-    package struct Sender: Sendable {
-        package private(set) var key: String
-        /// Push domain, for Tencent's bodies.
-        let domain: String
-        /// This node's address, for Tencent's bodies.
-        let node: String
-        /// Public RTMP address: "rtmp://live.example.com".
-        package var rtmp: String
-        /// Public HTTP address.
-        package var http: String
-
-        /// The same sender with a target's own key; nil keeps the server's.
-        func signing(with key: String?) -> Sender {
-            var sender = self
-            if let key { sender.key = key }
-            return sender
-        }
-    }
-
     /// `atSeconds` is the wall clock, since 1970. Throws when the target's format cannot express the event.
-    init(_ entry: OutboxEntry, sender: Sender, atSeconds: Int64) throws(WebhookBodyError) {
+    init(_ entry: OutboxEntry, sender: WebhookSender, atSeconds: Int64) throws(WebhookBodyError) {
         let body: String
         switch entry.target.format {
         case .earshot: body = Self.earshotBody(entry)
@@ -45,7 +25,7 @@ package struct WebhookRequest: Sendable, Equatable {
     }
 
     /// Adds the headers to a body, signed with the sender's key.
-    init(kind: String, key: String, body: String, sender: Sender, atSeconds: Int64) {
+    init(kind: String, key: String, body: String, sender: WebhookSender, atSeconds: Int64) {
         self.body = body
         self.headers =
             [

@@ -3,7 +3,27 @@ package import Rooms
 package import ServerConfiguration
 package import Support
 
-extension WebhookRequest.Sender {
+/// This server's properties that bodies state.
+package struct WebhookSender: Sendable {
+    package private(set) var key: String
+    /// Push domain, for Tencent's bodies.
+    let domain: String
+    /// This node's address, for Tencent's bodies.
+    let node: String
+    /// Public RTMP address: "rtmp://live.example.com".
+    package var rtmp: String
+    /// Public HTTP address.
+    package var http: String
+
+    /// The same sender with a target's own key; nil keeps the server's.
+    func signing(with key: String?) -> WebhookSender {
+        var sender = self
+        if let key { sender.key = key }
+        return sender
+    }
+}
+
+extension WebhookSender {
     /// Uses the configured addresses, or else the open ports. Addresses are always complete.
     package init(config: ServerConfig, addresses: BoundAddresses?, key: String) {
         let bound = addresses ?? BoundAddresses(rtmp: config.rtmp.listen, rtmps: nil, http: config.http.listen, https: nil)

@@ -20,10 +20,10 @@ package final class WebhookTester: Sendable {
     package static let longestAnswer = 1_024
 
     private let config: Live<ServerConfig>
-    private let sender: @Sendable () -> WebhookRequest.Sender
+    private let sender: @Sendable () -> WebhookSender
     private let outbound: OutboundClient
 
-    package init(_ config: Live<ServerConfig>, sender: @escaping @Sendable () -> WebhookRequest.Sender, outbound: OutboundClient) {
+    package init(_ config: Live<ServerConfig>, sender: @escaping @Sendable () -> WebhookSender, outbound: OutboundClient) {
         self.config = config
         self.sender = sender
         self.outbound = outbound
@@ -59,7 +59,7 @@ extension WebhookRequest {
     package static let testKind = "webhook.test"
 
     /// A test call in the target's format. It has no room and a kind that no event has, so that no receiver mistakes it for an event.
-    init(testing hook: StoredWebhook, sender: Sender, atMs: Int64) throws(WebhookBodyError) {
+    init(testing hook: StoredWebhook, sender: WebhookSender, atMs: Int64) throws(WebhookBodyError) {
         let (key, seconds) = ("test-\(atMs)", atMs / 1_000)
         let body: JSONValue
         switch hook.format {
