@@ -17,9 +17,6 @@ package final class Membership: @unchecked Sendable {
     /// Up to this one, another process in the same place has counted since.
     private var forgottenBatch: Int64 = 0
 
-    /// How long a node's place is kept for it after its last renewal, by the database's clock.
-    static let leaseSeconds = 10
-
     package var name: String { self.place.node }
 
     private static let pauseUs: UInt32 = 250_000
@@ -31,7 +28,7 @@ package final class Membership: @unchecked Sendable {
     /// ``StoreError`` once the place's lease is renewed. Blocks.
     init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
         self.place = place
-        let (deadline, end) = (ContinuousClock.now + .seconds(Self.leaseSeconds + 1), ContinuousClock.now + PostgresStore.startPatience)
+        let (deadline, end) = (ContinuousClock.now + .seconds(NodeLease.seconds + 1), ContinuousClock.now + PostgresStore.startPatience)
         var first: Holder?
         while true {
             let isOver = ContinuousClock.now >= deadline
@@ -167,7 +164,7 @@ package final class Membership: @unchecked Sendable {
                     expires_at = clock_timestamp() + make_interval(secs => $4), key = $5, state = 'running',
                     address = CASE WHEN nodes.process = $2 THEN nodes.address END
                 RETURNING number
-                """, [place.node, process, place.version, self.leaseSeconds, place.keys])
+                """, [place.node, process, place.version, NodeLease.seconds, place.keys])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
             if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> $1", [number]) }
             if place.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }

@@ -32,10 +32,12 @@ package final class NodeLease: Sendable {
     private let number: Int64
     private let isShared: Bool
 
+    /// How long a node's place is kept for it after its last renewal, by the database's clock.
+    static let seconds = 10
     private static let everySeconds = 3
     /// Nodes are counted with one renewal of so many: a node that counts reads as many rows as there are nodes.
     private static let renewalsPerCount = 10
-    private static let leaseMs = Int64(Membership.leaseSeconds) * 1_000
+    private static let leaseMs = Int64(NodeLease.seconds) * 1_000
     /// A longer gap between renewals is a failure of the database, perhaps. Shorter ones end no node's lease.
     private static let gapMs: Int64 = 4_500
     /// By so much the keeper ends its work before its place ends.
@@ -128,7 +130,7 @@ package final class NodeLease: Sendable {
                 UPDATE nodes SET expires_at = clock_timestamp() + make_interval(secs => $1)
                 WHERE number = $2 AND EXISTS (SELECT 1 FROM fences WHERE node = $2 AND incarnation = $3) RETURNING number)
             SELECT (SELECT count(*) FROM renewed), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-            """, [Membership.leaseSeconds, self.number, self.state.withLock { $0.incarnation }]
+            """, [Self.seconds, self.number, self.state.withLock { $0.incarnation }]
         ) { (row: inout RowReader) -> (isRenewed: Bool, clockMs: Int64) in (row.next(), row.next()) }
         guard let answer else { return }
         let clock = answer.clockMs - (sent + Self.now) / 2
@@ -150,7 +152,7 @@ package final class NodeLease: Sendable {
             UPDATE duties SET node = $1, expires_at = clock_timestamp() + make_interval(secs => $2)
             WHERE name = 'keeper' AND (node = $1 OR expires_at < clock_timestamp())
                 AND EXISTS (SELECT 1 FROM fences WHERE node = $1 AND incarnation = $3)
-            """, [self.number, Membership.leaseSeconds, self.state.withLock { $0.incarnation }])
+            """, [self.number, Self.seconds, self.state.withLock { $0.incarnation }])
         self.state.withLock { state in
             state.keeperUntil = count > 0 ? sent + Self.leaseMs : 0
             state.isKeptElsewhere = count == 0

@@ -82,45 +82,10 @@ final class PostgresStore: RoomStore {
             return conflict
         case let error as PostgresSchema.Unusable:
             return StoreSchema.objection(to: error.state, in: place.description, isDatabase: true) ?? problem("cannot be used", "")
-        case let error as PostgresFailure: return problem(error.text, Self.advice(error))
+        case let error as PostgresFailure: return problem(error.text, error.advice ?? "check database.url and PostgreSQL's log")
         default: return problem("cannot be used (\(error))", "check which version of earshot wrote it")
         }
     }
-
-    static func advice(_ failure: PostgresFailure) -> String { self.knownAdvice(failure) ?? "check database.url and PostgreSQL's log" }
-
-    /// What to do about an error, by its class; nil for those that say nothing of the cause. Failures to connect have no state, only libpq's words.
-    static func knownAdvice(_ failure: PostgresFailure) -> String? {
-        let text = failure.message
-        func says(_ words: String...) -> Bool { words.contains { text.contains($0) } }
-        switch failure.state?.prefix(2) {
-        case "42" where failure.state == "42P05", "26":
-            return "behind a pooler in transaction mode, set database.prepared: false"
-        case "42" where failure.state == "42501", "28":
-            return "give the role the rights to the database: it should own it (CREATE DATABASE … OWNER …)"
-        case "25" where failure.state == "25006":
-            return "name the primary, not a standby: add target_session_attrs=read-write to database.url"
-        case "53" where failure.state == "53300": return self.tooMany
-        case "53": return "make room: its disk is full, or its memory"
-        case "55" where failure.state == "55P03", "57" where failure.state == "57014":
-            return "look what keeps the database busy (pg_stat_activity, pg_locks); `earshot store copy` lets no server begin"
-        case "57": return "wait until it accepts connections, and look into its log"
-        case nil where text == PostgresFailure.unreadableAddress:
-            return "check database.url; in a URL, write special characters of user and password percent-encoded, as %40 for @"
-        case nil where says("too many", "remaining connection slots"): return self.tooMany
-        case nil where says("no answer for"): return "look whether PostgreSQL is stuck, or the network to it"
-        case nil where says("password", "authentication", "no pg_hba.conf entry", "role"):
-            return "check user and password in database.url, and pg_hba.conf of the server"
-        case nil where says("certificate", "SSL", "TLS"):
-            return "check sslmode and sslrootcert in database.url, and the server's certificate"
-        case nil where says("does not exist"): return "create it: CREATE DATABASE … OWNER …"
-        case nil where says("could not translate host name", "refused", "timeout", "No route", "unreachable", "No such file"):
-            return "check host and port in database.url, and that PostgreSQL runs there"
-        default: return nil
-        }
-    }
-
-    private static let tooMany = "raise max_connections of the server, or lower database.readers"
 
     // MARK: - Transactions
 
