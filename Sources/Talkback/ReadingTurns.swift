@@ -1,4 +1,3 @@
-import Delivery
 import Dispatch
 import NIOCore
 import Relay
@@ -12,20 +11,6 @@ enum ReadingTurns {
     /// Limit for all turns, so as not to wait for a busy loop any longer.
     private static let limit = DispatchTimeInterval.milliseconds(200)
 
-    static func wait(for rooms: [TalkChannel]) {
-        self.wait(limit: self.limit) {
-            var found = Waiting()
-            for room in rooms {
-                let reading = room.reading
-                found.frames += reading.waiting
-                for loop in reading.loops {
-                    if let context = room.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
-                }
-            }
-            return found
-        }
-    }
-
     /// Frames that were read and wait, and the loops that may read more.
     struct Waiting {
         var frames = 0
@@ -33,7 +18,7 @@ enum ReadingTurns {
     }
 
     /// Waits until a turn of the loops brings nothing more; calls `look` before each.
-    static func wait(limit: DispatchTimeInterval, _ look: () -> Waiting) {
+    static func wait(limit: DispatchTimeInterval = Self.limit, _ look: () -> Waiting) {
         let deadline = DispatchTime.now() + limit
         var before = -1
         for _ in 0..<self.mostTurns {

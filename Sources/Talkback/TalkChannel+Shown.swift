@@ -1,17 +1,20 @@
-import NIOCore
+import Delivery
 package import Rooms
 import Synchronization
 import Talk
 
 /// A channel's state, for the API and for its clock.
-extension TalkChannel {
-    /// Whether all missed ticks are to be made up for.
+extension TalkChannel: ClockedChannel {
     var isRecorded: Bool { self.state.withLock { !$0.held.isEmpty } }
 
-    /// The loops of the talkers' sockets and of their streams' homes; the number of waiting frames.
-    var reading: (loops: [any EventLoop], waiting: Int) {
-        let talkers = self.state.withLock { Array($0.talkers.values) }
-        return (talkers.flatMap(\.loops), talkers.reduce(0) { $0 + $1.inbox.count })
+    /// The loops are those of the talkers' sockets and of their streams' homes.
+    func addReading(to found: inout ReadingTurns.Waiting) {
+        for talker in self.state.withLock({ Array($0.talkers.values) }) {
+            found.frames += talker.inbox.count
+            for loop in talker.loops {
+                if let context = self.talkback.streams.context(of: loop) { found.loops[ObjectIdentifier(loop)] = (loop, context.turns) }
+            }
+        }
     }
 
     package var settings: TalkSettings { self.state.withLock { $0.settings } }

@@ -323,8 +323,8 @@ package final class TalkChannel: Sendable {
 
     // MARK: Ticks
 
-    /// Runs one tick, on the clock's thread. `nowUs`: when it was due. `isMadeUp`: the tick is so late that only a recording can use it.
-    func tick(nowUs: Int64, isMadeUp: Bool = false) {
+    /// Runs one tick, on the clock's thread.
+    func tick(nowUs: Int64, isMadeUp: Bool) {
         let nowMs = nowUs / 1_000
         var unused: [DerivedStream] = []
         var plan = TalkEngine.Plan()

@@ -5,17 +5,28 @@ import NIOCore
 import Synchronization
 import Talk
 
+/// A talk channel, as its clock sees it.
+protocol ClockedChannel: AnyObject, Sendable {
+    /// Whether all missed ticks are to be made up for.
+    var isRecorded: Bool { get }
+    /// Adds the frames that wait, and the loops that may read more.
+    func addReading(to found: inout ReadingTurns.Waiting)
+    /// Runs one tick, on the clock's thread. `nowUs`: when it was due. `isMadeUp`: the tick is so late that only a recording can use it.
+    func tick(nowUs: Int64, isMadeUp: Bool)
+}
+
 /// Ticks its talk channels every 1,024 samples at 48 kHz, by the monotonic clock. Any thread.
 ///
 /// Runs on its own thread while it has channels. A tick waits for nobody; late ticks are caught up, up to a second. Listeners lose the time of a
 /// longer stall, so that they hear nothing old; a recording gets all of it, up to half a minute.
 package final class TalkClock: Sendable {
     private struct State {
-        var rooms: [TalkChannel] = []
+        var rooms: [any ClockedChannel] = []
         var isRunning = false
     }
 
     private let state = Mutex(State())
+    private let log: Logger
     /// A serial queue has a thread for itself while it is busy.
     private let thread = DispatchQueue(label: "talk", qos: .userInteractive)
 
@@ -30,9 +41,11 @@ package final class TalkClock: Sendable {
     /// Microseconds of the monotonic clock, which all of talk uses.
     static var nowUs: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
 
+    init(log: Logger) { self.log = log }
+
     var load: Int { self.state.withLock { $0.rooms.count } }
 
-    func add(_ room: TalkChannel) {
+    func add(_ room: any ClockedChannel) {
         let isFirst = self.state.withLock { state -> Bool in
             guard !state.rooms.contains(where: { $0 === room }) else { return false }
             state.rooms.append(room)
@@ -42,7 +55,7 @@ package final class TalkClock: Sendable {
         if isFirst { self.start() }
     }
 
-    func remove(_ room: TalkChannel) {
+    func remove(_ room: any ClockedChannel) {
         self.state.withLock { $0.rooms.removeAll { $0 === room } }
     }
 
@@ -56,7 +69,7 @@ package final class TalkClock: Sendable {
         // Whether the present stall has been handled.
         var isCatchingUp = false
         while true {
-            let rooms = self.state.withLock { state -> [TalkChannel]? in
+            let rooms = self.state.withLock { state -> [any ClockedChannel]? in
                 guard !state.rooms.isEmpty else {
                     state.isRunning = false
                     return nil
@@ -75,7 +88,7 @@ package final class TalkClock: Sendable {
                 if lateUs > Self.lateUs { usleep(Self.readingUs) }
             } else if !isCatchingUp {
                 isCatchingUp = true
-                ReadingTurns.wait(for: rooms)
+                ReadingTurns.wait { rooms.reduce(into: .init()) { $1.addReading(to: &$0) } }
             }
             if lateUs > TalkFormat.microseconds(tick: Self.mostLateTicks) {
                 // The last missed tick runs as the next one.
@@ -84,18 +97,16 @@ package final class TalkClock: Sendable {
                 tick += missed - 1
                 continue
             }
-            for room in rooms { room.tick(nowUs: dueUs) }
+            for room in rooms { room.tick(nowUs: dueUs, isMadeUp: false) }
         }
     }
 
     /// Runs the missed ticks of a long stall for recordings; listeners lose that time.
-    private func makeUp(_ missed: Int64, from tick: Int64, _ origin: Int64, _ rooms: [TalkChannel]) {
-        if let room = rooms.first {
-            let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10
-            room.talkback.log.warning(
-                "The server stood still: talk listeners miss that time, recordings contain up to 30 s of it",
-                metadata: ["seconds": "\(seconds)"])
-        }
+    private func makeUp(_ missed: Int64, from tick: Int64, _ origin: Int64, _ rooms: [any ClockedChannel]) {
+        let seconds = Double(TalkFormat.microseconds(tick: missed) / 100_000) / 10
+        self.log.warning(
+            "The server stood still: talk listeners miss that time, recordings contain up to 30 s of it",
+            metadata: ["seconds": "\(seconds)"])
         for room in rooms where room.isRecorded {
             for step in max(0, missed - Self.mostRecordedTicks)..<missed {
                 room.tick(nowUs: origin + TalkFormat.microseconds(tick: tick + step), isMadeUp: true)

@@ -21,16 +21,8 @@ package final class TalkPublishSession: PublishSession {
     private let isThrownOut = Atomic<Bool>(false)
     private let state = Mutex(State())
 
-    /// Frames that were dropped.
-    package struct Counts: Sendable, Equatable {
-        /// Because the talker did not have the floor.
-        package var muted: UInt64 = 0
-        /// Because they were not audio.
-        package var notAudio: UInt64 = 0
-    }
-
     private struct State {
-        var counts = Counts()
+        var counts = TalkSnapshot.LeftOut()
         var stream: Relay.Stream?
         var connected: (any ConnectedRole)?
         var wasLeftOut = false
@@ -55,7 +47,7 @@ package final class TalkPublishSession: PublishSession {
     var endsAlone: Bool { true }
     var mayBeSilent: Bool { true }
     var isOpen: Bool { self.hasFloor.load(ordering: .relaxed) }
-    var counts: Counts { self.state.withLock { $0.counts } }
+    var counts: TalkSnapshot.LeftOut { self.state.withLock { $0.counts } }
     /// The loop that reads its connection, and its stream's home loop.
     var loops: [any EventLoop] {
         self.state.withLock { state in

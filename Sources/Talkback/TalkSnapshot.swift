@@ -14,9 +14,9 @@ package struct TalkSnapshot: Sendable {
         package fileprivate(set) var gainDB: Double
         package let hasFloor: Bool
         package let report: VoiceReport?
-        package let leftOut: TalkPublishSession.Counts?
+        package let leftOut: LeftOut?
 
-        package init(_ member: TalkMember, hasFloor: Bool, report: VoiceReport?, leftOut: TalkPublishSession.Counts?) {
+        package init(_ member: TalkMember, hasFloor: Bool, report: VoiceReport?, leftOut: LeftOut?) {
             self.userID = member.id.rawValue
             self.role = member.role
             self.sinceMs = member.sinceMs
@@ -26,6 +26,14 @@ package struct TalkSnapshot: Sendable {
             self.report = report
             self.leftOut = leftOut
         }
+    }
+
+    /// A talker's frames that were dropped.
+    package struct LeftOut: Sendable, Equatable {
+        /// Because the talker did not have the floor.
+        package var muted: UInt64 = 0
+        /// Because they were not audio.
+        package var notAudio: UInt64 = 0
     }
 
     package let settings: TalkSettings

@@ -37,7 +37,7 @@ package final class Talkback: Sendable {
         self.events = events
         self.limits = limits
         self.log = log
-        self.clocks = (0..<max(1, min(streams.allLoops.count, 16))).map { _ in TalkClock() }
+        self.clocks = (0..<max(1, min(streams.allLoops.count, 16))).map { _ in TalkClock(log: log) }
     }
 
     var config: ServerConfig.Talk { self.settings.talk }
