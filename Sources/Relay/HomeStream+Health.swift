@@ -1,5 +1,5 @@
 import Health
-import Media
+package import Media
 
 /// Judging a stream, once a second on its home loop.
 extension HomeStream {
@@ -32,5 +32,12 @@ extension HomeStream {
         if let bits = self.advice.due(self.judge, nowMs: nowMs) { delegate.uplinkCarried(bitsPerSecond: bits) }
         guard let former = self.notices.due(self.judge.health.verdict, nowMs: nowMs) else { return }
         delegate.healthChanged(token, self.judge.health, former: former)
+    }
+}
+
+extension RelayLoop {
+    /// Records what an output left out of a stream, for its verdict. Any thread.
+    package static func refused(_ frames: Int, of kind: Frame.Kind, in stream: Stream, cause: String) {
+        stream.home.run { $0.homes[stream.id]?.refusals.note(kind, frames, cause) }
     }
 }

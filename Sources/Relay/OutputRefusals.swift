@@ -1,5 +1,5 @@
 import Health
-package import Media
+import Media
 
 /// What muxers refused of a stream, until the next second is judged. A value, owned by the stream's home loop.
 struct OutputRefusals: Sendable {
@@ -18,12 +18,5 @@ struct OutputRefusals: Sendable {
     mutating func take() -> (video: TrackRefusal?, audio: TrackRefusal?) {
         defer { self = OutputRefusals() }
         return (self.video, self.audio)
-    }
-}
-
-extension RelayLoop {
-    /// Records what an output left out of a stream, for its verdict. Any thread.
-    package static func refused(_ frames: Int, of kind: Frame.Kind, in stream: Stream, cause: String) {
-        stream.home.run { $0.homes[stream.id]?.refusals.note(kind, frames, cause) }
     }
 }
