@@ -33,11 +33,7 @@ package struct AdmissionRules: Sendable {
 
     /// Checks address and credential. `nowSeconds` is the wall clock, since 1970.
     package func check(_ request: AdmissionRequest, nowSeconds: Int64) -> Result<AdmissionPass, AdmissionRefusal> {
-        do throws(AdmissionRefusal) {
-            return .success(try self.pass(request, nowSeconds))
-        } catch {
-            return .failure(error)
-        }
+        Result { () throws(AdmissionRefusal) in try self.pass(request, nowSeconds) }
     }
 
     private func pass(_ request: AdmissionRequest, _ nowSeconds: Int64) throws(AdmissionRefusal) -> AdmissionPass {

@@ -25,7 +25,6 @@ package struct KeyRing: Sendable, Equatable {
         package var key: String?
         /// Nil: none.
         package var jwtKey: String?
-        package init() {}
     }
 
     package init(key: String, backupKey: String?, playKey: String? = nil, jwtKey: String, webhookKey: String) {

@@ -6,7 +6,6 @@ package import NIOCore
 ///
 /// Owned by one consumer of a stream, used on one thread at a time.
 package final class AudioDecoder {
-    package let track: Track
     private let decoder: Decoder
 
     /// Limit for the bytes of one coded run; RTMP's own audio limit is lower.
@@ -15,7 +14,6 @@ package final class AudioDecoder {
     /// Throws `.unsupported` for codecs without a decoder, `.library` for a bad track header.
     package init(_ track: Track) throws(FFmpegError) {
         guard track.kind == .audio else { throw .unsupported("decoding \(track.codecName) as audio") }
-        self.track = track
         self.decoder = try Decoder(track, isStrict: false)
     }
 

@@ -13,7 +13,6 @@ package final class AudioTranscoder {
     package let track: Track
     /// Coded runs that failed to decode and became silence.
     package private(set) var damaged = 0
-    private let source: Track
     private let bitRate: Int
     private let decoder: AudioDecoder
     private let resampler: Resampler
@@ -25,7 +24,6 @@ package final class AudioTranscoder {
 
     /// `bitRate` is in bits per second per channel. Throws `.unsupported` for codecs without a decoder.
     package init(_ source: Track, bitRate: Int = 64_000) throws(FFmpegError) {
-        self.source = source
         self.decoder = try AudioDecoder(source)
         let channels = min(source.channels, 2)
         self.bitRate = bitRate * channels

@@ -94,8 +94,6 @@ package struct MediaWindow: Sendable {
         package var starvedRemovals = 0
         /// Parts whose duration was out of range.
         package var clampedDurations = 0
-
-        package init() {}
     }
 
     /// - Parameters:

@@ -44,7 +44,6 @@ struct PlaylistWriter {
         self.buffer = ByteBufferAllocator().buffer(capacity: capacity)
     }
 
-    mutating func write(_ text: StaticString) { self.buffer.writeStaticString(text) }
     mutating func write(_ text: String) { self.buffer.writeString(text) }
     mutating func write(_ number: Int) { self.buffer.writeString(String(number)) }
 

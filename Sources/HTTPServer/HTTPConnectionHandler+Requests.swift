@@ -62,9 +62,7 @@ extension HTTPRequestHead {
 }
 
 /// Outbound event: the responder is about to read the request's body. A client that waits for 100 (Continue) gets it now.
-package struct HTTPBodyWanted: Sendable {
-    package init() {}
-}
+package struct HTTPBodyWanted: Sendable {}
 
 extension HTTPResponseHead {
     /// The head as bytes, for when NIO's encoder has been removed.

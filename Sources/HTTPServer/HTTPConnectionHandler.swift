@@ -45,7 +45,6 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
     private var closesAfterAnswer = false
     /// Ignores all further input.
     private var dropsInput = false
-    private var isReadHeld = false
     /// The head of the answer to the oldest request is written.
     private var hasBegunAnswer = false
     /// The newest request's client waits for 100 (Continue).
@@ -333,8 +332,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
 
     func read(context: ChannelHandlerContext) {
         switch self.mode {
-        case .claimed(_, _, isComplete: true), .deciding, .switching: self.isReadHeld = true
-        case .taken, .closing: break
+        case .claimed(_, _, isComplete: true), .deciding, .switching, .taken, .closing: break
         case .http, .claimed: context.read()
         }
     }
@@ -379,7 +377,6 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             guard case .closing = self.mode else { return }
             self.mode = .closing(untilMs: LoopSweeper.nowMs + Self.lingerMs)
         }
-        self.isReadHeld = false
         context.read()
     }
 
@@ -426,7 +423,6 @@ final class HTTPConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler
             context.close(promise: nil)
             return
         }
-        self.isReadHeld = false
         context.read()
     }
 }

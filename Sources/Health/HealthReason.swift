@@ -9,13 +9,7 @@ package enum StreamVerdict: String, Sendable, CaseIterable, Comparable {
 
     package static func < (left: StreamVerdict, right: StreamVerdict) -> Bool { left.rank < right.rank }
 
-    private var rank: Int {
-        switch self {
-        case .good: 0
-        case .degraded: 1
-        case .bad: 2
-        }
-    }
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
 /// One reason for a verdict: the measured and the expected value. A value.

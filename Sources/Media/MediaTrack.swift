@@ -10,12 +10,6 @@ package struct MediaTrack: Sendable, Hashable {
     /// The track's body, in bytes from the payload's first readable byte. In enhanced messages it is as on the wire: CodedFrames of AVC,
     /// HEVC and VVC start with a composition time of 3 bytes. In legacy ones it starts after the whole header.
     package var body: Range<Int>
-
-    package init(id: UInt8, fourCC: FourCC?, body: Range<Int>) {
-        self.id = id
-        self.fourCC = fourCC
-        self.body = body
-    }
 }
 
 /// Walks the tracks of one audio or video message without allocating.

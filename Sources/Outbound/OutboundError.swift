@@ -4,11 +4,6 @@ package struct OutboundAnswer: Sendable, Equatable {
     package let status: Int
     /// At most 64 KiB.
     package let body: [UInt8]
-
-    package init(status: Int, body: [UInt8]) {
-        self.status = status
-        self.body = body
-    }
 }
 
 /// The reason why there is no answer. The text is for logs and the delivery log, so it names host and port at most, never path, query or

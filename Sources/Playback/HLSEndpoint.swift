@@ -34,12 +34,6 @@ package struct HLSEndpoint: HTTPPart {
         self.pages = PageRules(services.config.current)
     }
 
-    private enum Target {
-        case multivariant(LivePath)
-        /// A file of the stream with this path.
-        case file(path: String, name: String)
-    }
-
     /// Answers preflights for players of every form.
     package func door(_ request: Request) -> Door? {
         switch request.method {

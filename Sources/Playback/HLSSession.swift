@@ -196,9 +196,8 @@ package final class HLSSession: LiveConnection, Sendable {
     package func snapshot() -> SessionSnapshot {
         let state = self.state.withLock { ($0.requests, $0.bytesOut) }
         let viewer = ViewerSnapshot(
-            path: self.path, streamID: 1, behindMs: 0, isSlow: false, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0),
-            isPaused: false,
-            joinedMs: self.openedMs)
+            path: self.path, behindMs: 0, isSlow: false, skippedFrames: 0, bytesSent: state.1, messagesSent: UInt64(state.0),
+            isPaused: false)
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: .hls, app: self.play.request.address.app, client: self.client, bytesIn: 0,
             bytesOut: state.1, seconds: (self.loop.relay.nowMs - self.openedMs) / 1_000, publishing: [], viewers: [viewer])

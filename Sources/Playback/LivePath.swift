@@ -17,7 +17,6 @@ package struct LivePath: Sendable, Equatable {
     }
 
     package let address: StreamAddress
-    package let format: Format
 
     /// Suffix of the folder that holds a stream's segments. Paths inside it name no stream.
     static let folderEnding = ".hls"
@@ -36,7 +35,6 @@ package struct LivePath: Sendable, Equatable {
 
     /// `path` is percent-encoded, as sent. Throws an ``APIError`` that explains what is wrong with it.
     package init(_ path: some StringProtocol, query: String?, _ format: Format, limits: RTMP.Limits) throws(APIError) {
-        self.format = format
         var parts: [String] = []
         for part in String(path).dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
             let text = QueryParameters.decode(part)

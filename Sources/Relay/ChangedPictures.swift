@@ -8,8 +8,6 @@ struct ChangedPictures: Sendable {
     private var hasHeader = false
     private var sets: ByteBuffer?
 
-    init() {}
-
     /// Records a new sequence header: the first, or one that differs from its predecessor.
     mutating func headerCame(_ frame: Frame) {
         guard Self.isPlainVideo(frame), frame.isSequenceHeader else { return }

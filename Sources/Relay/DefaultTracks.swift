@@ -21,8 +21,6 @@ struct DefaultTracks: Sendable {
     private var videoTracks = TrackSet()
     private var audioTracks = TrackSet()
 
-    init() {}
-
     /// Notes a sequence header of the present publisher.
     mutating func note(_ header: Frame) {
         switch header.kind {

@@ -8,8 +8,6 @@ package final class DirectLine {
     private var viewers: [Viewer] = []
     private var ownBytes: UInt64 = 0
 
-    package init() {}
-
     /// Lets messages be started on this socket.
     package func open(_ descriptor: CInt) {
         guard self.descriptor != descriptor else { return }

@@ -20,7 +20,6 @@ package struct FanoutRing: Sendable {
         package var gopMs: Int64 = 20_000
         /// Bytes that the ring may hold for viewers who are behind.
         package var totalBytes = 32 << 20
-        package init() {}
     }
 
     private var messages: Deque<EncodedMessage> = []

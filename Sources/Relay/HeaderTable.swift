@@ -15,8 +15,6 @@ package struct HeaderTable: Sendable {
 
     private var rows: [Row] = []
 
-    package init() {}
-
     /// The frames in the order for joiners: metadata, then the rest, oldest first.
     package var frames: [Frame] {
         self.rows.filter { $0.slot.kind == .data }.map(\.frame) + self.rows.filter { $0.slot.kind != .data }.map(\.frame)

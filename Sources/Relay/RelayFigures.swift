@@ -35,8 +35,6 @@ package final class RelayFigures {
     /// A viewer less far behind is in the first range of ``Values/behind``. Milliseconds.
     static let nearMs: Int64 = 50
 
-    package init() {}
-
     func noteLag(ms: Int64) { self.values.lag.observe(ms: ms) }
     func noteLaps(_ count: UInt64, micros: Int64) { self.values.lap.observe(micros: micros, times: count) }
     func noteBehind(ms: Int64, viewers: UInt64 = 1) { self.values.behind.observe(micros: ms &* 1_000, times: viewers) }

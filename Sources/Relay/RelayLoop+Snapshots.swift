@@ -64,8 +64,7 @@ extension RelayLoop {
         let nowMs = self.nowMs
         let behindMs = fanout.map { viewer.behindMs(in: $0.ring, bytesPerSecond: $0.rate.peak, nowMs: nowMs) } ?? 0
         return ViewerSnapshot(
-            path: viewer.stream.path, streamID: viewer.streamID, behindMs: behindMs, isSlow: viewer.isSlow(nowMs: nowMs),
-            skippedFrames: viewer.gate.skippedFrames, bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent,
-            isPaused: viewer.isPaused, joinedMs: viewer.joinedMs)
+            path: viewer.stream.path, behindMs: behindMs, isSlow: viewer.isSlow(nowMs: nowMs), skippedFrames: viewer.gate.skippedFrames,
+            bytesSent: viewer.bytesSent, messagesSent: viewer.messagesSent, isPaused: viewer.isPaused)
     }
 }

@@ -248,8 +248,6 @@ package final class RelayLoop: @unchecked Sendable {
     /// No fanout waits to be pumped.
     var hasPumped: Bool { self.dirty.isEmpty }
 
-    func fanout(of stream: Stream) -> LoopFanout? { self.fanouts[FanoutKey(stream, .rtmp)] }
-
     /// Schedules the fanout's pump, after ``LoopFanout/coalesceMs`` if that is set.
     func markDirty(_ fanout: LoopFanout) {
         guard !fanout.viewers.isEmpty else { return }

@@ -20,8 +20,6 @@ struct ReturnOrder: Sendable {
     private var heldBytes = 0
     private var sinceMs: Int64 = 0
 
-    init() {}
-
     enum Outcome {
         /// The frame is held; wait for more.
         case held

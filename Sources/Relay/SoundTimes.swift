@@ -36,8 +36,6 @@ struct SoundTimes: Sendable {
     /// When the last uneven step was, by timestamps.
     private var unevenAt: Int64 = 0
 
-    init() {}
-
     /// Whether frames are counted at present.
     var isCounting: Bool { self.clock != nil }
 

@@ -58,8 +58,6 @@ package struct StreamHistory: Sendable {
     /// Kept apart for audio and video, whose timestamps need not begin together.
     private var lastTransitMs: (audio: Int64?, video: Int64?) = (nil, nil)
 
-    package init() {}
-
     /// Oldest first.
     package var seconds: [Second] {
         self.ring.count < Self.capacity ? self.ring : Array(self.ring[self.next...] + self.ring[..<self.next])

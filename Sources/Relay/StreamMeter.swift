@@ -22,8 +22,6 @@ package struct StreamMeter: Sendable {
 
     private static let windowMs: Int64 = 2_000
 
-    package init() {}
-
     /// `isSide`: the message has only tracks besides the default one, which count as bytes alone.
     package mutating func count(_ frame: Frame, isSide: Bool = false, nowMs: Int64) {
         let bytes = frame.payload.readableBytes

@@ -97,8 +97,6 @@ package struct Timeline: Sendable, Equatable {
     package static let apartMs: Int64 = 10_000
     private static let spanMs: Int64 = 2_000
 
-    package init() {}
-
     /// The greatest timestamp given out.
     package var lastTimestamp: Int64? { self.last }
 

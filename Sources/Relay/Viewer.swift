@@ -196,7 +196,6 @@ package final class Viewer {
 /// A viewer as the API shows it.
 package struct ViewerSnapshot: Sendable {
     package let path: String
-    package let streamID: UInt32
     package let behindMs: Int64
     /// Whether it was behind by its own fault, or skipped video, within the last minute.
     package let isSlow: Bool
@@ -204,20 +203,16 @@ package struct ViewerSnapshot: Sendable {
     package let bytesSent: UInt64
     package let messagesSent: UInt64
     package let isPaused: Bool
-    package let joinedMs: Int64
 
     package init(
-        path: String, streamID: UInt32, behindMs: Int64, isSlow: Bool, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64,
-        isPaused: Bool, joinedMs: Int64
+        path: String, behindMs: Int64, isSlow: Bool, skippedFrames: Int, bytesSent: UInt64, messagesSent: UInt64, isPaused: Bool
     ) {
         self.path = path
-        self.streamID = streamID
         self.behindMs = behindMs
         self.isSlow = isSlow
         self.skippedFrames = skippedFrames
         self.bytesSent = bytesSent
         self.messagesSent = messagesSent
         self.isPaused = isPaused
-        self.joinedMs = joinedMs
     }
 }

@@ -16,8 +16,6 @@ package struct StoreStatus: Sendable, Equatable {
     /// Facts dropped from the full queue, since the start.
     package var droppedFacts = 0
 
-    package init() {}
-
     package var isShortOfDisk: Bool { self.minFreeBytes > 0 && self.freeBytes.map { $0 < self.minFreeBytes } ?? false }
 
     /// A description of the problem; nil if there is none.

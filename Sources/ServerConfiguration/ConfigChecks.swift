@@ -4,9 +4,16 @@ import Support
 enum ConfigChecks {
     /// A mistake reported at `path` that depends on all of `paths`.
     struct Finding {
-        var path: String
-        var problem: String
-        var paths: [String]
+        let path: String
+        let problem: String
+        let paths: [String]
+
+        /// `others`: the settings besides `path` that it depends on.
+        init(_ path: String, _ problem: String, with others: String...) {
+            self.path = path
+            self.problem = problem
+            self.paths = [path] + others
+        }
     }
 
     static func findings(_ config: ServerConfig) -> [Finding] {
@@ -19,16 +26,13 @@ enum ConfigChecks {
         let (key, previous) = ("cluster.key", "cluster.previousKey")
         var findings: [Finding] = []
         if config.cluster.key != nil, config.database.url == nil {
-            findings.append(
-                Finding(
-                    path: key, problem: "needs database.url: the servers of a cluster share one database", paths: [key, "database.url"]))
+            findings.append(Finding(key, "needs database.url: the servers of a cluster share one database", with: "database.url"))
         }
         if config.cluster.previousKey != nil, config.cluster.key == nil {
-            findings.append(Finding(path: previous, problem: "needs \(key)", paths: [previous, key]))
+            findings.append(Finding(previous, "needs \(key)", with: key))
         }
         if let former = config.cluster.previousKey, former == config.cluster.key {
-            findings.append(
-                Finding(path: previous, problem: "is the same as \(key); expected another key, or none", paths: [previous, key]))
+            findings.append(Finding(previous, "is the same as \(key); expected another key, or none", with: key))
         }
         return findings
     }
@@ -41,10 +45,10 @@ enum ConfigChecks {
         )
         var findings: [Finding] = []
         if cloud.appKey == nil || cloud.secret == nil {
-            findings.append(Finding(path: path, problem: "needs \(key) and \(secret)", paths: [path, key, secret]))
+            findings.append(Finding(path, "needs \(key) and \(secret)", with: key, secret))
         }
         if host.contains("?") || host.contains("#") {
-            findings.append(Finding(path: path, problem: "has a query; expected a URL that paths can be appended to", paths: [path]))
+            findings.append(Finding(path, "has a query; expected a URL that paths can be appended to"))
         }
         return findings
     }
@@ -56,17 +60,13 @@ enum ConfigChecks {
             ("credentials.playKey", credentials.playKey),
         ]
         guard let (name, other) = ServerConfig.Credentials.beginningAlike(keys) else { return [] }
-        return [
-            Finding(
-                path: name, problem: "begins with the key of \(other); expected keys that have nothing in common", paths: [name, other])
-        ]
+        return [Finding(name, "begins with the key of \(other); expected keys that have nothing in common", with: other)]
     }
 
     /// Refuses a range that lets every client, including those on this machine, claim any address.
     private static func proxies(_ access: ServerConfig.Access) -> [Finding] {
         guard access.proxyProtocolFrom.contains(where: CIDR.any.contains) else { return [] }
-        let path = "access.proxyProtocolFrom"
-        return [Finding(path: path, problem: "contains every address; expected only the addresses of the proxies", paths: [path])]
+        return [Finding("access.proxyProtocolFrom", "contains every address; expected only the addresses of the proxies")]
     }
 
     private static func portClashes(_ config: ServerConfig) -> [Finding] {
@@ -76,41 +76,32 @@ enum ConfigChecks {
         var findings: [Finding] = []
         for (index, (path, address)) in listeners.enumerated() {
             for (other, taken) in listeners[..<index] where address.clashes(with: taken) {
-                findings.append(
-                    Finding(
-                        path: path, problem: "\(address) is already taken by \(other) (\(taken))",
-                        paths: [path, other, "rtmps.certificate"]))
+                findings.append(Finding(path, "\(address) is already taken by \(other) (\(taken))", with: other, "rtmps.certificate"))
             }
         }
         return findings
     }
 
     private static func tls(_ rtmps: ServerConfig.RTMPS, _ https: ServerConfig.HTTPS) -> [Finding] {
-        let both = ["rtmps.certificate", "rtmps.key"]
+        let (certificate, key) = ("rtmps.certificate", "rtmps.key")
         var findings: [Finding] = []
-        if rtmps.certificate == nil, rtmps.listen != nil {
-            findings.append(Finding(path: "rtmps.listen", problem: "needs rtmps.certificate and rtmps.key", paths: both + ["rtmps.listen"]))
+        for (path, address) in [("rtmps.listen", rtmps.listen), ("https.listen", https.listen)]
+        where address != nil && rtmps.certificate == nil {
+            findings.append(Finding(path, "needs rtmps.certificate and rtmps.key", with: certificate, key))
         }
-        if rtmps.certificate == nil, https.listen != nil {
-            findings.append(Finding(path: "https.listen", problem: "needs rtmps.certificate and rtmps.key", paths: both + ["https.listen"]))
-        }
-        if rtmps.certificate != nil, rtmps.key == nil {
-            findings.append(Finding(path: "rtmps.certificate", problem: "needs rtmps.key", paths: both))
-        }
-        if rtmps.certificate == nil, rtmps.key != nil {
-            findings.append(Finding(path: "rtmps.key", problem: "needs rtmps.certificate", paths: both))
-        }
+        if rtmps.certificate != nil, rtmps.key == nil { findings.append(Finding(certificate, "needs rtmps.key", with: key)) }
+        if rtmps.certificate == nil, rtmps.key != nil { findings.append(Finding(key, "needs rtmps.certificate", with: certificate)) }
         // RFC 7468 §5.1, §10; older keys have a word before PRIVATE. TLS checks at its start whether the two belong together.
         let files = [
-            ("rtmps.certificate", rtmps.certificate, "-----BEGIN CERTIFICATE-----", "PEM certificate"),
-            ("rtmps.key", rtmps.key, "PRIVATE KEY-----", "PEM private key"),
+            (certificate, rtmps.certificate, "-----BEGIN CERTIFICATE-----", "PEM certificate"),
+            (key, rtmps.key, "PRIVATE KEY-----", "PEM private key"),
         ]
         for case (let path, let file?, let mark, let what) in files {
             do throws(ValueProblem) {
                 let text = String(decoding: try ConfigFile.read(file, regular: true), as: UTF8.self)
-                if !text.contains(mark) { findings.append(Finding(path: path, problem: "no \(what) in \(file)", paths: [path])) }
+                if !text.contains(mark) { findings.append(Finding(path, "no \(what) in \(file)")) }
             } catch {
-                findings.append(Finding(path: path, problem: error.description, paths: [path]))
+                findings.append(Finding(path, error.description))
             }
         }
         return findings
@@ -121,8 +112,7 @@ enum ConfigChecks {
         func below(_ path: String, _ value: Int64, _ other: String, _ bound: Int64) {
             guard value >= bound else { return }
             let text = ConfigUnits.duration(milliseconds:)
-            findings.append(
-                Finding(path: path, problem: "\(text(value)) must be less than \(other) (\(text(bound)))", paths: [path, other]))
+            findings.append(Finding(path, "\(text(value)) must be less than \(other) (\(text(bound)))", with: other))
         }
         below("relay.skipBehind", config.relay.skipBehindMs, "relay.maxBehind", config.relay.maxBehindMs)
         for (_, coalesceMs) in config.relay.coalesceByAppMs.sorted(by: { $0.key < $1.key }) {
@@ -134,28 +124,22 @@ enum ConfigChecks {
             ("limits.videoMessage", limits.videoMessageBytes), ("limits.audioMessage", limits.audioMessageBytes),
             ("limits.dataMessage", limits.dataMessageBytes),
         ]
+        let text = ConfigUnits.size(bytes:)
         for (path, size) in messages where size > limits.partialBytes {
-            let text = ConfigUnits.size(bytes:)
-            findings.append(
-                Finding(
-                    path: "limits.partialBytes", problem: "\(text(limits.partialBytes)) must hold one message of \(path) (\(text(size)))",
-                    paths: ["limits.partialBytes", path]))
+            let problem = "\(text(limits.partialBytes)) must hold one message of \(path) (\(text(size)))"
+            findings.append(Finding("limits.partialBytes", problem, with: path))
         }
         if limits.messageBytesBeforePublish > limits.bytesBeforePublish {
-            let text = ConfigUnits.size(bytes:)
-            findings.append(
-                Finding(
-                    path: "limits.bytesBeforePublish",
-                    problem: "\(text(limits.bytesBeforePublish)) must hold one message of limits.messageBeforePublish "
-                        + "(\(text(limits.messageBytesBeforePublish)))",
-                    paths: ["limits.bytesBeforePublish", "limits.messageBeforePublish"]))
+            let (path, size) = ("limits.messageBeforePublish", limits.messageBytesBeforePublish)
+            let problem = "\(text(limits.bytesBeforePublish)) must hold one message of \(path) (\(text(size)))"
+            findings.append(Finding("limits.bytesBeforePublish", problem, with: path))
         }
         return findings
     }
 
     private static func dataDirectory(_ config: ServerConfig) -> [Finding] {
         guard ConfigFile.isNotFolder(config.data.directory) else { return [] }
-        return [Finding(path: "data.directory", problem: "\(config.data.directory) is not a folder", paths: ["data.directory"])]
+        return [Finding("data.directory", "\(config.data.directory) is not a folder")]
     }
 }
 

@@ -7,19 +7,12 @@ package struct ConfigError: Error, Equatable, CustomStringConvertible {
         package var problem: String
         package var origin: ConfigOrigin?
 
-        package init(path: String?, problem: String, origin: ConfigOrigin?) {
-            self.path = path
-            self.problem = problem
-            self.origin = origin
-        }
-
         package var description: String {
             (path.map { "\($0): " } ?? "") + problem + (origin.map { " (\($0))" } ?? "")
         }
     }
 
     package let mistakes: [Mistake]
-    package init(mistakes: [Mistake]) { self.mistakes = mistakes }
 
     package var description: String { mistakes.map(\.description).joined(separator: "\n") }
 }

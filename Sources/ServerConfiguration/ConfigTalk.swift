@@ -13,6 +13,5 @@ extension ServerConfig {
         package var bitRate = 64_000
         /// A listener further behind than this skips to new audio.
         package var maxQueueMs: Int64 = 500
-        package init() {}
     }
 }

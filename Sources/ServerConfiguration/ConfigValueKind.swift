@@ -51,12 +51,22 @@ extension ConfigValueKind<HostPort> {
 }
 
 extension ConfigValueKind<String> {
+    /// A text that stays as it is; `check` throws unless it is right.
+    fileprivate init(text expected: String, check: @escaping @Sendable (String) throws(ValueProblem) -> Void) {
+        self.init(
+            expected,
+            { (text: String) throws(ValueProblem) in
+                try check(text)
+                return text
+            }, write: { $0 })
+    }
+
     /// A URL or a prefix of one, with one of these schemes. No user, no space.
     package static func url(_ schemes: String...) -> Self { self.url(schemes) }
 
     fileprivate static func url(_ schemes: [String]) -> Self {
         let expected = "a URL, " + schemes.map { "\($0)://…" }.joined(separator: " or ")
-        return Self(expected) { (text: String) throws(ValueProblem) in
+        return Self(text: expected) { (text: String) throws(ValueProblem) in
             guard let scheme = schemes.first(where: { text.lowercased().hasPrefix("\($0)://") }),
                 let host = text.dropFirst(scheme.utf8.count + 3).first, host != "/", text.utf8.count <= 2_048,
                 text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
@@ -67,43 +77,41 @@ extension ConfigValueKind<String> {
             guard !text.dropFirst(scheme.utf8.count + 3).prefix(while: { $0 != "/" && $0 != "?" }).contains("@") else {
                 throw ValueProblem("the URL has a user name in it; expected \(expected)")
             }
-            return text
-        } write: {
-            $0
         }
     }
 
     /// The length is in bytes of UTF-8. No message contains the value.
     package static func secret(_ length: ClosedRange<Int>) -> Self {
-        Self("\(length.lowerBound) to \(length.upperBound) bytes") { (text: String) throws(ValueProblem) in
+        Self(text: "\(length.lowerBound) to \(length.upperBound) bytes") { (text: String) throws(ValueProblem) in
             guard length.contains(text.utf8.count) else {
                 throw ValueProblem("has \(text.utf8.count) bytes; expected \(length.lowerBound) to \(length.upperBound)")
             }
-            return text
-        } write: {
-            $0
         }
     }
 
     /// Letters and digits of ASCII.
     package static func code(_ length: ClosedRange<Int>) -> Self {
         let expected = "\(length.lowerBound) to \(length.upperBound) letters and digits"
-        return Self(expected) { (text: String) throws(ValueProblem) in
+        return Self(text: expected) { (text: String) throws(ValueProblem) in
             guard length.contains(text.utf8.count),
                 text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) })
             else { throw ValueProblem("\"\(text)\" is not \(expected)") }
-            return text
-        } write: {
-            $0
         }
     }
 
     package static var path: Self {
-        Self("a path") { (text: String) throws(ValueProblem) in
+        Self(text: "a path") { (text: String) throws(ValueProblem) in
             guard !text.isEmpty, !text.utf8.contains(0) else { throw ValueProblem("\"\(text)\" is not a path") }
-            return text
-        } write: {
-            $0
+        }
+    }
+
+    /// A value of Access-Control-Allow-Origin (Fetch §3.2).
+    package static var origin: Self {
+        Self(text: "*, an origin such as https://example.com, or an empty text") { (text: String) throws(ValueProblem) in
+            let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
+            guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
+                throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
+            }
         }
     }
 }
@@ -122,93 +130,66 @@ extension ConfigValueKind<Bool> {
     }
 }
 
-extension ConfigValueKind<String> {
-    /// A value of Access-Control-Allow-Origin (Fetch §3.2).
-    package static var origin: Self {
-        Self("*, an origin such as https://example.com, or an empty text") { (text: String) throws(ValueProblem) in
-            let isOrigin = text.hasPrefix("https://") || text.hasPrefix("http://")
-            guard text.isEmpty || text == "*" || (isOrigin && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2C }) else {
-                throw ValueProblem("\"\(text)\" is neither *, nor an origin such as https://example.com, nor empty")
-            }
-            return text
-        } write: {
-            $0
-        }
-    }
-}
-
 extension ConfigValueKind<[String]> {
-    /// Host names, without ports.
-    package static var hostNames: Self {
-        Self(
-            expected: "a list of host names such as ops.example.com", isList: true,
+    /// A list of `most` texts at the most; `one` reads each.
+    private init(
+        list expected: String, atMost most: Int, _ things: String, one: @escaping @Sendable (String) throws(ValueProblem) -> String
+    ) {
+        self.init(
+            expected: expected, isList: true,
             read: { (values: [String]) throws(ValueProblem) in
-                guard values.count <= 64 else { throw ValueProblem("has \(values.count) names; expected 64 at most") }
-                return try values.map { (value: String) throws(ValueProblem) in
-                    do throws(ValueProblem) {
-                        return try HostPort(parsing: "\(value):0").host.lowercased()
-                    } catch {
-                        throw ValueProblem("\"\(value)\" is not a host name such as ops.example.com")
-                    }
-                }
+                guard values.count <= most else { throw ValueProblem("has \(values.count) \(things); expected \(most) at most") }
+                return try values.map(one)
             },
             write: { $0 })
+    }
+
+    /// Host names, without ports.
+    package static var hostNames: Self {
+        Self(list: "a list of host names such as ops.example.com", atMost: 64, "names") { (value: String) throws(ValueProblem) in
+            do throws(ValueProblem) {
+                return try HostPort(parsing: "\(value):0").host.lowercased()
+            } catch {
+                throw ValueProblem("\"\(value)\" is not a host name such as ops.example.com")
+            }
+        }
     }
 
     /// Origins by name (RFC 6454 §6.2). Refuses `*`: every page could then call the API with a user's token.
     package static var origins: Self {
-        Self(
-            expected: "a list of origins such as https://example.com", isList: true,
-            read: { (values: [String]) throws(ValueProblem) in
-                guard values.count <= 64 else { throw ValueProblem("has \(values.count) origins; expected 64 at most") }
-                return try values.map { (value: String) throws(ValueProblem) in
-                    let text = value.lowercased()
-                    guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
-                        let why = value == "*" ? "; expected each origin by name" : ""
-                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
-                    }
-                    let host = String(text.dropFirst(scheme.utf8.count))
-                    let hasPort = host.split(separator: "]").last?.contains(":") ?? false
-                    do throws(ValueProblem) {
-                        _ = try HostPort(parsing: hasPort ? host : "\(host):0")
-                    } catch {
-                        throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
-                    }
-                    return text
-                }
-            },
-            write: { $0 })
+        Self(list: "a list of origins such as https://example.com", atMost: 64, "origins") { (value: String) throws(ValueProblem) in
+            let text = value.lowercased()
+            guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
+                let why = value == "*" ? "; expected each origin by name" : ""
+                throw ValueProblem("\"\(value)\" is not an origin such as https://example.com\(why)")
+            }
+            let host = String(text.dropFirst(scheme.utf8.count))
+            let hasPort = host.split(separator: "]").last?.contains(":") ?? false
+            do throws(ValueProblem) {
+                _ = try HostPort(parsing: hasPort ? host : "\(host):0")
+            } catch {
+                throw ValueProblem("\"\(value)\" is not an origin such as https://example.com or https://example.com:8443")
+            }
+            return text
+        }
     }
 
     /// Host names and IP addresses, without ports.
     package static var hosts: Self {
-        Self(
-            expected: "a list of host names, or any", isList: true,
-            read: { (values: [String]) throws(ValueProblem) in
-                guard values.count <= 64 else { throw ValueProblem("has \(values.count) names; expected 64 at most") }
-                for value in values where value != "any" {
-                    do throws(ValueProblem) {
-                        _ = try HostPort(parsing: value.contains(":") ? "[\(value)]:0" : "\(value):0")
-                    } catch {
-                        throw ValueProblem("\"\(value)\" is not a host name or IP address without a port; expected e.g. live.example.com")
-                    }
-                }
-                return values
-            },
-            write: { $0 })
+        Self(list: "a list of host names, or any", atMost: 64, "names") { (value: String) throws(ValueProblem) in
+            guard value != "any" else { return value }
+            do throws(ValueProblem) {
+                _ = try HostPort(parsing: value.contains(":") ? "[\(value)]:0" : "\(value):0")
+            } catch {
+                throw ValueProblem("\"\(value)\" is not a host name or IP address without a port; expected e.g. live.example.com")
+            }
+            return value
+        }
     }
 
     package static var urls: Self {
-        let one = ConfigValueKind<String>.url(["http", "https"])
-        return Self(
-            expected: "a list of URLs", isList: true,
-            read: { (values: [String]) throws(ValueProblem) in
-                guard values.count <= 16 else { throw ValueProblem("has \(values.count) URLs; expected 16 at most") }
-                var urls: [String] = []
-                for value in values { urls.append(try one.read([value])) }
-                return urls
-            },
-            write: { $0 })
+        let url = ConfigValueKind<String>.url(["http", "https"])
+        return Self(list: "a list of URLs", atMost: 16, "URLs") { (value: String) throws(ValueProblem) in try url.read([value]) }
     }
 }
 

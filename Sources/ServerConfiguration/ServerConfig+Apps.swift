@@ -43,7 +43,6 @@ extension ServerConfig {
         package var gatherings = 10_000
         /// How long a member may be away.
         package var offlineMs: Int64 = 300_000
-        package init() {}
     }
 
     /// RongCloud's server API; off without a host.
@@ -55,6 +54,5 @@ extension ServerConfig {
         package var secret: String?
         /// How long a call that changes a class waits for RongCloud. Not a setting.
         package var callWaitMs: Int64 = 5_000
-        package init() {}
     }
 }

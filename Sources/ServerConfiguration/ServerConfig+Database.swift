@@ -9,7 +9,6 @@ extension ServerConfig {
         package var readers = 4
         /// Whether the database keeps parsed statements.
         package var isPrepared = true
-        package init() {}
     }
 
     /// This server among those of its database.
@@ -22,7 +21,6 @@ extension ServerConfig {
         package var key: String?
         /// The cluster's former key, for opening what it made.
         package var previousKey: String?
-        package init() {}
 
         /// The name in effect.
         package var nodeName: String { self.name ?? Self.hostName }

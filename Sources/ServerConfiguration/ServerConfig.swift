@@ -43,7 +43,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var timeoutMs: Int64 = 0
         /// The URL to which clients are asked to reconnect; nil: the same address as before.
         package var reconnectTo: String?
-        package init() {}
     }
 
     /// The RTMP listener without TLS.
@@ -51,7 +50,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var listen = HostPort(host: "127.0.0.1", port: 1935)
         /// Sends publishers the rate that their uplink carried while it is too slow.
         package var adviseUplink = false
-        package init() {}
     }
 
     /// The RTMP-over-TLS listener; on exactly when a certificate is set.
@@ -62,7 +60,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var certificate: String?
         /// Path of a PEM file: the certificate's private key.
         package var key: String?
-        package init() {}
 
         package static let defaultListen = HostPort(host: "127.0.0.1", port: 1936)
 
@@ -80,14 +77,12 @@ package struct ServerConfig: Sendable, Equatable {
         package var firstWaitMs: Int64 = 12_000
         /// More host names and addresses of the server, or "any", for requests without a credential.
         package var hosts: [String] = []
-        package init() {}
     }
 
     /// The HTTP listener over TLS, with the certificate of RTMPS; on exactly when there is one.
     package struct HTTPS: Sendable, Equatable {
         /// The address as configured; the server listens on ``ServerConfig/httpsAddress``.
         package var listen: HostPort?
-        package init() {}
 
         package static let defaultListen = HostPort(host: "127.0.0.1", port: 8443)
     }
@@ -101,7 +96,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var directory = "./earshot-data"
         /// Free disk space below which no room is created and no push begins. Running pushes go on.
         package var minFreeBytes = 128 << 20
-        package init() {}
     }
 
     /// Permissions by source address.
@@ -125,7 +119,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var rtmp: String?
         package var rtmps: String?
         package var http: String?
-        package init() {}
     }
 
     /// The room registry.
@@ -147,7 +140,6 @@ package struct ServerConfig: Sendable, Equatable {
         /// How long a leap of the machine's clock must last before the server follows it.
         package var clockHoldMs = RoomClock.defaultHoldMs
         package var policy = RoomPolicy()
-        package init() {}
     }
 
     /// Keys that sign push and play URLs. `key` and `jwtKey` are made at the first start if nil, and kept in the data directory.
@@ -162,7 +154,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var hash = Hash.md5
         /// HMAC key of tokens, at least 32 bytes.
         package var jwtKey: String?
-        package init() {}
     }
 
     /// URLs that authorize pushes and plays, or learn of their end, by HTTP POST; nil: not called.
@@ -172,7 +163,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var onUnpublish: String?
         package var onStop: String?
         package var timeoutMs: Int64 = 5_000
-        package init() {}
     }
 
     /// Notices of events to other servers.
@@ -186,14 +176,12 @@ package struct ServerConfig: Sendable, Equatable {
         package var timeoutMs: Int64 = 20_000
         package var retries = 12
         package var retryIntervalMs: Int64 = 60_000
-        package init() {}
     }
 
     /// Targets of the server's own connections: hooks, webhooks, relay tasks.
     package struct Outbound: Sendable, Equatable {
         /// Private networks, loopback included, where targets are allowed. Public addresses always are.
         package var allowPrivate: [CIDR] = []
-        package init() {}
     }
 
     /// The HTTP API.
@@ -201,7 +189,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var isEnabled = true
         /// Names under which browsers may open it, beside addresses and localhost, in lower case.
         package var hosts: [String] = []
-        package init() {}
     }
 
     package struct API: Sendable, Equatable {
@@ -211,7 +198,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var allowOrigins: [String] = []
         /// How much of the audit trail is kept.
         package var audit = AuditRetention()
-        package init() {}
     }
 
     /// Buffering and fan-out of streams.
@@ -224,7 +210,6 @@ package struct ServerConfig: Sendable, Equatable {
         /// Milliseconds for which messages are gathered before sending; 0 sends each at once.
         package var coalesceMs: Int64 = 0
         package var coalesceByAppMs: NameTable<Int64> = [:]
-        package init() {}
     }
 
     /// Playing by HLS.
@@ -242,7 +227,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var maxBytes = 64 << 20
         /// Also makes segments without viewers, so that the first one need not wait.
         package var always = false
-        package init() {}
     }
 
     /// Recording streams to files.
@@ -272,7 +256,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var talk = false
         /// Free disk space below which nothing is recorded.
         package var minFreeBytes = 512 << 20
-        package init() {}
     }
 
     /// Automatic pictures of live streams.
@@ -291,7 +274,6 @@ package struct ServerConfig: Sendable, Equatable {
         package var quotaBytes = 1 << 30
         /// How long a picture is kept; 0: for ever.
         package var retentionMs: Int64 = 7 * 86_400_000
-        package init() {}
     }
 
     /// Figures over time, and finished plays and pushes.
@@ -300,21 +282,18 @@ package struct ServerConfig: Sendable, Equatable {
         package var keepMs: Int64 = 31 * 86_400_000
         /// Rows of each table: minutes, ten minutes, plays, pushes.
         package var maxRows = 500_000
-        package init() {}
     }
 
     /// Settings of `/metrics`.
     package struct Metrics: Sendable, Equatable {
         /// Streams that have figures of their own there.
         package var streams: [StreamPattern] = []
-        package init() {}
     }
 
     /// Bounds of one stream's cached group of pictures.
     package struct GOPCache: Sendable, Equatable {
         package var maxBytes = 16 << 20
         package var maxDurationMs: Int64 = 20_000
-        package init() {}
     }
 
     /// Limits of every number that a peer controls.
@@ -378,7 +357,6 @@ package struct ServerConfig: Sendable, Equatable {
     package struct Log: Sendable, Equatable {
         package var level: Logger.Level = .info
         package var format = Format.text
-        package init() {}
 
         package enum Format: String, Sendable, CaseIterable { case text, json }
     }

@@ -6,11 +6,6 @@ package struct FigureKey: Hashable, Sendable {
     package let atMs: Int64
     package let subject: Subject
 
-    package init(atMs: Int64, subject: Subject) {
-        self.atMs = atMs
-        self.subject = subject
-    }
-
     /// The subject of the figures. A path always has a slash, so the three kinds are distinct in the store.
     package enum Subject: Hashable, Sendable {
         case everything

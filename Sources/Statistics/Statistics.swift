@@ -17,11 +17,6 @@ package final class Statistics: SessionObserver {
         package let wallMs: @Sendable () -> Int64
         package let steadyMs: @Sendable () -> Int64
 
-        package init(wallMs: @escaping @Sendable () -> Int64, steadyMs: @escaping @Sendable () -> Int64) {
-            self.wallMs = wallMs
-            self.steadyMs = steadyMs
-        }
-
         package static let system = Clock(wallMs: { WallClock.ms }, steadyMs: { LoopSweeper.nowMs })
     }
 

@@ -9,8 +9,6 @@ package struct Ducker: Sendable {
 
     private var now: Float = 1
 
-    package init() {}
-
     /// Whether samples pass unchanged when the microphone is not active.
     package var isIdle: Bool { self.now == 1 }
 

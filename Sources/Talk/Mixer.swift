@@ -29,11 +29,6 @@ package struct Mixer: Sendable {
         /// Whether all samples are exactly zero.
         package var isSilent: Bool
 
-        package init(samples: [Float], isSilent: Bool) {
-            self.samples = samples
-            self.isSilent = isSilent
-        }
-
         static let silence = Output(samples: TalkBlock.silence.samples, isSilent: true)
     }
 

@@ -22,8 +22,6 @@ package struct SoftLimiter: Sendable {
     private var peak: Float = 0
     private var held = 0
 
-    package init() {}
-
     /// Whether quiet samples would pass unchanged.
     package var isIdle: Bool { self.gain == 1 && self.peak <= Self.threshold }
 

@@ -55,9 +55,7 @@ package final class TalkChannel: Sendable {
     // MARK: Coming and going
 
     /// Admits a talker, or throws the refusal.
-    func admitTalker(
-        _ id: ParticipantID, _ pass: AdmissionPass, role: TalkRole, connection: UInt64
-    ) throws(TalkDenial) -> TalkPublishSession {
+    func admitTalker(_ id: ParticipantID, _ pass: AdmissionPass, role: TalkRole) throws(TalkDenial) -> TalkPublishSession {
         try self.locked { state throws(TalkDenial) in
             guard !state.isClosed else { throw .closed }
             let admission: TalkAdmission
@@ -67,8 +65,7 @@ package final class TalkChannel: Sendable {
             } catch {
                 throw .refused(error)
             }
-            let talker = TalkPublishSession(
-                self, id, user: pass.participant, role: role, session: admission.session, connection: connection)
+            let talker = TalkPublishSession(self, id, user: pass.participant, role: role, session: admission.session)
             state.coming[talker.session] = talker
             self.wake(&state)
             return talker

@@ -16,7 +16,6 @@ package final class TalkPublishSession: PublishSession {
     let session: Int64
     let inbox = TalkInbox()
     private let channel: TalkChannel
-    private let connection: UInt64
     private let hasFloor = Atomic<Bool>(false)
     private let isThrownOut = Atomic<Bool>(false)
     private let state = Mutex(State())
@@ -28,13 +27,12 @@ package final class TalkPublishSession: PublishSession {
         var wasLeftOut = false
     }
 
-    init(_ channel: TalkChannel, _ id: ParticipantID, user: ParticipantID?, role: TalkRole, session: Int64, connection: UInt64) {
+    init(_ channel: TalkChannel, _ id: ParticipantID, user: ParticipantID?, role: TalkRole, session: Int64) {
         self.channel = channel
         self.id = id
         self.user = user
         self.role = role
         self.session = session
-        self.connection = connection
     }
 
     /// The session is kept for this long for the same identity after its connection broke. Milliseconds.

@@ -37,8 +37,7 @@ extension Talkback: TalkGateway {
             let (channel, room) = try await self.channel(place)
             if let refusal = self.keptOut([pass.user, id.rawValue], of: room.id) { throw refusal }
             do throws(TalkDenial) {
-                let talker = try channel.admitTalker(
-                    id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner), connection: request.session)
+                let talker = try channel.admitTalker(id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner))
                 return .success(PublishAdmission(pass: pass, session: talker))
             } catch {
                 throw self.refusal(error, place)

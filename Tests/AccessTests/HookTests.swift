@@ -1,5 +1,5 @@
 import Foundation
-import Outbound
+@testable import Outbound
 import RTMP
 import ServerConfiguration
 import ServerTestSupport

@@ -1,4 +1,4 @@
-import AppServer
+@testable import AppServer
 import HTTPServer
 import NIOCore
 import NIOPosix

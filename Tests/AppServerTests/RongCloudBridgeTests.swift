@@ -39,7 +39,7 @@ import Testing
     private let counters = AppCounters()
 
     private func bridge() throws -> RongCloudBridge {
-        var config = ServerConfig.RongCloud()
+        var config = ServerConfig().apps.rongcloud
         (config.host, config.appKey, config.secret) = ("https://cloud.example", "key", "a-long-secret")
         let log = Logger(label: "test", factory: { [lines = self.lines] _ in CollectingLogHandler(lines: lines) })
         return try RongCloudBridge(
@@ -120,6 +120,6 @@ import Testing
         let outcome = await receipt.outcome(within: .seconds(60))
         #expect(throws: ClassroomCode.leaveRoom.refusal()) { try outcome?.get() }
         let log = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        #expect(RongCloudBridge(ServerConfig.RongCloud(), post: { _, _, _, _ in (200, []) }, counters: self.counters, log: log) == nil)
+        #expect(RongCloudBridge(ServerConfig().apps.rongcloud, post: { _, _, _, _ in (200, []) }, counters: self.counters, log: log) == nil)
     }
 }

@@ -139,7 +139,7 @@ import Testing
         let seconds = Self.outageSeconds ?? 5
         let down = try WebhookReceiver.make()
         let up = try await WebhookReceiver.start()
-        var usual = ServerConfig.Webhooks()
+        var usual = ServerConfig().webhooks
         // The default minute would be most of the short form, and a dozen attempts too few.
         if Self.outageSeconds == nil { (usual.retryIntervalMs, usual.retries) = (1_000, 1_000) }
         let settings = usual

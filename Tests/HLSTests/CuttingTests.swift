@@ -1,4 +1,4 @@
-import HLS
+@testable import HLS
 import HLSCheck
 import NIOCore
 import Testing

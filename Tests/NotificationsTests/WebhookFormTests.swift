@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test func verdicts() {
-        var config = ServerConfig.Webhooks()
+        var config = ServerConfig().webhooks
         config.retries = 2
         config.retryIntervalMs = 60_000
         func verdict(_ status: Int?, _ attempt: Int, isHopeless: Bool = false) -> WebhookVerdict {

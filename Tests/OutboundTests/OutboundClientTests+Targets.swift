@@ -65,7 +65,7 @@ extension OutboundClientTests {
                 asked.append(name)
                 return .success(asked.all.count == 1 ? [[127, 0, 0, 1]] : [[127, 0, 0, 2]])
             }
-            var config = ServerConfig.Outbound()
+            var config = ServerConfig().outbound
             config.allowPrivate = [try CIDR(parsing: "127.0.0.1/32")]
             let client = OutboundClient(config: config, resolver: resolver)
             let url = "http://rebind.test:\(server.port)/"

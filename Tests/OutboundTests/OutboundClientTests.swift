@@ -14,7 +14,7 @@ import Upstream
     static func client(
         _ allowed: [CIDR] = CIDR.loopback, tls: TLSConfiguration? = nil, _ names: [String: HostResolver.Answer] = [:]
     ) -> OutboundClient {
-        var config = ServerConfig.Outbound()
+        var config = ServerConfig().outbound
         config.allowPrivate = allowed
         let resolver = HostResolver { name in names[name] ?? .failure(.init(why: "no such name")) }
         return OutboundClient(config: config, resolver: resolver, tls: tls)

@@ -103,16 +103,17 @@ package struct Heard: Sendable {
 
     /// `newest` limits decoding to the first message and that many of the last. The first of those are the decoder's run-up.
     package init(_ client: RawClient, on streamID: UInt32 = 1, newest: Int? = nil) throws {
-        var decoder: AudioDecoder?
+        var (track, decoder): (Track?, AudioDecoder?)
         let resampler = Resampler(channels: 1)
         let all = client.media(on: streamID).filter { $0.message.type == .audio }
         let chosen = newest.map { all.prefix(1) + all.dropFirst().suffix($0) } ?? all[...]
         for received in chosen {
             let frame = try Frame(kind: .audio, timestamp: Int64(received.message.timestamp), payload: received.message.payload)
             if Track.describes(frame) {
-                let track = try Track(frame)
-                self.codec = track.codecName
-                if decoder?.track != track { decoder = try AudioDecoder(track) }
+                let announced = try Track(frame)
+                self.codec = announced.codecName
+                if track != announced { decoder = try AudioDecoder(announced) }
+                track = announced
             }
             guard let sample = Sample(frame), let decoder else { continue }
             self.messages.append((received.message.timestamp, received.at, self.samples.count))

@@ -1,4 +1,4 @@
-import RTMP
+@testable import RTMP
 
 /// Vectors for each type of the AMF0 specification, written from its grammar. Those marked Py3AMF are bytes of the Py3AMF 0.9.1 encoder.
 extension AMF0Vector {

@@ -1,4 +1,4 @@
-import RTMP
+@testable import RTMP
 import Testing
 
 /// Values that differ in one field are unequal.

@@ -1,5 +1,5 @@
 import NIOCore
-import RTMP
+@testable import RTMP
 import Testing
 
 @Suite struct AMF3Tests {

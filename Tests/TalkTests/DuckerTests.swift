@@ -1,4 +1,4 @@
-import Talk
+@testable import Talk
 import Testing
 
 @Suite struct DuckerTests {

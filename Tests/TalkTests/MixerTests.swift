@@ -1,5 +1,5 @@
 import SignalCheck
-import Talk
+@testable import Talk
 import Testing
 
 @Suite struct MixerTests {

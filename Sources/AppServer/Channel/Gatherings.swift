@@ -151,14 +151,6 @@ package final class Gatherings: Sendable {
         /// Milliseconds since 1970; nil for gatherings kept in memory only.
         package let createdAtMs: Int64?
         package let gathering: Gathering
-
-        package init(id: String, kind: String, room: String, createdAtMs: Int64?, gathering: Gathering) {
-            self.id = id
-            self.kind = kind
-            self.room = room
-            self.createdAtMs = createdAtMs
-            self.gathering = gathering
-        }
     }
 
     /// By kind, without those kept in memory only.

@@ -26,8 +26,6 @@ final class TouristAccounts: Sendable {
 
     private let state = Mutex(State())
 
-    init() {}
-
     /// The account if it is still valid at this address, otherwise a new one.
     func account(_ sid: String?, from host: HostKey, nowMs: Int64) throws(DollsCatcherError) -> DollsCatcherAccount {
         try self.state.withLock { (state) throws(DollsCatcherError) in

@@ -33,8 +33,6 @@ package final class AppCounters: Sendable {
 
     private let values = Mutex(Values())
 
-    package init() {}
-
     package var current: Values { self.values.withLock { $0 } }
 
     package func update(_ body: (inout Values) -> Void) { self.values.withLock { body(&$0) } }

@@ -53,6 +53,4 @@ package struct AppSocketLimits: Sendable {
     static let badMessages = 20.0
     /// Pings, pongs and fragments are frames too.
     static let framesPerMessage = 4.0
-
-    package init() {}
 }

@@ -104,10 +104,5 @@ extension Classroom {
     package struct RoleChange: Sendable, Equatable {
         package let userID: String
         package let role: ClassroomRole
-
-        package init(userID: String, role: ClassroomRole) {
-            self.userID = userID
-            self.role = role
-        }
     }
 }

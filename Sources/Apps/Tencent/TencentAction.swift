@@ -28,11 +28,6 @@ package enum TencentAction: Sendable, Equatable {
         package let number: Int
         package let size: Int
 
-        package init(number: Int, size: Int) {
-            self.number = number
-            self.size = size
-        }
-
         package var offset: Int { (self.number - 1) * self.size }
     }
 

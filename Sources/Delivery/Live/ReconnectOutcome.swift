@@ -3,6 +3,4 @@ package struct ReconnectOutcome: Sendable, Equatable {
     package var asked = 0
     /// Clients that cannot be asked: see ``LiveConnection/askToReconnect(to:)``.
     package var unable = 0
-
-    package init() {}
 }

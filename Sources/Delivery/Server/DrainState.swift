@@ -23,14 +23,6 @@ package struct DrainState: Sendable {
     package let asked: Int
     /// Whether the server starts again afterwards.
     package let restarts: Bool
-
-    package init(leftMs: Int64, pushes: Int, viewers: Int, asked: Int, restarts: Bool) {
-        self.leftMs = leftMs
-        self.pushes = pushes
-        self.viewers = viewers
-        self.asked = asked
-        self.restarts = restarts
-    }
 }
 
 package enum DrainStart: Sendable {

@@ -36,8 +36,6 @@ package final class RecentRefusals: Sendable {
     /// The most recently repeated entry is last. The list is short: searching it costs less than an index would.
     private let entries = Mutex<[Entry]>([])
 
-    package init() {}
-
     package func note(
         _ action: AdmissionRequest.Action, _ text: RefusalText, _ reason: CloseReason, from remote: SocketAddress?,
         nowMs: Int64 = WallClock.ms

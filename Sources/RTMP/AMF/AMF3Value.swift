@@ -32,22 +32,12 @@ package indirect enum AMF3Value: Sendable {
 package struct AMF3Property: Sendable, Equatable {
     package var name: String
     package var value: AMF3Value
-
-    package init(name: String, value: AMF3Value) {
-        self.name = name
-        self.value = value
-    }
 }
 
 /// A key and its value in an AMF3 dictionary. A plain value.
 package struct AMF3Entry: Sendable, Equatable {
     package var key: AMF3Value
     package var value: AMF3Value
-
-    package init(key: AMF3Value, value: AMF3Value) {
-        self.key = key
-        self.value = value
-    }
 }
 
 extension AMF3Value {

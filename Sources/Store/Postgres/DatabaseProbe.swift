@@ -11,17 +11,6 @@ package enum DatabaseProbe {
         /// From a question to its answer. Milliseconds.
         package let roundTripMs: Double
         package let place: String
-
-        package init(
-            version: String, isEncrypted: Bool, synchronousCommit: String, aheadMs: Int64, roundTripMs: Double, place: String
-        ) {
-            self.version = version
-            self.isEncrypted = isEncrypted
-            self.synchronousCommit = synchronousCommit
-            self.aheadMs = aheadMs
-            self.roundTripMs = roundTripMs
-            self.place = place
-        }
     }
 
     /// Connects. `nowMs`: this machine's clock. Throws ``StoreError``. Blocks.

@@ -39,23 +39,19 @@ package final class LogRateLimiter: Sendable {
 /// A ``LogRateLimiter`` for each of a few keys, so that a flood of one kind hides no line of another. Any thread.
 package final class LogRateLimiters: Sendable {
     private let known = Mutex<[String: LogRateLimiter]>([:])
-    private let lines: Int
     private let perMs: Int64
     /// Keys beyond this number share one limiter.
     private static let most = 1_000
 
-    /// By default one line a second for each key.
-    package init(lines: Int = 1, perMs: Int64 = 1_000) {
-        self.lines = lines
-        self.perMs = perMs
-    }
+    /// One line for each key in this many milliseconds.
+    package init(perMs: Int64 = 1_000) { self.perMs = perMs }
 
     /// As ``LogRateLimiter/pass(nowMs:)``. Keys must come from a small set: no text that peers choose.
     package func pass(_ key: String, nowMs: Int64) -> Int? {
         let limiter = self.known.withLock { known in
             let key = known.count < Self.most || known[key] != nil ? key : ""
             if let limiter = known[key] { return limiter }
-            let made = LogRateLimiter(lines: self.lines, perMs: self.perMs)
+            let made = LogRateLimiter(lines: 1, perMs: self.perMs)
             known[key] = made
             return made
         }

@@ -19,4 +19,9 @@ package struct PaceTable<Key: Hashable & Sendable>: Sendable {
         }
         return self.buckets[key, default: TokenBucket(rate: self.rate, burst: self.burst, nowNs: nowNs)].take(nowNs: nowNs)
     }
+
+    /// The state of the key's bucket, from which nothing is taken; nil if it has none, which is like a full one.
+    package mutating func look(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome? { self.buckets[key]?.look(nowNs: nowNs) }
+
+    package var count: Int { self.buckets.count }
 }

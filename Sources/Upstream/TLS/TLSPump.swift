@@ -147,18 +147,7 @@ final class TLSPump: Sendable {
     }
 
     private func readNetwork(_ client: TLSClient, _ toLink: inout PumpBuffer, _ state: inout State) -> Bool {
-        switch toLink.fill({ client.read($0) }) {
-        case .done: return true
-        case .needsReadable: state.readNeeds = Int16(POLLIN)
-        case .needsWritable: state.readNeeds = Int16(POLLOUT)
-        case .ended:
-            state.networkEnded = true
-            return true
-        case .failed(let words):
-            self.fail(words, &state)
-            return true
-        }
-        return false
+        self.note(toLink.fill { client.read($0) }, of: \.readNeeds, &state)
     }
 
     private func writeNetwork(_ client: TLSClient, _ toNetwork: inout PumpBuffer, _ state: inout State) -> Bool {
@@ -166,23 +155,24 @@ final class TLSPump: Sendable {
             toNetwork.clear()
             return true
         }
-        switch toNetwork.drain({ client.write($0) }) {
+        return self.note(toNetwork.drain { client.write($0) }, of: \.writeNeeds, &state)
+    }
+
+    /// Notes the outcome of a call on the network's side, and what the same call waits for. Returns whether anything happened.
+    private func note(_ outcome: TLSClient.Outcome, of needs: WritableKeyPath<State, Int16>, _ state: inout State) -> Bool {
+        switch outcome {
         case .done: return true
-        case .needsReadable: state.writeNeeds = Int16(POLLIN)
-        case .needsWritable: state.writeNeeds = Int16(POLLOUT)
+        case .needsReadable: state[keyPath: needs] = Int16(POLLIN)
+        case .needsWritable: state[keyPath: needs] = Int16(POLLOUT)
         case .ended:
             state.networkEnded = true
             return true
         case .failed(let words):
-            self.fail(words, &state)
+            self.problem.withLock { $0 = $0 ?? words }
+            state.networkEnded = true
             return true
         }
         return false
-    }
-
-    private func fail(_ words: String, _ state: inout State) {
-        self.problem.withLock { $0 = $0 ?? words }
-        state.networkEnded = true
     }
 
     private func readLink(_ link: Int32, _ toNetwork: inout PumpBuffer, _ state: inout State) -> Bool {

@@ -33,7 +33,7 @@ import Testing
             let (ben, device) = (try ParticipantID("ben"), try ParticipantID("device"))
             for (name, id) in [("ben", ben), ("device", device)] {
                 // By its name, and by its credential's user.
-                let talker = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest, connection: 0)
+                let talker = try channel.admitTalker(id, Self.pass("phone", user: "ben"), role: .guest)
                 #expect(try await room.post("members/ben/kick", #"{"seconds":0}"#).status == 200)
                 channel.began(talker)
                 let talk = try await room.talk()
@@ -45,7 +45,7 @@ import Testing
             let ann = try await room.talker("ann")
             let next = try channel.admitTalker(
                 ParticipantID("ann"), AdmissionPass(identity: "address 127.0.0.1", user: nil, isVerified: false, parameters: ""),
-                role: .host, connection: 0)
+                role: .host)
             #expect(try await room.member("ann")["role"].string == "guest")
             #expect(try await room.post("members/ann/kick", "{}").status == 200)
             try await ann.waitUntilClosed()
