@@ -158,7 +158,9 @@ let package = Package(
         // Figures over time, and the plays and pushes that are over, in a file of their own.
         library("Statistics", "Access Delivery Relay RoomRegistry Rooms Support", [grdb, lifecycle, logging, nioCore]),
         // How a call of the HTTP API is declared, read, checked, answered and documented; it knows no call.
-        library("HTTPAPI", "Access HTTPServer Health Listening Outbound RTMP RoomRegistry Rooms ServerConfiguration Support", [hummingbird, httpTypes, crypto, logging, nioCore]),
+        library(
+            "HTTPAPI", "Access HTTPServer Health Listening Outbound RTMP RoomRegistry Rooms ServerConfiguration Support",
+            [hummingbird, httpTypes, crypto, logging, nioCore]),
         // Streams pulled from other servers and pushed to them.
         library(
             "Forwarding", "Access Delivery HTTPAPI HTTPServer Media Outbound Relay RoomRegistry Rooms ServerConfiguration Support Upstream",

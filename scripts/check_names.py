@@ -25,7 +25,7 @@ TABLES = {
     "apps", "byApp", "byPath", "entries", "kicks", "live", "owners", "paths", "people", "publishers", "rooms", "rows", "streams", "users", "sinks", "sources",
 }
 # The program's own commands show what servers answer, and decide nothing.
-APART = ("Sources/Commands/", "Sources/earshot/")
+APART = ("Sources/CommandSupport/", "Sources/Commands/", "Sources/Doctor/", "Sources/earshot/")
 
 OPERAND = r"(?:[\w$]+(?:\([^()]*\))?[?!]?\.)*[\w$]+[?!]?"
 COMPARED = re.compile(rf"({OPERAND}) (?:==|!=) (\S+)")

@@ -15,7 +15,7 @@ import urllib.parse
 
 PATH_STARTS = ("Sources/", "Tests/", "docs/", "scripts/", "deploy/", "Benchmarks/")
 MANIFEST = "Makefile"
-ROUTES = "Sources/ControlAPI"
+ROUTES = "Sources/*Routes.swift"
 # Words that a shell puts before a command, and the command after them.
 SEPARATORS = {"|", "||", "&&", ";", "&"}
 RUNNERS = {"sudo", "exec", "time"}
@@ -277,13 +277,13 @@ class Checker:
     def read_routes(self):
         """The paths below /api/v1 of the server's calls; a name in braces stands for any part."""
         routes = set()
-        for path in tracked(f"{ROUTES}/*Routes.swift"):
+        for path in tracked(ROUTES):
             source = pathlib.Path(path).read_text(encoding="utf-8")
-            routes.update(re.findall(r'APIRoute\(\s*(?:raw: |file: |storing: |table: )?(?:\.\w+,\s*)?"(/[^"\s]*)"', source))
-            # One declaration for several calls: .room("close", …) of "/rooms/{roomId}/\(action)".
+            routes.update(re.findall(r'(?:Control)?Route(?:<\w+>)?\(\s*(?:raw: |file: |storing: |table: )?(?:\.\w+,\s*)?"(/[^"\s]*)"', source))
+            # One declaration for several calls: Self.room("close", …) of "/rooms/{roomId}/\(action)".
             for pattern in [route for route in routes if r"\(action)" in route]:
                 routes.discard(pattern)
-                for action in re.findall(r'\.room\(\s*"(\w+)"', source):
+                for action in re.findall(r'Self\.room\(\s*"(\w+)"', source):
                     routes.add(pattern.replace(r"\(action)", action))
         if not routes:
             sys.exit(f"docs-check: no routes in {ROUTES}: has their form changed?")

@@ -90,7 +90,8 @@ package enum GatheringRoutes {
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/kick", "kickFromGathering", .gatherings, .ops, .thing,
             "Remove a member: ends the connection and gives up the place in the queue.",
-            in: [GatheringInputs.id.erased], body: [GatheringInputs.member.erased], answers: .nothing, failures: [.conflict], home: .gathering
+            in: [GatheringInputs.id.erased], body: [GatheringInputs.member.erased], answers: .nothing, failures: [.conflict],
+            home: .gathering
         ) { call in
             let (found, user) = (try await call.gathering(), try call.value(GatheringInputs.member))
             call.audit { $0.add("userId", from: .string(user), to: nil) }
@@ -168,7 +169,9 @@ package enum GatheringRoutes {
         return try await Self.apply(.pause(isPaused), found, call)
     }
 
-    private static func apply(_ input: Gathering.Input, _ found: Gatherings.Snapshot, _ call: Call<AppServices>) async throws -> Gatherings.Snapshot {
+    private static func apply(_ input: Gathering.Input, _ found: Gatherings.Snapshot, _ call: Call<AppServices>) async throws
+        -> Gatherings.Snapshot
+    {
         do throws(GatheringRefusal) {
             guard let now = try await call.services.gatherings.apply(input, to: found.id) else {
                 throw GatheringRefusal.ended

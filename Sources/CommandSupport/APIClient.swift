@@ -31,7 +31,9 @@ package struct APIClient: Sendable {
     }
 
     /// A one-time code for the console, which is not part of `/api/v1`.
-    package func consoleCode() async throws -> ResponseJSON { try await self.call(.POST, ["console", "code"], [], .object([:]), below: []) }
+    package func consoleCode() async throws -> ResponseJSON {
+        try await self.call(.POST, ["console", "code"], [], .object([:]), below: [])
+    }
 
     /// Returns the answer's `data`.
     ///

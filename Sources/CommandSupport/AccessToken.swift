@@ -24,7 +24,8 @@ package struct AccessToken: Sendable {
 
     /// Finds a token in the named file, the environment or the data directory, in this order. The data directory holds a secret of this machine's
     /// server, so unless `--data` names it, its token is sent only to a server on this machine.
-    package static func find(file: String?, dataDirectory: DataDirectoryOption, server: ServerAddress) throws(CommandFailure) -> AccessToken {
+    package static func find(file: String?, dataDirectory: DataDirectoryOption, server: ServerAddress) throws(CommandFailure) -> AccessToken
+    {
         if let file {
             guard let secret = try self.read(file) else { throw CommandFailure(.unauthorised, "there is no token file \(file)") }
             return AccessToken(source: .file(file), secret: secret)

@@ -52,7 +52,9 @@ package struct CommandFailure: Error {
 
 extension CommandFailure {
     /// Maps an unsuccessful API answer. Without a message in it, the text names the HTTP status and the allowed values.
-    package static func refused(_ status: HTTPResponseStatus, body: ResponseJSON, server: ServerAddress, token: AccessToken) -> CommandFailure {
+    package static func refused(_ status: HTTPResponseStatus, body: ResponseJSON, server: ServerAddress, token: AccessToken)
+        -> CommandFailure
+    {
         let error = body["error"]
         var message = body["message"].string.map(DisplayText.escaped) ?? ""
         if message.isEmpty {

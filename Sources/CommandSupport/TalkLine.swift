@@ -115,7 +115,9 @@ package enum TalkLine {
     // MARK: Speaking
 
     /// Sends the file in real time; returns the seconds sent. `atEnd` runs before the publisher disconnects.
-    package static func speak(_ text: String, from reader: AudioFileReader, atEnd: (_ frames: Int) async throws -> Void) async throws -> Double {
+    package static func speak(_ text: String, from reader: AudioFileReader, atEnd: (_ frames: Int) async throws -> Void) async throws
+        -> Double
+    {
         let encoder: AudioEncoder
         do throws(FFmpegError) { encoder = try AudioEncoder(sampleRate: 48_000, channels: 1, bitRate: 64_000) } catch {
             throw CommandFailure(.failed, "cannot encode: \(error)")

@@ -13,7 +13,8 @@ import Support
 
 extension APIRoute {
     /// Every call of the API, in the document's order.
-    package static let all: [APIRoute] = ControlRoutes.all.map(\.route) + RelayTaskRoutes.all.map(\.route) + GatheringRoutes.all.map(\.route)
+    package static let all: [APIRoute] =
+        ControlRoutes.all.map(\.route) + RelayTaskRoutes.all.map(\.route) + GatheringRoutes.all.map(\.route)
 }
 
 extension OpenAPIDocument {
@@ -35,10 +36,12 @@ extension ServerParts {
     /// `auditor` and `sessions`: shared with the console's logins.
     func apiService(auditor: Auditor, sessions: (any BrowserSessions)?) -> APIService {
         let core = APICore(
-            self.live, self.rooms, clients: self.connections.clients, addresses: { [connections = self.connections] in connections.addresses },
+            self.live, self.rooms, clients: self.connections.clients,
+            addresses: { [connections = self.connections] in connections.addresses },
             ledger: self.memory.ledger, nodes: NodeForwarder(self.rooms, self.outbound), auditor: auditor, figures: self.api.figures.calls,
             document: ByteBuffer(bytes: OpenAPIDocument.bytes), log: self.log)
-        let routes = ControlRoutes.all.map { $0.served(by: self.api) } + RelayTaskRoutes.all.map { $0.served(by: self.relayTasks) }
+        let routes =
+            ControlRoutes.all.map { $0.served(by: self.api) } + RelayTaskRoutes.all.map { $0.served(by: self.relayTasks) }
             + GatheringRoutes.all.map { $0.served(by: self.apps) }
         return APIService(core, routes, sessions: sessions) { path in
             if let own = ServerPath(rawValue: path) { return own == .events ? [.get] : [.get, .head] }

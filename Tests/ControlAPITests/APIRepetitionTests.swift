@@ -130,8 +130,8 @@ import Testing
         let live = APIRoute.all.filter { $0.effect == .live }.map(\.name)
         #expect(
             live == [
-                "dropStream", "reconnectSession", "reconnectViewers", "changeFloor", "endGathering", "kickFromGathering", "pauseQueue",
-                "resumeQueue", "removeFromQueue", "reloadSettings", "drainServer", "drainNode",
+                "dropStream", "reconnectSession", "reconnectViewers", "changeFloor", "reloadSettings", "drainServer", "drainNode",
+                "endGathering", "kickFromGathering", "pauseQueue", "resumeQueue", "removeFromQueue",
             ])
         #expect(APIRoute.all.allSatisfy { $0.method == .post || $0.effect == .nothing })
     }

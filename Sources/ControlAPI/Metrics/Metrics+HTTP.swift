@@ -37,7 +37,8 @@ extension Metrics {
 
     /// Limits that have counters of their own.
     private static let limitsWithCounters: [(name: String, hits: @Sendable (APIServices, ServerTotals) -> UInt64)] = [
-        ("arrivals", { $1.counters.connectionsTurnedAway }), ("api.rateLimit", { services, _ in services.figures.calls.current.callsOverRate }),
+        ("arrivals", { $1.counters.connectionsTurnedAway }),
+        ("api.rateLimit", { services, _ in services.figures.calls.current.callsOverRate }),
         ("eventFeeds", { $1.counters.eventFeedsRefused }),
         ("traces", { services, _ in UInt64(clamping: services.connections.traces.store.refused) }),
     ]

@@ -93,7 +93,8 @@ enum RecordingRoutes {
                 list: list.map { RecordingAnswer($0, call) })
         },
         ControlRoute(
-            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, .thing, "Look a recording up.", in: [RecordingInputs.id.erased],
+            .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, .thing, "Look a recording up.",
+            in: [RecordingInputs.id.erased],
             answers: RecordingAnswer.outputType
         ) { call in
             RecordingAnswer(try await Self.recording(call), call)

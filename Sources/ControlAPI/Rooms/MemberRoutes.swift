@@ -15,7 +15,8 @@ enum MemberRoutes {
             return try await keep({ $0 }) { try await call.rooms.join(id, user: user, nick: nick, keeping: $0) }
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, .room, "Remove a user from a room.", in: [RoomInputs.room.erased],
+            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, .room, "Remove a user from a room.",
+            in: [RoomInputs.room.erased],
             body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))

@@ -99,7 +99,8 @@ enum RoomRoutes {
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
-        Self.room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") { _ in
+        Self.room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") {
+            _ in
             .close
         },
         Self.room("expire", "expireRoom", .ops, "Expire a room as if its time were over. The next valid push reopens it.") { _ in .expire },

@@ -25,7 +25,8 @@ enum OperationRoutes {
     /// Calls about the server's run.
     static let all: [ControlRoute] = [
         ControlRoute(
-            .get, "/server", "getServer", .server, .ops, .server, "Look up how the server itself does: ready, draining, settings that wait.",
+            .get, "/server", "getServer", .server, .ops, .server,
+            "Look up how the server itself does: ready, draining, settings that wait.",
             answers: ServerStatus.outputType
         ) { call in try await ServerStatus(call.services) },
         ControlRoute(

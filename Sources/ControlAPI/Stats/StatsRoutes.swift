@@ -22,7 +22,8 @@ enum StatsRoutes {
             }
         },
         ControlRoute(
-            table: "/stats/streams", "listStreamFigures", .stats, .ops, .list, "List the streams with their figures of a time, the largest first.",
+            table: "/stats/streams", "listStreamFigures", .stats, .ops, .list,
+            "List the streams with their figures of a time, the largest first.",
             query: [
                 StatsInputs.from.erased, StatsInputs.to.erased, StatsInputs.sort.erased, StatsInputs.after.erased, StatsInputs.limit.erased,
             ],

@@ -80,7 +80,8 @@ enum StreamRoutes {
             return StreamStatsAnswer(path: path, seconds: seconds.suffix(Int(try call.value(StreamInputs.minutes))))
         },
         ControlRoute(
-            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, .stream, "End a push. The device may push again immediately.",
+            .post, "/streams/{app}/{name}/drop", "dropStream", .streams, .ops, .stream,
+            "End a push. The device may push again immediately.",
             in: StreamInputs.path, answers: DropAnswer.outputType, failures: [.conflict], home: .stream
         ) { call in
             DropAnswer(wasDropped: await call.services.control.drop(try Self.pushed(call), by: call.actor))

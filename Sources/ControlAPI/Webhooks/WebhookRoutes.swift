@@ -58,7 +58,8 @@ enum WebhookRoutes {
             }
         },
         ControlRoute(
-            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, .server, "Look a webhook target up.", in: [WebhookInputs.id.erased],
+            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, .server, "Look a webhook target up.",
+            in: [WebhookInputs.id.erased],
             answers: WebhookAnswer.outputType
         ) { call in
             try await WebhookAnswer(try await Self.webhook(call), call)

@@ -6,7 +6,9 @@ extension InputType<String> {
     /// An app name that a connection may use.
     package static var streamApp: InputType { .address("expected an app without slash, query and control characters", part: .app) }
     /// A stream name that a connection may use.
-    package static var streamName: InputType { .address("expected a stream name without query, control characters and . or .. parts", part: .name) }
+    package static var streamName: InputType {
+        .address("expected a stream name without query, control characters and . or .. parts", part: .name)
+    }
 
     private enum Part { case app, name }
 

@@ -193,7 +193,8 @@ extension InputType {
     }
 
     /// One or more of these values, separated by commas in a query.
-    package static func choices<Word>() -> InputType where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
+    package static func choices<Word>() -> InputType
+    where Value == Set<Word>, Word: RawRepresentable<String> & CaseIterable & Hashable & Sendable {
         let words = Word.allCases.map(\.rawValue)
         let one: JSONValue = ["type": "string", "enum": .array(words.map(JSONValue.string))]
         let schema = Schema.keywords("array", ("items", one), ("minItems", 1), ("uniqueItems", true))

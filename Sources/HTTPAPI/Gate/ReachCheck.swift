@@ -44,7 +44,7 @@ extension Call {
     package func sees(_ path: StreamPath) async throws -> Bool {
         let scope = self.scope
         guard scope.isLimited else { return true }
-        guard path.app == talkApp else { return scope.holds(path) }
+        guard path.app.exact == talkApp.exact else { return scope.holds(path) }
         let id = path.name.prefix { $0 != "/" }
         guard scope.holds(name: String(id)) else { return false }
         guard !scope.apps.isEmpty else { return true }

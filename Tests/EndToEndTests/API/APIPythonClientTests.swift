@@ -1,3 +1,4 @@
+import EarshotServer
 import Foundation
 import Rooms
 import TestSupport

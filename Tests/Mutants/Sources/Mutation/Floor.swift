@@ -22,17 +22,15 @@ package struct Floor: Sendable {
     /// other libraries.
     package static let all: [Floor] = [
         Floor("Media"), Floor("RTMP"), Floor("HLS"), Floor("Talk"), Floor("Trace"),
-        Floor("Rooms", tests: "^(Rooms|RoomStore)Tests\\."),
+        Floor("Rooms", tests: "^(Rooms|RoomRegistry)Tests\\."),
+        Floor("RoomRegistry", without: ["StoreProbe.swift", "StoreStatus.swift"]),
         Floor(
-            "RoomStore",
-            without: [
-                "FileIdentity.swift", "FileReader.swift", "QueueExecutor.swift", "StoreLock.swift", "StoreProbe.swift", "StoreStatus.swift",
-                "StoreConnection.swift", "TokenStore.swift", "WriteAheadLog.swift",
-            ]),
+            "Store", tests: "^RoomRegistryTests\\.",
+            without: ["FileIdentity.swift", "FileReader.swift", "StoreConnection.swift", "StoreLock.swift", "WriteAheadLog.swift"]),
         Floor("Apps"),
         Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
         Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
-        Floor("HTTPServer"), Floor("RTMPServer"), Floor("Talkback"), Floor("AppServer"), Floor("ControlAPI"),
+        Floor("HTTPServer"), Floor("RTMPServer"), Floor("Talkback"), Floor("AppServer"), Floor("ControlAPI"), Floor("HTTPAPI"),
     ]
 
     /// The floor of a file, or nil if the file is not mutated.
