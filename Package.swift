@@ -92,7 +92,7 @@ let package = Package(
         // Floor 1
         library("Relay", "Health LibC Media RTMP Support", [nioCore, nioPosix, deque]),
         // Rooms: values, states and rules; no clock, no store.
-        library("Rooms", "LibC Support", [crypto]),
+        library("Rooms", "Support", [crypto]),
         // The database of rooms: connections to SQLite and PostgreSQL, schemas, the place among the nodes that share one, copies.
         library("Store", "CLibPQ LibC Rooms Support", [grdb]),
         // The registry of rooms: transactions and their statements, by concern.
@@ -127,7 +127,7 @@ let package = Package(
         library("Listening", "LibC Support", [logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1]),
         // HTTP/1, HTTP/2, WebSocket, files and errors; it does not know what is served.
         library(
-            "HTTPServer", "CZlib LibC Listening ServerConfiguration Support",
+            "HTTPServer", "CZlib Listening ServerConfiguration Support",
             [
                 hummingbird, hummingbirdCore, httpTypes, logging, nioCore, nioHTTP1, nioPosix, nioSSL, lifecycle, crypto,
                 .product(name: "NIOTLS", package: "swift-nio"), .product(name: "NIOHTTP2", package: "swift-nio-http2"),
@@ -141,7 +141,7 @@ let package = Package(
             [logging, nioCore, lifecycle, crypto]),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         library(
-            "Delivery", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Talk Trace",
+            "Delivery", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Trace",
             [crypto, logging, nioCore, nioPosix, lifecycle]),
         // RTMP's port and connections.
         library(
@@ -156,7 +156,7 @@ let package = Package(
             "Talkback", "Access Delivery FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Support Talk",
             [logging, nioCore]),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
-        library("Statistics", "Access Delivery Relay RoomRegistry Rooms Support", [grdb, lifecycle, logging, nioCore]),
+        library("Statistics", "Access Delivery Relay Rooms Support", [grdb, lifecycle, logging, nioCore]),
         // How a call of the HTTP API is declared, read, checked, answered and documented; it knows no call.
         library(
             "HTTPAPI", "Access HTTPServer Health Listening Outbound RTMP RoomRegistry Rooms ServerConfiguration Support",
@@ -184,7 +184,7 @@ let package = Package(
         .target(name: "CConsoleAssets"),
         library(
             "Console",
-            "Access CConsoleAssets ControlAPI Delivery HTTPAPI HTTPServer Listening Relay RoomRegistry Rooms ServerConfiguration Support",
+            "Access CConsoleAssets ControlAPI Delivery HTTPAPI HTTPServer Listening RoomRegistry Rooms ServerConfiguration Support",
             [hummingbird, httpTypes, logging, nioCore], exclude: ["Assets"]),
         // Wiring only: makes the services and hands each what it needs.
         library(
@@ -196,7 +196,7 @@ let package = Package(
             ]),
         // A server without rooms, to show that a frame's way needs none.
         program(
-            "RelayExample", "Access Delivery HTTPServer Listening Outbound Packaging Playback RTMPServer Relay ServerConfiguration Support",
+            "RelayExample", "Access Delivery HTTPServer Listening Outbound Packaging Playback RTMPServer ServerConfiguration Support",
             [hummingbird, lifecycle, logging, nioPosix]),
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
         library("ServerData", "Access LibC RoomRegistry Rooms ServerConfiguration Store Support", [logging]),
@@ -210,13 +210,13 @@ let package = Package(
             ]),
         // Checks of a server and of its machine.
         library(
-            "Doctor", "Access CommandSupport FFmpeg LibC Media ServerConfiguration ServerData Store Support Upstream",
+            "Doctor", "CommandSupport FFmpeg LibC Media ServerConfiguration ServerData Store Support Upstream",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         library(
-            "Commands", "Access CommandSupport Doctor FFmpeg LibC RoomRegistry Rooms ServerConfiguration ServerData Store Support",
+            "Commands", "CommandSupport Doctor FFmpeg LibC RoomRegistry Rooms ServerConfiguration ServerData Store Support",
             [nioCore, nioPosix, .product(name: "ArgumentParser", package: "swift-argument-parser")]),
         program(
             "earshot", "CommandSupport Commands EarshotServer HTTPAPI LibC ServerConfiguration Support",

@@ -4,6 +4,7 @@ package import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import Rooms
+package import Support
 
 /// Calls the server's `/api/v1`. A value; each call opens a connection, since a command makes one or a few.
 package struct APIClient: Sendable {
@@ -14,40 +15,40 @@ package struct APIClient: Sendable {
     /// Longest answer, in bytes.
     package static let longestAnswer = 16 << 20
 
-    package func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> ResponseJSON {
+    package func get(_ path: [String], _ query: [(String, String?)] = []) async throws -> JSONValue {
         try await self.call(.GET, path, query, nil)
     }
 
-    package func post(_ path: [String], _ body: [String: ResponseJSON] = [:]) async throws -> ResponseJSON {
-        try await self.call(.POST, path, [], .object(body))
+    package func post(_ path: [String], _ body: [String: JSONValue] = [:]) async throws -> JSONValue {
+        try await self.call(.POST, path, [], .of(body))
     }
 
-    package func patch(_ path: [String], _ body: [String: ResponseJSON]) async throws -> ResponseJSON {
-        try await self.call(.PATCH, path, [], .object(body))
+    package func patch(_ path: [String], _ body: [String: JSONValue]) async throws -> JSONValue {
+        try await self.call(.PATCH, path, [], .of(body))
     }
 
-    package func delete(_ path: [String]) async throws -> ResponseJSON {
+    package func delete(_ path: [String]) async throws -> JSONValue {
         try await self.call(.DELETE, path, [], nil)
     }
 
     /// A one-time code for the console, which is not part of `/api/v1`.
-    package func consoleCode() async throws -> ResponseJSON {
-        try await self.call(.POST, ["console", "code"], [], .object([:]), below: [])
+    package func consoleCode() async throws -> JSONValue {
+        try await self.call(.POST, ["console", "code"], [], .object([]), below: [])
     }
 
     /// Returns the answer's `data`.
     ///
     /// - Throws: ``CommandFailure``.
     private func call(
-        _ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: ResponseJSON?, below: [String] = ["api", "v1"]
-    ) async throws -> ResponseJSON {
+        _ method: HTTPMethod, _ path: [String], _ query: [(String, String?)], _ body: JSONValue?, below: [String] = ["api", "v1"]
+    ) async throws -> JSONValue {
         let target = self.server.target(below + path, query)
         var request = HTTPClientRequest(url: "\(self.server.isTLS ? "https" : "http")://\(self.server.authority)\(target)")
         request.method = method
         request.headers = self.headers
         if let body {
             request.headers.add(name: "Content-Type", value: "application/json")
-            request.body = .bytes(ByteBuffer(string: body.text(pretty: false)))
+            request.body = .bytes(ByteBuffer(string: body.text))
         }
         let status: HTTPResponseStatus
         let bytes: ByteBuffer
@@ -58,13 +59,13 @@ package struct APIClient: Sendable {
         } catch {
             throw self.unreachable(error)
         }
-        guard let answer = try? ResponseJSON(parsing: bytes.readableBytesView), case .object = answer else {
+        guard let answer = try? JSONValue.answer(bytes.readableBytesView), case .object = answer else {
             throw CommandFailure(.failed, "\(self.server) answered \(status.code), but not as an Earshot server does; check --server")
         }
         guard (200..<300).contains(status.code) else {
             throw CommandFailure.refused(status, body: answer, server: self.server, token: self.token)
         }
-        return answer["data"]
+        return answer["data"] ?? .null
     }
 
     /// Headers of every request, also of the event feed's.

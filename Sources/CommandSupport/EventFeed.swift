@@ -3,6 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+package import Support
 
 /// Reads the server's `/events` WebSocket across reconnects. Delivers each event once, in order, even over restarts of the server. Runs
 /// in one task.
@@ -24,7 +25,7 @@ package struct EventFeed {
     /// again, after half a second at first, then up to ten seconds.
     ///
     /// - Throws: ``CommandFailure``, and the errors of `body`.
-    package mutating func follow(_ body: (ResponseJSON) throws -> Void) async throws {
+    package mutating func follow(_ body: (JSONValue) throws -> Void) async throws {
         var delay = Self.shortest
         var wasConnected = false
         var isAway = false
@@ -62,7 +63,7 @@ package struct EventFeed {
         package let why: String
     }
 
-    private mutating func take(_ message: ResponseJSON, _ body: (ResponseJSON) throws -> Void) throws {
+    private mutating func take(_ message: JSONValue, _ body: (JSONValue) throws -> Void) throws {
         switch message["type"].string {
         case "hello":
             guard let last = message["lastEventId"].integer else { return }
@@ -97,7 +98,7 @@ package struct EventFeed {
     }
 
     /// Delivers each message of one connection to `body`. Never returns, but throws ``Lost`` or ``CommandFailure``.
-    private mutating func connection(_ body: (inout EventFeed, ResponseJSON) throws -> Void) async throws {
+    private mutating func connection(_ body: (inout EventFeed, JSONValue) throws -> Void) async throws {
         switch try await self.connect() {
         case .feed(let channel):
             do {
@@ -105,7 +106,7 @@ package struct EventFeed {
                     for try await frame in frames {
                         switch frame.opcode {
                         case .text, .binary:
-                            guard let message = try? ResponseJSON(parsing: frame.unmaskedData.readableBytesView) else {
+                            guard let message = try? JSONValue.answer(frame.unmaskedData.readableBytesView) else {
                                 throw CommandFailure(.failed, "\(self.api.server) sent something other than JSON on its event feed")
                             }
                             try body(&self, message)
@@ -215,7 +216,7 @@ package struct EventFeed {
         } catch {
             throw self.api.unreachable(error)
         }
-        let body = (try? ResponseJSON(parsing: bytes.readableBytesView)) ?? .null
+        let body = (try? JSONValue.answer(bytes.readableBytesView)) ?? .null
         return CommandFailure.refused(status, body: body, server: self.api.server, token: self.api.token)
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 package import NIOHTTP1
+package import Support
 
 /// The exit statuses of commands, for scripts; every command's help lists them.
 package enum ExitStatus: Int32 {
@@ -52,7 +53,7 @@ package struct CommandFailure: Error {
 
 extension CommandFailure {
     /// Maps an unsuccessful API answer. Without a message in it, the text names the HTTP status and the allowed values.
-    package static func refused(_ status: HTTPResponseStatus, body: ResponseJSON, server: ServerAddress, token: AccessToken)
+    package static func refused(_ status: HTTPResponseStatus, body: JSONValue, server: ServerAddress, token: AccessToken)
         -> CommandFailure
     {
         let error = body["error"]

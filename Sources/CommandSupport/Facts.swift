@@ -1,3 +1,5 @@
+package import Support
+
 /// Prints one item in full: a name and value per line. Values are escaped when added.
 package struct Facts {
     private var pairs: [(name: String, value: String)] = []
@@ -10,7 +12,7 @@ package struct Facts {
     }
 
     /// "2026-11-21T10:00:00Z (3m12s ago)"; omitted when there is no time.
-    package mutating func add(_ name: String, time: ResponseJSON) {
+    package mutating func add(_ name: String, time: JSONValue?) {
         self.add(name, time.string.map { text in "\(TimeText.short(text))\(TimeText.relative(text).map { " (\($0))" } ?? "")" })
     }
 
@@ -32,7 +34,7 @@ package enum TimeText {
     }
 
     /// The age of a time; nil for an invalid one, "0s" for a future one.
-    package static func age(_ time: ResponseJSON) -> String? {
+    package static func age(_ time: JSONValue?) -> String? {
         self.milliseconds(since: time).map { Span.short(milliseconds: $0) }
     }
 
@@ -43,21 +45,21 @@ package enum TimeText {
         }
     }
 
-    private static func milliseconds(since time: ResponseJSON) -> Int64? {
-        time.string.flatMap(Instant.init(argument:)).map { Instant.now.milliseconds - $0.milliseconds }
+    private static func milliseconds(since time: JSONValue?) -> Int64? {
+        time.string.flatMap(Moment.init(argument:)).map { Moment.now.milliseconds - $0.milliseconds }
     }
 
     /// Seconds in the style of list ages: "30s", "1h30m".
-    package static func duration(seconds: ResponseJSON) -> String? {
+    package static func duration(seconds: JSONValue?) -> String? {
         self.span(seconds).map { Span.short(milliseconds: $0.milliseconds) }
     }
 
     /// Seconds in the style of the command line: "90s", "12h".
-    package static func exactDuration(seconds: ResponseJSON) -> String? {
+    package static func exactDuration(seconds: JSONValue?) -> String? {
         self.span(seconds)?.description
     }
 
-    private static func span(_ seconds: ResponseJSON) -> Span? {
+    private static func span(_ seconds: JSONValue?) -> Span? {
         seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span(milliseconds: Int64($0 * 1_000)) : nil }
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+package import Support
 
 /// The part of a long list to fetch.
 package struct PageOptions: ParsableArguments {
@@ -23,8 +24,8 @@ package struct Listing {
     /// The plural name of its items.
     package let things: String
     package let columns: [Table.Column]
-    package let id: (ResponseJSON) -> String?
-    package let row: (ResponseJSON) -> [Table.Cell]
+    package let id: (JSONValue) -> String?
+    package let row: (JSONValue) -> [Table.Cell]
     /// The parameter for a page's size, and the largest size; nil for lists without pages.
     package var size: (name: String, largest: Int)?
     /// The parameter for the `next` of a page.
@@ -34,7 +35,7 @@ package struct Listing {
 
     package init(
         path: [String], query: [(String, String?)] = [], things: String, columns: [Table.Column],
-        id: @escaping (ResponseJSON) -> String?, row: @escaping (ResponseJSON) -> [Table.Cell], size: (name: String, largest: Int)? = nil,
+        id: @escaping (JSONValue) -> String?, row: @escaping (JSONValue) -> [Table.Cell], size: (name: String, largest: Int)? = nil,
         cursor: String = "after", first: String? = nil
     ) {
         self.path = path
@@ -52,7 +53,7 @@ package struct Listing {
     package func show(_ api: APIClient, _ options: ServerOptions, count: Int = .max) async throws {
         if options.json, self.size.map({ count <= $0.largest }) ?? true {
             // One page holds everything: print the answer unchanged, with its cursor.
-            return try Console.print(try await self.page(api, count, after: self.first).text())
+            return try Console.print(try await self.page(api, count, after: self.first).indented())
         }
         var table = Table(self.columns)
         var shown = 0
@@ -64,7 +65,7 @@ package struct Listing {
             for item in items {
                 if options.json {
                     try Console.print(shown == 0 ? "{\n  \"list\": [" : ",")
-                    try Console.print("    " + item.text(depth: 2), end: "")
+                    try Console.print("    " + item.indented(depth: 2), end: "")
                 } else if options.quiet {
                     if let id = self.id(item) { try Console.print(DisplayText.escaped(id)) }
                 } else {
@@ -91,13 +92,13 @@ package struct Listing {
         }
     }
 
-    private func page(_ api: APIClient, _ wanted: Int, after next: String?) async throws -> ResponseJSON {
+    private func page(_ api: APIClient, _ wanted: Int, after next: String?) async throws -> JSONValue {
         let size = self.size.map { ($0.name, Optional("\(min($0.largest, wanted))")) }
         return try await api.get(self.path, self.query + [size].compactMap { $0 } + (next == nil ? [] : [(self.cursor, next)]))
     }
 
     /// Most lists return the cursor as `next`. Events return the `last` id and whether that was all.
-    private func cursor(of data: ResponseJSON) -> String? {
+    private func cursor(of data: JSONValue) -> String? {
         data["isComplete"].bool == false ? data["last"].plain : data["next"].plain
     }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 import ServerConfiguration
-import Support
+package import Support
 
 /// A duration: `30s`, `5m`, `2h`, `7d`, `1h30m`.
 package struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
@@ -22,7 +22,7 @@ package struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringCon
     package var seconds: Double { Double(self.milliseconds) / 1_000 }
 
     /// Seconds for the API; an integer where possible.
-    package var json: ResponseJSON { self.milliseconds % 1_000 == 0 ? .integer(self.milliseconds / 1_000) : .number(self.seconds) }
+    package var json: JSONValue { self.milliseconds % 1_000 == 0 ? .integer(self.milliseconds / 1_000) : .number(self.seconds) }
 
     package var description: String {
         guard let unit = Self.units.first(where: { self.milliseconds % $0.factor == 0 }), self.milliseconds != 0 else { return "0s" }
@@ -43,16 +43,16 @@ package struct Span: ExpressibleByArgument, Equatable, Sendable, CustomStringCon
 }
 
 /// A moment in the API's form, ISO 8601. A time without a zone is UTC; a date is its midnight.
-package struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomStringConvertible {
+package struct Moment: ExpressibleByArgument, Equatable, Comparable, Sendable, CustomStringConvertible {
     /// Milliseconds since 1970.
     package let milliseconds: Int64
 
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    package static var now: Instant { Instant(milliseconds: WallClock.ms) }
+    package static var now: Moment { Moment(milliseconds: WallClock.ms) }
 
-    package static func + (left: Instant, right: Span) -> Instant { Instant(milliseconds: left.milliseconds + right.milliseconds) }
-    package static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
+    package static func + (left: Moment, right: Span) -> Moment { Moment(milliseconds: left.milliseconds + right.milliseconds) }
+    package static func < (left: Moment, right: Moment) -> Bool { left.milliseconds < right.milliseconds }
 
     package init?(argument: String) {
         // What RFC 3339 wants and people leave out: the time, its seconds, the zone and the colon in it; "T" may be a space.
@@ -64,9 +64,9 @@ package struct Instant: ExpressibleByArgument, Equatable, Comparable, Sendable, 
         time = time.prefix(upTo: zone.startIndex)
         let clock = time.isEmpty && zone.isEmpty && date.count == argument.count ? "00:00:00" : time.count == 5 ? "\(time):00" : "\(time)"
         let offset = zone.isEmpty ? "Z" : zone.count == 5 ? "\(zone.prefix(3)):\(zone.suffix(2))" : "\(zone)"
-        guard let ms = Support.Instant.ms("\(date)T\(clock)\(offset)") else { return nil }
+        guard let ms = Instant.ms("\(date)T\(clock)\(offset)") else { return nil }
         self.milliseconds = ms
     }
 
-    package var description: String { Support.Instant.text(self.milliseconds) }
+    package var description: String { Instant.text(self.milliseconds) }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Rooms
+import Support
 
 /// `earshot audit`: shows changes and their authors.
 struct AuditCommand: ServerCommand {
@@ -44,7 +45,7 @@ struct AuditCommand: ServerCommand {
         try await listing.show(api, self.options, count: self.page.count)
     }
 
-    private static func row(_ line: ResponseJSON) -> [Table.Cell] {
+    private static func row(_ line: JSONValue) -> [Table.Cell] {
         let things = ["roomId", "stream", "object"].compactMap { line[$0].plain }
         let isOK = line["result"].string == "ok"
         return [
@@ -57,9 +58,9 @@ struct AuditCommand: ServerCommand {
     }
 
     /// "state live > closed".
-    private static func change(_ line: ResponseJSON) -> String {
+    private static func change(_ line: JSONValue?) -> String {
         let (before, after) = (line["before"], line["after"])
-        let names = Set((before.fields + after.fields).map(\.key)).sorted()
+        let names = Set((before.fields + after.fields).map(\.name)).sorted()
         return names.map { "\($0) \(before[$0].plain ?? "-") > \(after[$0].plain ?? "-")" }.joined(separator: ", ")
     }
 }

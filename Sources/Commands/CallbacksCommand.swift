@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot callbacks`: notices to webhooks.
 struct CallbacksCommand: AsyncParsableCommand {
@@ -41,7 +42,7 @@ struct CallbacksCommand: AsyncParsableCommand {
             try await listing.show(api, self.options, count: self.page.count)
         }
 
-        private static func row(_ notice: ResponseJSON) -> [Table.Cell] {
+        private static func row(_ notice: JSONValue) -> [Table.Cell] {
             let event = notice["event"]
             let colour: Table.Colour? =
                 switch notice["state"].string {

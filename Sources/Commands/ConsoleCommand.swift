@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot console`: an address that logs a browser in.
 struct ConsoleCommand: ServerCommand {
@@ -17,7 +18,7 @@ struct ConsoleCommand: ServerCommand {
     func run(_ api: APIClient) async throws {
         let made = try await api.consoleCode()
         if self.options.json {
-            try Console.print(made.text())
+            try Console.print(made.indented())
         } else {
             try Console.print("\(api.server)/#code=\(made["code"].plain ?? "")")
         }

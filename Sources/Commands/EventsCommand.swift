@@ -3,6 +3,7 @@ import CommandSupport
 import LibC
 import NIOCore
 import NIOPosix
+import Support
 
 /// `earshot events`: past and current events.
 struct EventsCommand: AsyncParsableCommand {
@@ -46,7 +47,7 @@ struct EventsCommand: AsyncParsableCommand {
             let options = self.options
             try await feed.follow { event in
                 if options.json {
-                    try Console.print(event.text(pretty: false))
+                    try Console.print(event.text)
                 } else if options.quiet {
                     try Console.print(event["id"].plain ?? "-")
                 } else {
@@ -77,7 +78,7 @@ struct EventsCommand: AsyncParsableCommand {
 
 /// Events as text.
 enum EventText {
-    static func row(_ event: ResponseJSON) -> [Table.Cell] {
+    static func row(_ event: JSONValue?) -> [Table.Cell] {
         [
             .init(event["id"].plain), .init(event["at"].string), .init(self.kind(event), self.colour(event)), .init(event["roomId"].plain),
             .init(self.data(event["data"])),
@@ -85,7 +86,7 @@ enum EventText {
     }
 
     /// "2026-11-21T10:00:00.000Z #17 room.live r1 reason=media"
-    static func line(_ event: ResponseJSON) -> String {
+    static func line(_ event: JSONValue?) -> String {
         let cells = self.row(event)
         func pad(_ text: String, _ width: Int) -> String { text + String(repeating: " ", count: max(0, width - text.count)) }
         let kind = pad(cells[2].text, 17)
@@ -95,9 +96,9 @@ enum EventText {
     }
 
     /// The event's kind, such as "room.live"; a feed message's `type` is always "event".
-    private static func kind(_ event: ResponseJSON) -> String? { event["kind"].string }
+    private static func kind(_ event: JSONValue?) -> String? { event["kind"].string }
 
-    private static func colour(_ event: ResponseJSON) -> Table.Colour? {
+    private static func colour(_ event: JSONValue?) -> Table.Colour? {
         switch self.kind(event) {
         case "room.live", "room.resumed": .green
         case "room.interrupted", "stream.health": .yellow
@@ -108,16 +109,16 @@ enum EventText {
     }
 
     /// `reason=media stream=live/r1 by=publisher`: the useful data not shown elsewhere in the line. JSON has everything.
-    private static func data(_ data: ResponseJSON) -> String {
+    private static func data(_ data: JSONValue?) -> String {
         var parts: [(String, String?)] = [("reason", data["reason"].plain), ("stream", StreamText.path(data))]
         if let duration = data["durationMs"].number {
             parts.append(("lasted", TimeText.duration(seconds: .number(duration / 1_000))))
         }
-        for (name, value) in data.fields where !Self.elsewhere.contains(name) {
-            switch value {
+        for field in data.fields where !Self.elsewhere.contains(field.name) {
+            switch field.value {
             case .null, .object, .array, .string(""): break
-            case .string(let text) where text.contains(where: { $0 == " " || $0 == "\"" }): parts.append((name, value.text(pretty: false)))
-            default: parts.append((name, value.plain))
+            case .string(let text) where text.contains(where: { $0 == " " || $0 == "\"" }): parts.append((field.name, field.value.text))
+            default: parts.append((field.name, field.value.plain))
             }
         }
         parts.append(("by", data["by"].plain))

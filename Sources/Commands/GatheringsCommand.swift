@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot gatherings`: the apps' channels, mesh rooms, classes and machines of a running server.
 struct GatheringsCommand: AsyncParsableCommand {
@@ -45,7 +46,7 @@ struct GatheringsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let found = try await api.get(["gatherings", self.gathering])
-            if self.options.json { return try Console.print(found.text()) }
+            if self.options.json { return try Console.print(found.indented()) }
             if self.options.quiet { return try Console.print(DisplayText.escaped(self.gathering)) }
             var facts = Facts()
             facts.add("gathering", found["gatheringId"].string)

@@ -44,12 +44,12 @@ struct KeysCommand: AsyncParsableCommand {
                         "a key \(DisplayText.escaped(self.name)) exists already (\(namesake.id)); revoke it, or choose another name")
                 }
                 let (key, secret) = try store.createKey(name: self.name, role: self.role)
-                let value: ResponseJSON = [
+                let value: JSONValue = [
                     "name": .string(key.name), "role": .string(key.role.rawValue), "secretId": .string(key.id),
                     "secretKey": .string(secret),
                 ]
                 do {
-                    try Console.print(self.json ? value.text() : "SecretId=\(key.id)\nSecretKey=\(secret)")
+                    try Console.print(self.json ? value.indented() : "SecretId=\(key.id)\nSecretKey=\(secret)")
                 } catch {
                     // Nobody has seen the secret.
                     _ = try store.revokeKey(key.id)
@@ -70,7 +70,7 @@ struct KeysCommand: AsyncParsableCommand {
         func run() async throws {
             try await self.place.withTokens { store in
                 let list = try store.keys().filter { self.all || $0.revokedAt == nil }
-                if self.json { return try Console.print(Self.json(list).text()) }
+                if self.json { return try Console.print(Self.json(list).indented()) }
                 guard !list.isEmpty else { return Console.complain("no keys") }
                 var table = Table([.text("ID"), .text("NAME"), .left("ROLE"), .left("MADE"), .left("REVOKED")])
                 for key in list {
@@ -83,14 +83,14 @@ struct KeysCommand: AsyncParsableCommand {
             }
         }
 
-        private static func time(_ ms: Int64) -> String { TimeText.short("\(Instant(milliseconds: ms))") }
+        private static func time(_ ms: Int64) -> String { TimeText.short("\(Moment(milliseconds: ms))") }
 
-        private static func json(_ keys: [AccessKey]) -> ResponseJSON {
-            let list = keys.map { key -> ResponseJSON in
+        private static func json(_ keys: [AccessKey]) -> JSONValue {
+            let list = keys.map { key -> JSONValue in
                 [
                     "secretId": .string(key.id), "name": .string(key.name), "role": .string(key.role.rawValue),
-                    "createdAt": .string("\(Instant(milliseconds: key.createdAt))"),
-                    "revokedAt": key.revokedAt.map { .string("\(Instant(milliseconds: $0))") } ?? .null,
+                    "createdAt": .string("\(Moment(milliseconds: key.createdAt))"),
+                    "revokedAt": key.revokedAt.map { .string("\(Moment(milliseconds: $0))") } ?? .null,
                 ]
             }
             return ["total": .integer(Int64(keys.count)), "list": .array(list)]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot nodes`: the servers that share a registry.
 struct NodesCommand: AsyncParsableCommand {
@@ -46,7 +47,7 @@ struct NodesCommand: AsyncParsableCommand {
             try await listing.show(api, self.options)
         }
 
-        private static func state(_ node: ResponseJSON) -> Table.Cell {
+        private static func state(_ node: JSONValue?) -> Table.Cell {
             let state = node["state"].plain
             return .init(state, state == "running" ? .green : state == "lost" ? .red : .dim)
         }
@@ -68,19 +69,19 @@ struct NodesCommand: AsyncParsableCommand {
             let name = "node \(self.node)"
             let answer = try await api.post(["nodes", self.node, "drain"], self.drain.body)
             try self.options.report(answer) { answer in
-                answer["drain"] == .null ? "\(name) is asked to end" : DrainOptions.begun(answer["drain"], name)
+                answer["drain"].isNull ? "\(name) is asked to end" : DrainOptions.begun(answer["drain"], name)
             }
             guard self.drain.wait else { return }
-            guard answer["drain"] == .null else { return try await self.drain.follow(api, self.options) }
+            guard answer["drain"].isNull else { return try await self.drain.follow(api, self.options) }
             try await self.follow(api, since: before["startedAt"])
         }
 
-        private func look(_ api: APIClient) async throws -> ResponseJSON {
+        private func look(_ api: APIClient) async throws -> JSONValue {
             try await api.get(["nodes"])["list"].list.first { $0["name"].string == self.node } ?? .null
         }
 
         /// Waits until the node has left or, for a restart, has registered anew.
-        private func follow(_ api: APIClient, since start: ResponseJSON) async throws {
+        private func follow(_ api: APIClient, since start: JSONValue?) async throws {
             var seconds = 0
             while true {
                 try await Task.sleep(for: .seconds(1))

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import LibC
+import Support
 
 /// `earshot reload`: the running server reads its settings and certificate again.
 struct ReloadCommand: ServerCommand {
@@ -17,7 +18,7 @@ struct ReloadCommand: ServerCommand {
 
     func run(_ api: APIClient) async throws {
         let report = try await api.post(["server", "reload"])
-        if self.options.json { return try Console.print(report.text()) }
+        if self.options.json { return try Console.print(report.indented()) }
         for warning in report["warnings"].list { Console.complain("warning: \(DisplayText.escaped(warning.string ?? ""))") }
         if self.options.quiet { return }
         let (applied, waiting) = (report["applied"].list, report["needRestart"].list)
@@ -27,7 +28,7 @@ struct ReloadCommand: ServerCommand {
         if report["certificate"].bool == true { try Console.print("the certificate was read again; new connections get it") }
     }
 
-    private static func line(_ change: ResponseJSON) -> String {
+    private static func line(_ change: JSONValue?) -> String {
         let (from, to) = (change["from"].string, change["to"].string)
         let values = from == nil && to == nil ? "" : "  \(self.shown(from)) → \(self.shown(to))"
         return DisplayText.escaped((change["setting"].string ?? "-") + values)
@@ -77,22 +78,22 @@ struct DrainOptions: ParsableArguments {
     @Flag(help: "Start the server again when it has ended, with its ports kept open.") var restart = false
     @Flag(help: "Return when the server has ended, or started again; says every ten seconds how long is left.") var wait = false
 
-    var body: [String: ResponseJSON] {
-        var body: [String: ResponseJSON] = [:]
+    var body: [String: JSONValue] {
+        var body: [String: JSONValue] = [:]
         if let within { body["timeout"] = .number(Double(within.milliseconds) / 1_000) }
         if let reconnectTo { body["tcUrl"] = .string(reconnectTo) }
         if self.restart { body["restart"] = .bool(true) }
         return body
     }
 
-    static func begun(_ state: ResponseJSON, _ server: String) -> String {
+    static func begun(_ state: JSONValue?, _ server: String) -> String {
         guard state["pushes"].integer ?? 0 > 0, state["secondsLeft"].number ?? 0 > 0 else {
             return state["restarts"].bool == true ? "\(server) is starting again now" : "\(server) is ending now"
         }
         return "draining: nobody new is let in; \(Self.left(state)); \(state["asked"].integer ?? 0) asked to connect again"
     }
 
-    private static func left(_ state: ResponseJSON) -> String {
+    private static func left(_ state: JSONValue?) -> String {
         let pushes = state["pushes"].integer ?? 0
         return
             "\(pushes) \(pushes == 1 ? "push" : "pushes") may go on for \(TimeText.duration(seconds: state["secondsLeft"]) ?? "0s") at most"
@@ -104,7 +105,7 @@ struct DrainOptions: ParsableArguments {
         while true {
             try await Task.sleep(for: .seconds(1))
             seconds += 1
-            let status: ResponseJSON
+            let status: JSONValue
             do {
                 status = try await api.get(["server"])
                 silent = 0
@@ -119,7 +120,7 @@ struct DrainOptions: ParsableArguments {
                 if !options.quiet { Console.complain("the server has ended") }
                 return
             }
-            guard status["drain"] != .null else {
+            guard !status["drain"].isNull else {
                 if !options.quiet { Console.complain("the server has ended, and was started again") }
                 return
             }

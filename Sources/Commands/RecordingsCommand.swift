@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot recordings`: shows, starts, stops and deletes recordings.
 struct RecordingsCommand: AsyncParsableCommand {
@@ -51,7 +52,7 @@ struct RecordingsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let recording = try await api.get(["recordings", self.recording])
-            if self.options.json { return try Console.print(recording.text()) }
+            if self.options.json { return try Console.print(recording.indented()) }
             if self.options.quiet { return try Console.print(DisplayText.escaped(recording["recordingId"].string ?? "")) }
             try RecordingText.print(recording)
         }
@@ -93,7 +94,7 @@ struct RecordedSlot: ParsableArguments {
 
     /// `outcome` is the new state as text.
     func order(_ action: String, _ outcome: String, _ api: APIClient, _ options: ServerOptions) async throws {
-        let body: [String: ResponseJSON] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
+        let body: [String: JSONValue] = ["action": .string(action), "slot": .integer(Int64(self.slot))]
         try options.report(try await api.post(["rooms", self.room, "record"], body)) {
             "\(RecordingText.stream($0) ?? "the stream") \(outcome)"
         }
@@ -102,12 +103,12 @@ struct RecordedSlot: ParsableArguments {
 
 /// Formats recordings as text.
 enum RecordingText {
-    static func stream(_ recording: ResponseJSON) -> String? {
+    static func stream(_ recording: JSONValue?) -> String? {
         guard let app = recording["app"].string, let name = recording["name"].string else { return nil }
         return DisplayText.escaped("\(app)/\(name)")
     }
 
-    static func row(_ recording: ResponseJSON) -> [Table.Cell] {
+    static func row(_ recording: JSONValue) -> [Table.Cell] {
         let isRunning = recording["state"].string == "recording"
         return [
             .init(recording["recordingId"].string), .init(recording["state"].string), .init(recording["reason"].string),
@@ -117,7 +118,7 @@ enum RecordingText {
         ]
     }
 
-    static func print(_ recording: ResponseJSON) throws {
+    static func print(_ recording: JSONValue?) throws {
         var facts = Facts()
         facts.add("recording", recording["recordingId"].string)
         facts.add("state", recording["state"].string)

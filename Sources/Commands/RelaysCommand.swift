@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot relays`: links to other servers.
 struct RelaysCommand: AsyncParsableCommand {
@@ -45,7 +46,7 @@ struct RelaysCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let task = try await api.get(["relay-tasks", "\(self.task)"])
-            if self.options.json { return try Console.print(task.text()) }
+            if self.options.json { return try Console.print(task.indented()) }
             if self.options.quiet { return try Console.print("\(self.task)") }
             try RelayText.print(task)
         }
@@ -68,12 +69,12 @@ struct RelaysCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let url = self.url == "-" ? readLine() ?? "" : self.url
-            let body: [String: ResponseJSON] = [
+            let body: [String: JSONValue] = [
                 "direction": .string(self.direction.rawValue), "app": .string(self.stream.app), "name": .string(self.stream.name),
                 "url": .string(url), "onDemand": .bool(self.onDemand),
             ]
             let task = try await api.post(["relay-tasks"], body)
-            if self.options.json { return try Console.print(task.text()) }
+            if self.options.json { return try Console.print(task.indented()) }
             // The server chooses the number: print it as the answer.
             try Console.print(DisplayText.escaped(task["taskId"].plain ?? "-"))
             if !self.options.quiet { Console.complain(DisplayText.escaped(RelayText.sentence(task))) }
@@ -94,7 +95,7 @@ struct RelaysCommand: AsyncParsableCommand {
 
 /// Formats links as text.
 enum RelayText {
-    static func row(_ task: ResponseJSON) -> [Table.Cell] {
+    static func row(_ task: JSONValue) -> [Table.Cell] {
         [
             .init(task["taskId"].plain), .init(task["direction"].string), self.state(task), .init(TimeText.age(task["since"])),
             .init(HumanUnits.bytes(task["bytesIn"].integer)), .init(HumanUnits.bytes(task["bytesOut"].integer)), .init(self.stream(task)),
@@ -103,7 +104,7 @@ enum RelayText {
     }
 
     /// The state in traffic light colours.
-    private static func state(_ task: ResponseJSON) -> Table.Cell {
+    private static func state(_ task: JSONValue?) -> Table.Cell {
         let colour: Table.Colour? =
             switch task["state"].string {
             case "running": .green
@@ -114,17 +115,17 @@ enum RelayText {
         return .init(task["state"].plain, colour)
     }
 
-    private static func stream(_ task: ResponseJSON) -> String {
+    private static func stream(_ task: JSONValue?) -> String {
         "\(task["app"].plain ?? "-")/\(task["name"].plain ?? "-")"
     }
 
     /// "live/cam1 goes to rtmps://cdn.example.com/live/KE***".
-    static func sentence(_ task: ResponseJSON) -> String {
+    static func sentence(_ task: JSONValue?) -> String {
         let verb = task["direction"].string == "pull" ? "comes from" : "goes to"
         return "\(self.stream(task)) \(verb) \(task["target"].plain ?? "-")"
     }
 
-    static func print(_ task: ResponseJSON) throws {
+    static func print(_ task: JSONValue?) throws {
         var facts = Facts()
         facts.add("link", task["taskId"].plain)
         let demand = task["onDemand"].bool == true ? ", only while somebody plays" : ""

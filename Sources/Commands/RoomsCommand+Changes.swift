@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Rooms
+import Support
 
 /// `earshot rooms`: commands that change rooms.
 extension RoomsCommand {
@@ -43,29 +44,29 @@ extension RoomsCommand {
 
         func validate() throws { _ = try self.customObject() }
 
-        private func customObject() throws -> ResponseJSON? {
+        private func customObject() throws -> JSONValue? {
             guard let custom else { return nil }
-            guard let value = try? ResponseJSON(parsing: custom.utf8), case .object = value else {
+            guard let value = try? JSONValue.answer(custom.utf8), case .object = value else {
                 throw ValidationError("--custom is not a JSON object; expected something like '{\"colour\":\"red\"}'.")
             }
             return value
         }
 
         func run(_ api: APIClient) async throws {
-            var body: [String: ResponseJSON] = [:]
-            body["roomId"] = self.id.map(ResponseJSON.string)
-            body["title"] = self.title.map(ResponseJSON.string)
-            body["owner"] = self.owner.map(ResponseJSON.string)
-            body["deviceUid"] = self.device.map(ResponseJSON.string)
+            var body: [String: JSONValue] = [:]
+            body["roomId"] = self.id.map(JSONValue.string)
+            body["title"] = self.title.map(JSONValue.string)
+            body["owner"] = self.owner.map(JSONValue.string)
+            body["deviceUid"] = self.device.map(JSONValue.string)
             body["slots"] = self.slots.map { .integer(Int64($0)) }
-            body["app"] = self.app.map(ResponseJSON.string)
+            body["app"] = self.app.map(JSONValue.string)
             if self.isPrivate { body["isPublic"] = false }
             body["custom"] = try self.customObject()
             if !self.policy.isEmpty {
-                body["policy"] = .object(Dictionary(self.policy.map { ($0.name, $0.value) }) { $1 })
+                body["policy"] = .of(Dictionary(self.policy.map { ($0.name, $0.value) }) { $1 })
             }
             let room = try await api.post(["rooms"], body)
-            if self.options.json { return try Console.print(room.text()) }
+            if self.options.json { return try Console.print(room.indented()) }
             // The server may have chosen the id: print it as the answer.
             try RoomText.printID(room)
             guard !self.options.quiet, let id = room["roomId"].string.map(DisplayText.escaped) else { return }
@@ -135,7 +136,7 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            var body: [String: ResponseJSON] = [:]
+            var body: [String: JSONValue] = [:]
             body["seconds"] = self.by?.json
             try self.options.report(try await api.post(["rooms", self.room, "renew"], body)) { room in
                 RoomText.sentence(room) + Self.deadline(room)
@@ -143,8 +144,8 @@ extension RoomsCommand {
         }
 
         /// The renewed deadline, and an earlier one if there is any.
-        static func deadline(_ room: ResponseJSON) -> String {
-            func when(_ time: ResponseJSON) -> String? {
+        static func deadline(_ room: JSONValue?) -> String {
+            func when(_ time: JSONValue?) -> String? {
                 time.string.map { "\(TimeText.short($0))\(TimeText.relative($0).map { " (\($0))" } ?? "")" }
             }
             let renewed = when(room["renewedUntil"]).map { "; renewed until \($0)" } ?? ""
@@ -177,7 +178,7 @@ extension RoomsCommand {
 
 extension RoomText {
     /// "room r1 is forbidden until 2026-11-28T10:00:00Z".
-    static func sentence(_ room: ResponseJSON) -> String {
+    static func sentence(_ room: JSONValue?) -> String {
         let until = room["state"].string == "forbidden" ? room["forbiddenUntil"].string.map { " until \(TimeText.short($0))" } : nil
         return "room \(room["roomId"].plain ?? "-") is \(room["state"].plain ?? "-")\(until ?? "")"
     }
@@ -186,7 +187,7 @@ extension RoomText {
 /// One setting of a room's policy: `grace=60s`, `heartbeatMisses=5`, `record=always`.
 struct PolicyOption: ExpressibleByArgument {
     let name: String
-    let value: ResponseJSON
+    let value: JSONValue
 
     init?(argument: String) {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -212,7 +213,7 @@ struct BanOptions: ParsableArguments {
     @Option(
         name: .option(.forbiddenUntil),
         help: ArgumentHelp("The end of the ban, such as 2026-12-24T18:00Z; without a zone, UTC.", valueName: "WHEN"))
-    var until: Instant?
+    var until: Moment?
     @Option(help: ArgumentHelp("The reason, which refused clients get to see.", valueName: "TEXT"))
     var reason: String?
 
@@ -220,20 +221,20 @@ struct BanOptions: ParsableArguments {
         guard self.duration == nil || self.until == nil else { throw ValidationError("--for and --forbidden-until exclude each other.") }
     }
 
-    var body: [String: ResponseJSON] {
-        var body: [String: ResponseJSON] = [:]
+    var body: [String: JSONValue] {
+        var body: [String: JSONValue] = [:]
         body["seconds"] = self.duration?.json
-        body["forbiddenUntil"] = (self.until?.description).map(ResponseJSON.string)
-        body["reason"] = self.reason.map(ResponseJSON.string)
+        body["forbiddenUntil"] = (self.until?.description).map(JSONValue.string)
+        body["reason"] = self.reason.map(JSONValue.string)
         return body
     }
 }
 
 extension ServerOptions {
     /// Prints a change's result: the sentence, the answer's data with --json, nothing with --quiet.
-    func report(_ data: ResponseJSON, _ sentence: (ResponseJSON) -> String) throws {
+    func report(_ data: JSONValue, _ sentence: (JSONValue) -> String) throws {
         if self.json {
-            try Console.print(data.text())
+            try Console.print(data.indented())
         } else if !self.quiet {
             try Console.print(DisplayText.escaped(sentence(data)))
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot rooms`: URLs to push and play.
 extension RoomsCommand {
@@ -23,12 +24,12 @@ extension RoomsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            var body: [String: ResponseJSON] = [:]
+            var body: [String: JSONValue] = [:]
             body["slot"] = self.slot.map { .integer(Int64($0)) }
             if self.byDevice { body["by"] = "device" }
             body["lifetime"] = self.signing.lifetime?.json
-            body["scheme"] = self.signing.scheme.map(ResponseJSON.string)
-            body["userId"] = self.signing.user.map(ResponseJSON.string)
+            body["scheme"] = self.signing.scheme.map(JSONValue.string)
+            body["userId"] = self.signing.user.map(JSONValue.string)
             try URLText.print(try await api.post(["rooms", self.room, "push-url"], body), self.options)
         }
     }
@@ -62,11 +63,11 @@ struct SigningOptions: ParsableArguments {
 
 /// Formats URLs as text. Never cut, since they are meant to be copied.
 enum URLText {
-    static func print(_ data: ResponseJSON, _ options: ServerOptions) throws {
-        if options.json { return try Console.print(data.text()) }
+    static func print(_ data: JSONValue, _ options: ServerOptions) throws {
+        if options.json { return try Console.print(data.indented()) }
         // The answer holds one stream, or a list of streams and perhaps the mix of their room's talk.
         var parts = [data["streams"].list, data["list"].list].first { !$0.isEmpty } ?? [data]
-        if !data["talk"].isNull, !options.quiet { parts.append(data["talk"]) }
+        if let talk = data["talk"], !talk.isNull, !options.quiet { parts.append(talk) }
         for (index, part) in parts.enumerated() {
             let urls = part["playUrls"].isNull ? part : part["playUrls"]
             if options.quiet {
@@ -77,12 +78,9 @@ enum URLText {
             var facts = Facts()
             facts.add("slot", part["slot"].plain)
             if let app = part["app"].plain, let name = part["name"].plain { facts.add("stream", "\(app)/\(name)") }
-            for (name, value) in urls.fields where !["roomId", "slot", "app", "name"].contains(name) {
-                if let time = value.string, Instant(argument: time) != nil {
-                    facts.add("expires", time: value)
-                } else if case .string(let text) = value {
-                    facts.add(name, text)
-                }
+            for field in urls.fields where !["roomId", "slot", "app", "name"].contains(field.name) {
+                guard let text = field.value.string else { continue }
+                if Moment(argument: text) != nil { facts.add("expires", time: field.value) } else { facts.add(field.name, text) }
             }
             try facts.print()
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot rooms`: commands that show rooms.
 struct RoomsCommand: AsyncParsableCommand {
@@ -72,7 +73,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let room = try await api.get(["rooms", self.room])
-            if self.options.json { return try Console.print(room.text()) }
+            if self.options.json { return try Console.print(room.indented()) }
             if self.options.quiet { return try RoomText.printID(room) }
             try RoomText.print(room)
         }
@@ -103,7 +104,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
 /// Formats rooms as text.
 enum RoomText {
-    static func row(_ room: ResponseJSON) -> [Table.Cell] {
+    static func row(_ room: JSONValue) -> [Table.Cell] {
         let streams = room["streams"].list
         let active = streams.count { $0["isActive"].bool == true }
         return [
@@ -114,7 +115,7 @@ enum RoomText {
     }
 
     /// The state in traffic light colours.
-    static func state(_ state: ResponseJSON) -> Table.Cell {
+    static func state(_ state: JSONValue?) -> Table.Cell {
         let colour: Table.Colour? =
             switch state.string {
             case "live": .green
@@ -127,26 +128,26 @@ enum RoomText {
     }
 
     /// The reason for the state; nil when it is the same word.
-    private static func reason(_ room: ResponseJSON) -> String? {
+    private static func reason(_ room: JSONValue?) -> String? {
         room["stateReason"] == room["state"] ? nil : room["stateReason"].plain
     }
 
     /// The start of the current state. The API's `since` keeps counting from when the room became live.
-    private static func since(_ room: ResponseJSON) -> ResponseJSON {
+    private static func since(_ room: JSONValue?) -> JSONValue? {
         switch room["state"].string {
         case "interrupted": room["interruptedAt"]
         case "expired", "closed": room["endedAt"]
         // The API does not report it.
-        case "forbidden": .null
+        case "forbidden": nil
         default: room["since"]
         }
     }
 
-    static func printID(_ room: ResponseJSON) throws {
+    static func printID(_ room: JSONValue?) throws {
         if let id = room["roomId"].string { try Console.print(DisplayText.escaped(id)) }
     }
 
-    static func print(_ room: ResponseJSON) throws {
+    static func print(_ room: JSONValue?) throws {
         var facts = Facts()
         func text(_ key: String) -> String { room[key].plain ?? "-" }
         facts.add("room", text("roomId") + (room["instance"].integer.map { $0 > 1 ? ", instance \($0) of this id" : "" } ?? ""))
@@ -167,7 +168,7 @@ enum RoomText {
         let deadline = self.deadlines[room["expiresReason"].string ?? ""] ?? "next deadline"
         facts.add(deadline, time: room["expiresAt"])
         facts.add("policy", self.policy(room["policy"]))
-        if !room["custom"].fields.isEmpty { facts.add("custom", room["custom"].text(pretty: false)) }
+        if let custom = room["custom"], !custom.fields.isEmpty { facts.add("custom", custom.text) }
         for (scheme, url) in room["playUrls"].fields { facts.add("play \(scheme)", url.string) }
         try facts.print()
         var table = Table([.right("SLOT"), .left("STREAM"), .left("PUSH"), .right("SEQUENCE"), .right("VIEWERS")])
@@ -190,7 +191,7 @@ enum RoomText {
         "ownerOffline": "expires (owner away)", "ownerAway": "owner away", "resumeTime": "ban ends", "retention": "forgotten",
     ]
 
-    private static func policy(_ policy: ResponseJSON) -> String {
+    private static func policy(_ policy: JSONValue?) -> String {
         policy.fields.map { name, value in
             let isCount = name == "heartbeatMisses"
             return "\(name)=\((isCount ? nil : TimeText.exactDuration(seconds: value)) ?? value.plain ?? "-")"

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot selfcheck`: compares the server's counters with the things they count.
 struct SelfcheckCommand: ServerCommand {
@@ -17,7 +18,7 @@ struct SelfcheckCommand: ServerCommand {
         let check = try await api.get(["selfcheck"])
         let wrong = check["list"].list.filter { $0["ok"].bool != true }
         if self.options.json {
-            try Console.print(check.text())
+            try Console.print(check.indented())
         } else if self.options.quiet {
             for verdict in wrong { try Console.print(DisplayText.escaped(verdict["name"].plain ?? "-")) }
         } else {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 extension SessionsCommand {
     /// `earshot sessions trace`: a connection's flight recorder as a table.
@@ -15,7 +16,7 @@ extension SessionsCommand {
 
         func run(_ api: APIClient) async throws {
             let trace = try await api.get(["sessions", "\(self.session)", "trace"])
-            if self.options.json { return try Console.print(trace.text()) }
+            if self.options.json { return try Console.print(trace.indented()) }
             if self.options.quiet { return try Console.print("\(self.session)") }
             var table = Table([.right("AGO"), .left("WAY"), .left("KIND"), .left("WHAT"), .right("STREAM"), .text("DETAILS")])
             for entry in trace["entries"].list { table.add(Self.row(entry)) }
@@ -25,7 +26,7 @@ extension SessionsCommand {
             if let reason = trace["reason"].string { Console.complain("the session has ended: \(DisplayText.escaped(reason))") }
         }
 
-        private static func row(_ entry: ResponseJSON) -> [Table.Cell] {
+        private static func row(_ entry: JSONValue) -> [Table.Cell] {
             let transaction = entry["transactionId"].integer.flatMap { $0 > 0 ? " #\($0)" : nil } ?? ""
             return [
                 .init(entry["agoMs"].integer.map(Self.ago)), .init(Self.sign(entry["direction"].string)), .init(entry["kind"].plain),
@@ -33,7 +34,7 @@ extension SessionsCommand {
             ]
         }
 
-        private static func details(_ entry: ResponseJSON) -> String? {
+        private static func details(_ entry: JSONValue?) -> String? {
             guard let bytes = entry["message"]["bytes"].integer else { return entry["text"].string }
             let flags = entry["message"]["flags"].list.compactMap(\.string)
             return (["\(bytes) bytes at \(entry["message"]["timestampMs"].plain ?? "-")"] + flags).joined(separator: " ")

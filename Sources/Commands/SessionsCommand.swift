@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Rooms
+import Support
 
 /// `earshot sessions`: connections of publishers and players.
 struct SessionsCommand: AsyncParsableCommand {
@@ -59,7 +60,7 @@ struct SessionsCommand: AsyncParsableCommand {
             try await listing.show(api, self.options, count: self.page.count)
         }
 
-        private static func row(_ session: ResponseJSON) -> [Table.Cell] {
+        private static func row(_ session: JSONValue) -> [Table.Cell] {
             let plays = session["playing"].list
             let behind = plays.compactMap { $0["behindMs"].integer }.max()
             return [
@@ -82,7 +83,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let session = try await api.get(["sessions", "\(self.session)"])
-            if self.options.json { return try Console.print(session.text()) }
+            if self.options.json { return try Console.print(session.indented()) }
             if self.options.quiet { return try Console.print("\(self.session)") }
             var facts = Facts()
             facts.add("session", session["sessionId"].plain)
@@ -125,7 +126,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let session = self.session
-            let body = self.to.map { ["tcUrl": ResponseJSON.string($0)] } ?? [:]
+            let body = self.to.map { ["tcUrl": JSONValue.string($0)] } ?? [:]
             try self.options.report(try await api.post(["sessions", "\(session)", "reconnect"], body)) { _ in
                 "the client of session \(session) is asked to connect again\(self.to.map { " to \($0)" } ?? "")"
             }

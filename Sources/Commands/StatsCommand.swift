@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot stats`: figures over time, and the plays and pushes that are over.
 struct StatsCommand: AsyncParsableCommand {
@@ -25,15 +26,15 @@ struct StatsCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("How far back from the end.", valueName: "TIME"))
         var last = Span(seconds: 3_600)
         @Option(help: ArgumentHelp("The end. (default: now)", valueName: "WHEN"))
-        var to: Instant?
+        var to: Moment?
 
         func validate() throws {
             guard self.last.milliseconds >= 60_000 else { throw ValidationError("--last must be at least 1m.") }
         }
 
         var query: [(String, String?)] {
-            let end = self.to ?? Instant.now
-            let from = Instant(milliseconds: max(0, end.milliseconds - self.last.milliseconds))
+            let end = self.to ?? Moment.now
+            let from = Moment(milliseconds: max(0, end.milliseconds - self.last.milliseconds))
             return [("from", from.description), ("to", self.to?.description)]
         }
     }
@@ -53,7 +54,7 @@ struct StatsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let query = self.time.query
-            if self.options.json { return try Console.print(try await api.get(["stats"], query).text()) }
+            if self.options.json { return try Console.print(try await api.get(["stats"], query).indented()) }
             if !self.options.quiet {
                 try StatsText.print(try await api.get(["stats"], query))
                 try Console.print("")
@@ -86,9 +87,9 @@ struct StatsCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Only those that ended for this reason.", valueName: "REASON"))
         var reason: String?
         @Option(help: ArgumentHelp("Only those that ended at this time or later.", valueName: "WHEN"))
-        var from: Instant?
+        var from: Moment?
         @Option(help: ArgumentHelp("Only those that ended before this time.", valueName: "WHEN"))
-        var to: Instant?
+        var to: Moment?
 
         var query: [(String, String?)] {
             [
@@ -158,7 +159,7 @@ enum StatsText {
             }, size: ("limit", 1_000))
     }
 
-    static func print(_ stats: ResponseJSON) throws {
+    static func print(_ stats: JSONValue?) throws {
         let totals = stats["totals"]
         var facts = Facts()
         if let from = stats["from"].string, let to = stats["to"].string {
@@ -180,7 +181,7 @@ enum StatsText {
         try facts.print()
     }
 
-    static func playRow(_ play: ResponseJSON) -> [Table.Cell] {
+    static func playRow(_ play: JSONValue?) -> [Table.Cell] {
         [
             .init(play["playId"].plain), .init(StreamText.path(play)), .init(play["endedAt"].string.map(TimeText.short)),
             .init(TimeText.duration(seconds: play["seconds"])), .init(play["transport"].plain), .init(play["address"].plain),
@@ -189,7 +190,7 @@ enum StatsText {
         ]
     }
 
-    static func pushRow(_ push: ResponseJSON) -> [Table.Cell] {
+    static func pushRow(_ push: JSONValue?) -> [Table.Cell] {
         let size = push["width"].integer.flatMap { width in push["height"].integer.map { "\(width)x\($0)" } }
         return [
             .init(push["pushId"].plain), .init(StreamText.path(push)), .init(push["endedAt"].string.map(TimeText.short)),

@@ -74,12 +74,12 @@ extension StoreCommand {
             let directory = [source, target].lazy.compactMap { if case .folder(let directory) = $0 { directory } else { nil } }.first
             let there = directory.map { directory in ServerSecrets.files.filter { access("\(directory)/\($0)", F_OK) == 0 } } ?? []
             if self.json {
-                let tables = report.tables.map { ($0.name, ResponseJSON.integer($0.rows)) }
-                let json: ResponseJSON = [
+                let tables = report.tables.map { ($0.name, JSONValue.integer($0.rows)) }
+                let json: JSONValue = [
                     "ok": true, "from": .string(Self.shown(source)), "to": .string(Self.shown(target)),
-                    "rows": .object(Dictionary(uniqueKeysWithValues: tables)), "files": .array(there.map { .string($0) }),
+                    "rows": .of(Dictionary(uniqueKeysWithValues: tables)), "files": .array(there.map { .string($0) }),
                 ]
-                return try Console.print(json.text())
+                return try Console.print(json.indented())
             }
             let tables = report.tables.map { "\($0.name) \($0.rows)" }.joined(separator: ", ")
             try Console.print(DisplayText.escaped("copied    \(Self.shown(source)) to \(Self.shown(target))"))

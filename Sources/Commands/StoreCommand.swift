@@ -1,4 +1,3 @@
-import Access
 import ArgumentParser
 import CommandSupport
 import LibC
@@ -6,6 +5,7 @@ import RoomRegistry
 import Rooms
 import ServerData
 import Store
+import Support
 
 /// `earshot store`: the database of rooms and the keys, directly in the data directory.
 struct StoreCommand: AsyncParsableCommand {
@@ -37,7 +37,7 @@ struct StoreCommand: AsyncParsableCommand {
             try await self.place.withStore { store in
                 let report = try store.check()
                 if self.json {
-                    try Console.print(Self.json(report).text())
+                    try Console.print(Self.json(report).indented())
                 } else {
                     for line in Self.lines(report) { try Console.print(DisplayText.escaped(line)) }
                 }
@@ -59,12 +59,12 @@ struct StoreCommand: AsyncParsableCommand {
             ] + (report.problems.isEmpty ? ["problems  none"] : report.problems.map { "problem   \($0)" })
         }
 
-        private static func json(_ report: StoreFolder.Report) -> ResponseJSON {
+        private static func json(_ report: StoreFolder.Report) -> JSONValue {
             [
                 "ok": .bool(report.problems.isEmpty), "path": .string(report.path), "bytes": .integer(report.bytes),
                 "logBytes": .integer(report.logBytes), "inUse": .bool(report.isInUse), "schema": .integer(Int64(report.schema)),
                 "newestSchema": .integer(Int64(report.newestSchema)),
-                "rows": .object(Dictionary(uniqueKeysWithValues: report.rows.map { ($0.what, ResponseJSON.integer($0.count)) })),
+                "rows": .of(Dictionary(uniqueKeysWithValues: report.rows.map { ($0.what, JSONValue.integer($0.count)) })),
                 "problems": .array(report.problems.map { .string($0) }),
             ]
         }

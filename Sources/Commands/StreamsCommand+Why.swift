@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 extension StreamsCommand {
     /// `earshot streams why`: a stream's verdict, explained.
@@ -22,7 +23,7 @@ extension StreamsCommand {
                     .notFound, "nobody pushes or plays \(self.stream); \(refusal ?? "`earshot streams list` shows what runs")")
             }
             let health = stream["health"]
-            if self.options.json { return try Console.print(health.text()) }
+            if self.options.json { return try Console.print(health.indented()) }
             if self.options.quiet { return try Console.print(health["verdict"].plain ?? "-") }
             for line in HealthText.explanation(of: "\(self.stream)", stream) { try Console.print(line) }
             // Without a verdict, a refused device may be the reason why nobody pushes.
@@ -34,7 +35,7 @@ extension StreamsCommand {
         /// "a push from 10.0.0.7 was refused 12 s ago, 3 times in all: … (credential_wrong)"; nil if no push was refused.
         private func refusal(_ api: APIClient) async throws -> String? {
             let query = [("app", self.stream.app), ("name", self.stream.name), ("action", "publish")]
-            let answer: ResponseJSON
+            let answer: JSONValue
             do {
                 answer = try await api.get(["streams", "refused"], query)
             } catch let failure as CommandFailure where failure.status == .notFound {
@@ -55,20 +56,20 @@ extension StreamsCommand {
 
 /// Formats verdicts as text.
 enum HealthText {
-    static func cell(_ health: ResponseJSON) -> Table.Cell {
+    static func cell(_ health: JSONValue?) -> Table.Cell {
         let verdict = health["verdict"].plain
         return .init(verdict, verdict.flatMap(self.colour))
     }
 
     /// "bad: media_behind_clock, b_frames"
-    static func summary(_ health: ResponseJSON) -> String? {
+    static func summary(_ health: JSONValue?) -> String? {
         guard let verdict = health["verdict"].plain else { return nil }
         let codes = health["reasons"].list.compactMap { $0["code"].plain }
         return codes.isEmpty ? verdict : "\(verdict): \(codes.joined(separator: ", "))"
     }
 
     /// Paragraphs for a person: the verdict, then each reason with advice. The API's messages already contain both as sentences.
-    static func explanation(of name: String, _ stream: ResponseJSON) -> [String] {
+    static func explanation(of name: String, _ stream: JSONValue?) -> [String] {
         let health = stream["health"]
         guard let verdict = health["verdict"].plain else {
             let state = stream["state"].plain ?? "unknown"
@@ -99,7 +100,7 @@ enum HealthText {
     }
 
     /// "Only 0.66 s of media … (media_behind_clock)"
-    private static func text(_ reason: ResponseJSON, withSeverity: Bool) -> String {
+    private static func text(_ reason: JSONValue?, withSeverity: Bool) -> String {
         let message = DisplayText.escaped(reason["message"].plain ?? "")
         let code = DisplayText.escaped(reason["code"].plain ?? "-")
         let severity = withSeverity ? reason["severity"].plain.map { ", \(DisplayText.escaped($0))" } ?? "" : ""

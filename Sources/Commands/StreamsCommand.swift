@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot streams`: shows streams; drops and forbids pushes.
 struct StreamsCommand: AsyncParsableCommand {
@@ -54,7 +55,7 @@ struct StreamsCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let standing = try await api.get(self.stream.segments)
-            if self.options.json { return try Console.print(standing.text()) }
+            if self.options.json { return try Console.print(standing.indented()) }
             if self.options.quiet { return try Console.print(self.stream.description) }
             try StreamText.print(standing)
         }
@@ -189,9 +190,9 @@ struct StreamsCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Only pushes of this stream.", valueName: "APP/NAME"))
         var stream: StreamArgument?
         @Option(help: ArgumentHelp("Only pushes that began at this time or later.", valueName: "WHEN"))
-        var from: Instant?
+        var from: Moment?
         @Option(help: ArgumentHelp("Only pushes that began before this time.", valueName: "WHEN"))
-        var to: Instant?
+        var to: Moment?
         @OptionGroup var page: PageOptions
         @OptionGroup var options: ServerOptions
 
@@ -231,12 +232,12 @@ struct StreamArgument: ExpressibleByArgument, CustomStringConvertible {
 
 /// Formats streams as text.
 enum StreamText {
-    static func path(_ item: ResponseJSON) -> String? {
+    static func path(_ item: JSONValue?) -> String? {
         guard let app = item["app"].string, let name = item["name"].string else { return nil }
         return "\(app)/\(name)"
     }
 
-    static func row(_ stream: ResponseJSON) -> [Table.Cell] {
+    static func row(_ stream: JSONValue) -> [Table.Cell] {
         let video = stream["video"]
         let audio = stream["audio"]
         let rates = [video["bitsPerSecond"].integer, audio["bitsPerSecond"].integer].compactMap { $0 }
@@ -250,9 +251,9 @@ enum StreamText {
         ]
     }
 
-    static func pushRow(_ push: ResponseJSON) -> [Table.Cell] {
-        let begun = push["startedAt"].string.flatMap(Instant.init(argument:))
-        let ended = push["endedAt"].string.flatMap(Instant.init(argument:)) ?? Instant.now
+    static func pushRow(_ push: JSONValue?) -> [Table.Cell] {
+        let begun = push["startedAt"].string.flatMap(Moment.init(argument:))
+        let ended = push["endedAt"].string.flatMap(Moment.init(argument:)) ?? Moment.now
         return [
             .init(push["sequence"].plain), .init(self.path(push)), .init(push["startedAt"].string.map(TimeText.short)),
             .init(begun.map { Span.short(milliseconds: ended.milliseconds - $0.milliseconds) }),
@@ -261,12 +262,12 @@ enum StreamText {
         ]
     }
 
-    private static func size(_ item: ResponseJSON) -> String? {
+    private static func size(_ item: JSONValue?) -> String? {
         guard let width = item["width"].integer, let height = item["height"].integer else { return nil }
         return "\(width)x\(height)"
     }
 
-    static func print(_ standing: ResponseJSON) throws {
+    static func print(_ standing: JSONValue?) throws {
         let stream = standing["stream"]
         let publisher = stream["publisher"]
         var facts = Facts()
@@ -291,7 +292,7 @@ enum StreamText {
     }
 
     /// "H.264 High 4.0, 1280x720, 25 fps, 2.1 Mb/s, a keyframe every 2 s".
-    private static func format(_ track: ResponseJSON) -> String? {
+    private static func format(_ track: JSONValue?) -> String? {
         guard !track.isNull else { return nil }
         let name = [track["codec"].plain, track["profile"].plain, track["level"].plain].compactMap { $0 }.joined(separator: " ")
         let parts = [

@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandSupport
 import FFmpeg
 import Foundation
+import Support
 
 /// `earshot talk`: shows talk channels, listens to them and speaks into them.
 struct TalkCommand: AsyncParsableCommand {
@@ -28,7 +29,7 @@ struct TalkCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let talk = try await api.get(["rooms", self.room, "talk"])
-            if self.options.json { return try Console.print(talk.text()) }
+            if self.options.json { return try Console.print(talk.indented()) }
             let members = talk["members"].list
             if self.options.quiet { return try members.forEach { try Console.print(DisplayText.escaped($0["userId"].plain ?? "")) } }
             var facts = Facts()
@@ -41,11 +42,11 @@ struct TalkCommand: AsyncParsableCommand {
             try facts.print()
         }
 
-        private static func names(_ list: ResponseJSON) -> String? {
+        private static func names(_ list: JSONValue?) -> String? {
             list.list.isEmpty ? nil : list.list.compactMap(\.string).joined(separator: ", ")
         }
 
-        private static func line(_ member: ResponseJSON) -> String {
+        private static func line(_ member: JSONValue?) -> String {
             var words = [member["role"].plain ?? "-", member["codec"].string ?? "no voice yet"]
             if member["muted"].bool == true { words.append("muted") }
             words.append(member["speaking"].bool == true ? "speaking" : "silent")
@@ -113,7 +114,7 @@ struct TalkCommand: AsyncParsableCommand {
         }
 
         /// Checks that the voice was heard. A speaker without the floor is admitted but not heard, and RTMP does not report that.
-        private static func checkHeard(_ talk: ResponseJSON, _ user: String, _ frames: Int) throws {
+        private static func checkHeard(_ talk: JSONValue?, _ user: String, _ frames: Int) throws {
             let member = talk["members"].list.first { $0["userId"].string == user }
             guard let unheard = member?["mutedFrames"].integer, frames > 0, unheard > 0 else { return }
             let holders = talk["holders"].list.compactMap(\.string).map(DisplayText.escaped).joined(separator: ", ")
@@ -126,7 +127,7 @@ struct TalkCommand: AsyncParsableCommand {
         }
     }
 
-    fileprivate static func token(_ api: APIClient, _ room: String, _ user: String, _ role: String) async throws -> ResponseJSON {
+    fileprivate static func token(_ api: APIClient, _ room: String, _ user: String, _ role: String) async throws -> JSONValue {
         try await api.post(["rooms", room, "talk", "token"], ["userId": .string(user), "role": .string(role), "lifetime": .integer(60)])
     }
 }

@@ -4,6 +4,7 @@ import LibC
 import RoomRegistry
 import Rooms
 import Store
+import Support
 
 /// `earshot token`: API tokens, directly in the data directory, with or without a running server.
 struct TokenCommand: AsyncParsableCommand {
@@ -76,7 +77,7 @@ struct TokenCommand: AsyncParsableCommand {
         func run() async throws {
             try await self.place.withTokens { tokens in
                 let list = try tokens.list().filter { self.all || $0.revokedAt == nil }
-                if self.json { return try Console.print(Self.json(list).text()) }
+                if self.json { return try Console.print(Self.json(list).indented()) }
                 guard !list.isEmpty else { return Console.complain("no tokens") }
                 var table = Table([.right("ID"), .text("NAME"), .left("ROLE"), .left("MADE"), .left("REVOKED"), .text("LIMITS")])
                 for token in list {
@@ -89,7 +90,7 @@ struct TokenCommand: AsyncParsableCommand {
             }
         }
 
-        private static func time(_ milliseconds: Int64) -> String { TimeText.short("\(Instant(milliseconds: milliseconds))") }
+        private static func time(_ milliseconds: Int64) -> String { TimeText.short("\(Moment(milliseconds: milliseconds))") }
 
         /// "apps live; rooms acme-".
         private static func limits(_ scope: TokenScope) -> String {
@@ -98,13 +99,13 @@ struct TokenCommand: AsyncParsableCommand {
         }
 
         /// The same form as in the API.
-        private static func json(_ tokens: [APIToken]) -> ResponseJSON {
-            let list = tokens.map { token -> ResponseJSON in
+        private static func json(_ tokens: [APIToken]) -> JSONValue {
+            let list = tokens.map { token -> JSONValue in
                 [
                     "tokenId": .integer(token.id), "name": .string(token.name), "role": .string(token.role.rawValue),
-                    "apps": .array(token.scope.apps.map(ResponseJSON.string)), "rooms": .array(token.scope.rooms.map(ResponseJSON.string)),
-                    "createdAt": .string("\(Instant(milliseconds: token.createdAt))"),
-                    "revokedAt": token.revokedAt.map { .string("\(Instant(milliseconds: $0))") } ?? .null,
+                    "apps": .array(token.scope.apps.map(JSONValue.string)), "rooms": .array(token.scope.rooms.map(JSONValue.string)),
+                    "createdAt": .string("\(Moment(milliseconds: token.createdAt))"),
+                    "revokedAt": token.revokedAt.map { .string("\(Moment(milliseconds: $0))") } ?? .null,
                 ]
             }
             return ["total": .integer(Int64(tokens.count)), "list": .array(list)]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandSupport
+import Support
 
 /// `earshot webhooks`: webhook targets made by calls.
 struct WebhooksCommand: AsyncParsableCommand {
@@ -43,13 +44,13 @@ struct WebhooksCommand: AsyncParsableCommand {
             try await listing.show(api, self.options)
         }
 
-        private static func state(_ hook: ResponseJSON) -> Table.Cell {
+        private static func state(_ hook: JSONValue?) -> Table.Cell {
             if hook["isPaused"].bool == true { return .init("paused", .yellow) }
             return hook["isFailing"].bool == true ? .init("failing", .red) : .init("well", .green)
         }
 
         /// "room.live room.closed of acme-".
-        fileprivate static func events(_ hook: ResponseJSON) -> String {
+        fileprivate static func events(_ hook: JSONValue?) -> String {
             let kinds = hook["kinds"].list.compactMap(\.string).joined(separator: " ")
             let rooms = hook["rooms"].list.compactMap(\.string).joined(separator: " ")
             return (kinds.isEmpty ? "all" : kinds) + (rooms.isEmpty ? "" : " of \(rooms)")
@@ -72,13 +73,13 @@ struct WebhooksCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let url = self.url == "-" ? readLine() ?? "" : self.url
-            let body: [String: ResponseJSON] = [
+            let body: [String: JSONValue] = [
                 "name": .string(self.name), "url": .string(url), "format": .string(self.format),
-                "kinds": .array(self.kind.map(ResponseJSON.string)), "rooms": .array(self.rooms.map(ResponseJSON.string)),
+                "kinds": .array(self.kind.map(JSONValue.string)), "rooms": .array(self.rooms.map(JSONValue.string)),
                 "isPaused": .bool(self.paused),
             ]
             let hook = try await api.post(["webhooks"], body)
-            if self.options.json { return try Console.print(hook.text()) }
+            if self.options.json { return try Console.print(hook.indented()) }
             try Console.print(DisplayText.escaped(hook["secret"].plain ?? "-"))
             if !self.options.quiet {
                 Console.complain(
@@ -112,11 +113,11 @@ struct WebhooksCommand: AsyncParsableCommand {
         }
 
         func run(_ api: APIClient) async throws {
-            var body: [String: ResponseJSON] = [:]
+            var body: [String: JSONValue] = [:]
             if let name { body["name"] = .string(name) }
             if let url { body["url"] = .string(url == "-" ? readLine() ?? "" : url) }
-            if !self.kind.isEmpty || self.allKinds { body["kinds"] = .array(self.kind.map(ResponseJSON.string)) }
-            if !self.rooms.isEmpty || self.allRooms { body["rooms"] = .array(self.rooms.map(ResponseJSON.string)) }
+            if !self.kind.isEmpty || self.allKinds { body["kinds"] = .array(self.kind.map(JSONValue.string)) }
+            if !self.rooms.isEmpty || self.allRooms { body["rooms"] = .array(self.rooms.map(JSONValue.string)) }
             let id = self.webhook
             try self.options.report(try await api.patch(["webhooks", "\(id)"], body)) {
                 "webhook target \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
@@ -132,7 +133,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             let result = try await api.post(["webhooks", "\(self.webhook)", "test"])
             if self.options.json {
-                try Console.print(result.text())
+                try Console.print(result.indented())
             } else if !self.options.quiet {
                 var facts = Facts()
                 facts.add("delivered", result["isDelivered"].plain)
@@ -181,8 +182,8 @@ struct WebhooksCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            var body: [String: ResponseJSON] = [:]
-            if !self.kind.isEmpty { body["kinds"] = .array(self.kind.map(ResponseJSON.string)) }
+            var body: [String: JSONValue] = [:]
+            if !self.kind.isEmpty { body["kinds"] = .array(self.kind.map(JSONValue.string)) }
             if let from { body["from"] = .string(from) }
             if let to { body["to"] = .string(to) }
             let answer = try await api.post(["webhooks", "\(self.webhook)", "redeliver"], body)

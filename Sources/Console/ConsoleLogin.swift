@@ -8,7 +8,6 @@ import Hummingbird
 import Listening
 import Logging
 import NIOCore
-import Relay
 package import RoomRegistry
 import Rooms
 package import ServerConfiguration

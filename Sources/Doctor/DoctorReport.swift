@@ -1,4 +1,5 @@
 import CommandSupport
+import Support
 
 /// Collects results and prints each as soon as it is known. Used by one task.
 struct DoctorReport {
@@ -57,7 +58,7 @@ struct DoctorReport {
         self.clearProgress()
         switch self.form {
         case .names: break
-        case .json: try Console.print(self.json(subject: subject, seconds: seconds).text())
+        case .json: try Console.print(self.json(subject: subject, seconds: seconds).indented())
         case .lines:
             let parts = [(DoctorResult.Status.fail, "failed"), (.warn, "to look at"), (.pass, "passed"), (.skip, "left out")]
             let words = parts.compactMap { status, word in self.count(status) > 0 || status == .fail ? "\(self.count(status)) \(word)" : nil
@@ -66,7 +67,7 @@ struct DoctorReport {
         }
     }
 
-    func json(subject: String, seconds: Double) -> ResponseJSON {
+    func json(subject: String, seconds: Double) -> JSONValue {
         [
             "ok": .bool(self.count(.fail) == 0), "subject": .string(subject), "seconds": .number((seconds * 10).rounded() / 10),
             "passed": .integer(Int64(self.count(.pass))), "warned": .integer(Int64(self.count(.warn))),

@@ -1,4 +1,5 @@
 import CommandSupport
+import Support
 
 /// The outcome of one check. A plain value.
 struct DoctorResult: Sendable, Equatable {
@@ -28,10 +29,10 @@ struct DoctorResult: Sendable, Equatable {
         DoctorResult(name: name, status: .skip, measured: why, advice: advice)
     }
 
-    var json: ResponseJSON {
+    var json: JSONValue {
         [
             "name": .string(self.name), "status": .string(self.status.rawValue), "measured": .string(self.measured),
-            "advice": self.advice.map(ResponseJSON.string) ?? .null,
+            "advice": self.advice.map(JSONValue.string) ?? .null,
         ]
     }
 }

@@ -1,6 +1,5 @@
 import HTTPTypes
 package import Hummingbird
-import LibC
 import NIOCore
 import NIOPosix
 import Support

@@ -9,7 +9,6 @@ import Outbound
 import Packaging
 import Playback
 import RTMPServer
-import Relay
 import ServerConfiguration
 import ServiceLifecycle
 import Support

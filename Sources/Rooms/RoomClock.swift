@@ -1,4 +1,3 @@
-import LibC
 import Support
 import Synchronization
 

@@ -1,5 +1,4 @@
 package import Logging
-import RoomRegistry
 import Support
 import Synchronization
 

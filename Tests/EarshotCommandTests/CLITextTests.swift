@@ -1,3 +1,4 @@
+import Support
 import Testing
 
 @testable import CommandSupport
@@ -54,9 +55,9 @@ import Testing
             ("2026-11-21T10:00:00.5Z", 1_795_255_200_500), ("2026-11-21T10:00:00.123456789Z", 1_795_255_200_123),
         ] as [(String, Int64)])
     func instants(_ text: String, _ milliseconds: Int64) throws {
-        let instant = try #require(Instant(argument: text))
+        let instant = try #require(Moment(argument: text))
         #expect(instant.milliseconds == milliseconds)
-        #expect(Instant(argument: "\(instant)") == instant)
+        #expect(Moment(argument: "\(instant)") == instant)
     }
 
     @Test(arguments: [
@@ -67,7 +68,7 @@ import Testing
         "2026-1-1", "20261121", "2026-11-21Z5", "1970-01-01T00:00+01:00", "２０２６-11-21",
     ])
     func noInstants(_ text: String) {
-        #expect(Instant(argument: text) == nil)
+        #expect(Moment(argument: text) == nil)
     }
 
     @Test(arguments: [
@@ -200,10 +201,10 @@ import Testing
     // MARK: - JSON
 
     @Test func jsonIsPrintedInOrder() throws {
-        let value = try ResponseJSON(
-            parsing: #"{"b":[1,2.5,{}],"a":{"z":null,"y":true},"c":"é\u001b\u009b\"\\","d":[],"e":9007199254740993}"#.utf8)
+        let value = try JSONValue.answer(
+            #"{"b":[1,2.5,{}],"a":{"z":null,"y":true},"c":"é\u001b\u009b\"\\","d":[],"e":9007199254740993}"#.utf8)
         #expect(
-            value.text() == #"""
+            value.indented() == #"""
                 {
                   "a": {
                     "y": true,
@@ -219,23 +220,21 @@ import Testing
                   "e": 9007199254740993
                 }
                 """#)
-        #expect(
-            value.text(pretty: false) == #"{"a":{"y":true,"z":null},"b":[1,2.5,{}],"c":"é\u001b\u009b\"\\","d":[],"e":9007199254740993}"#)
-        #expect(try ResponseJSON(parsing: value.text().utf8) == value)
+        #expect(try JSONValue.answer(value.indented().utf8).indented() == value.indented())
     }
 
     @Test func jsonIsReadLeniently() throws {
-        let value = try ResponseJSON(parsing: #"{"n":1,"d":1.5,"s":"x","l":[1],"t":true}"#.utf8)
+        let value = try JSONValue.answer(#"{"n":1,"d":1.5,"s":"x","l":[1],"t":true}"#.utf8)
         #expect(value["n"].integer == 1 && value["n"].number == 1 && value["n"].string == nil && value["n"].bool == nil)
         #expect(value["d"].integer == 2 && value["d"].plain == "1.5")
         #expect(value["t"].plain == "yes" && value["t"].integer == nil)
         #expect(value["nothing"]["at"]["all"].isNull && value["s"]["x"].isNull && value["s"].list.isEmpty)
-        for wrong in ["", "{", "nope", "{\"a\":}", "[1,,2]"] { #expect(throws: (any Error).self) { try ResponseJSON(parsing: wrong.utf8) } }
+        for wrong in ["", "{", "nope", "{\"a\":}", "[1,,2]"] { #expect(throws: (any Error).self) { try JSONValue.answer(wrong.utf8) } }
     }
 
     /// The peer chooses the nesting depth.
     @Test func deepJSONIsAnError() {
         let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
-        #expect(throws: (any Error).self) { try ResponseJSON(parsing: deep.utf8) }
+        #expect(throws: (any Error).self) { try JSONValue.answer(deep.utf8) }
     }
 }

@@ -1,6 +1,5 @@
 package import Access
 package import Relay
-import Talk
 
 /// The talk channels, as connections see them. Any thread.
 package protocol TalkGateway: AnyObject, Sendable {

@@ -78,10 +78,10 @@ enum CertificateChecks {
     private static func days(_ facts: Facts, _ source: String, _ now: Int64) -> DoctorResult {
         let name = "certificate's time"
         let renew = "renew it, copy it to where the server reads it, and send the server SIGHUP (systemctl reload earshot)"
-        let until = TimeText.short("\(Instant(milliseconds: facts.ends * 1_000))")
+        let until = TimeText.short("\(Moment(milliseconds: facts.ends * 1_000))")
         if now < facts.begins {
             return .fail(
-                name, "\(source) is not valid before \(TimeText.short("\(Instant(milliseconds: facts.begins * 1_000))"))",
+                name, "\(source) is not valid before \(TimeText.short("\(Moment(milliseconds: facts.begins * 1_000))"))",
                 "check the clock; otherwise \(renew)")
         }
         let days = (facts.ends - now) / 86_400

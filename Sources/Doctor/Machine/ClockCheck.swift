@@ -19,7 +19,7 @@ enum ClockCheck {
     /// `newestFile`: the server's last write to its data directory. Times are in seconds since 1970.
     static func judge(now: Int64, state: ClockState, newestFile: Int64?) -> DoctorResult {
         let name = "clock"
-        let shown = TimeText.short("\(Instant(milliseconds: now * 1_000))")
+        let shown = TimeText.short("\(Moment(milliseconds: now * 1_000))")
         let set = "set it right (timedatectl, chronyc makestep): signed URLs, tokens and certificates go by it"
         if now > self.programMade + self.longLife { return .fail(name, "\(shown), which is decades after this program was made", set) }
         if now < self.programMade { return .fail(name, "\(shown), which is before this program was made", set) }

@@ -1,4 +1,3 @@
-import Access
 import CommandSupport
 import LibC
 import ServerConfiguration

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Support
 
 /// The doctor's HTTP client, shared by all requests of a run. Accepts every certificate, because other checks judge those.
 struct DoctorHTTP: Sendable {
@@ -34,7 +35,7 @@ struct DoctorHTTP: Sendable {
 
         /// The server's message, or the status, for an answer that is not 200.
         var refusal: String {
-            let answer = (try? ResponseJSON(parsing: self.body.readableBytesView)) ?? .null
+            let answer = (try? JSONValue.answer(self.body.readableBytesView)) ?? .null
             let rule = answer["error"]["rule"].string.map { "[\($0)] " } ?? ""
             return answer["message"].string.map { DisplayText.escaped(rule + $0) } ?? "HTTP \(self.status)"
         }

@@ -1,4 +1,5 @@
 import CommandSupport
+import Support
 
 /// The room that the doctor creates for its stream; it removes the room and its recordings at the end.
 struct DoctorRoom: Sendable {
@@ -7,7 +8,7 @@ struct DoctorRoom: Sendable {
     let id: String
     let pushURL: String
     /// rtmp, rtmps, flv, hls, mp4.
-    let play: ResponseJSON
+    let play: JSONValue
 
     static func newID() -> String { "doctor-\(String(UInt32.random(in: 0x1000_0000 ... .max), radix: 16))" }
 

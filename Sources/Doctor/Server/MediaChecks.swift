@@ -3,6 +3,7 @@ import FFmpeg
 import Media
 import NIOCore
 import NIOHTTP1
+import Support
 import Synchronization
 import Upstream
 
@@ -77,7 +78,7 @@ struct MediaChecks: Sendable {
     }
 
     /// The room's recording, once its file is seekable, a moment after the stop.
-    private func closedRecording() async throws -> ResponseJSON? {
+    private func closedRecording() async throws -> JSONValue? {
         let end = ContinuousClock.now + .seconds(4)
         while true {
             let recording = try await self.room.api.get(["recordings"], [("roomId", self.room.id)])["list"].list.first

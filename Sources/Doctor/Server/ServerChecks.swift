@@ -60,9 +60,9 @@ enum HTTPDate {
     static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", words[1].count == 2, words[3].count == 4, words[4].count == 8,
-            let month = Support.Instant.months.firstIndex(of: String(words[2]))
+            let month = Instant.months.firstIndex(of: String(words[2]))
         else { return nil }
         let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
-        return Instant(argument: "\(words[3])-\(number)-\(words[1])T\(words[4])Z").map { $0.milliseconds / 1_000 }
+        return Moment(argument: "\(words[3])-\(number)-\(words[1])T\(words[4])Z").map { $0.milliseconds / 1_000 }
     }
 }

@@ -1,4 +1,5 @@
 import CommandSupport
+import Support
 
 /// Checks whether events leave the server: its webhook targets, and a temporary one of the doctor.
 struct WebhookCheck: Sendable {

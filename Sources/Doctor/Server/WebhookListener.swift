@@ -2,12 +2,13 @@ import CommandSupport
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Support
 import Synchronization
 
 /// Receives webhook calls on a port of this machine, for as long as the doctor needs them.
 final class WebhookListener: Sendable {
     struct Call: Sendable {
-        let body: ResponseJSON
+        let body: JSONValue
         let isSigned: Bool
     }
 
@@ -73,7 +74,7 @@ final class WebhookListener: Sendable {
                 if self.body.readableBytes + piece.readableBytes <= Self.longest { self.body.writeBuffer(&piece) }
             case .end:
                 let isSigned = self.head?.headers.contains { $0.name.lowercased().hasSuffix("signature") } ?? false
-                if let value = try? ResponseJSON(parsing: self.body.readableBytesView) {
+                if let value = try? JSONValue.answer(self.body.readableBytesView) {
                     self.calls.list.withLock { if $0.count < Self.most { $0.append(Call(body: value, isSigned: isSigned)) } }
                 }
                 let headers: HTTPHeaders = ["Content-Type": "application/json", "Content-Length": "10"]
