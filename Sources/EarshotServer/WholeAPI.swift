@@ -25,6 +25,8 @@ extension OpenAPIDocument {
         return bytes
     }()
 
+    fileprivate static let buffer = ByteBuffer(bytes: Self.bytes)
+
     fileprivate static var whole: JSONValue { Self.document(APIRoute.all, webhooks: OpenAPIWebhooks.document) }
 }
 
@@ -39,7 +41,7 @@ extension ServerParts {
             self.live, self.rooms, clients: self.connections.clients,
             addresses: { [connections = self.connections] in connections.addresses },
             ledger: self.memory.ledger, nodes: NodeForwarder(self.rooms, self.outbound), auditor: auditor, figures: self.api.figures.calls,
-            document: ByteBuffer(bytes: OpenAPIDocument.bytes), log: self.log)
+            document: { OpenAPIDocument.buffer }, log: self.log)
         let routes =
             ControlRoutes.all.map { $0.served(by: self.api) } + RelayTaskRoutes.all.map { $0.served(by: self.relayTasks) }
             + GatheringRoutes.all.map { $0.served(by: self.apps) }

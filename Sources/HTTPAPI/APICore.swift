@@ -17,14 +17,14 @@ package struct APICore: Sendable {
     package let nodes: NodeForwarder
     package let auditor: Auditor
     package let figures: CallFigures
-    /// The OpenAPI document: one block of memory for all answers.
-    package let document: ByteBuffer
+    /// The OpenAPI document, one block of memory for all answers. Made when it is first asked for.
+    package let document: @Sendable () -> ByteBuffer
     package let log: Logger
 
     package init(
         _ config: Live<ServerConfig>, _ rooms: RoomRegistry, clients: ClientAddresses,
-        addresses: @escaping @Sendable () -> BoundAddresses?, ledger: MemoryLedger, nodes: NodeForwarder,
-        auditor: Auditor, figures: CallFigures, document: ByteBuffer, log: Logger
+        addresses: @escaping @Sendable () -> BoundAddresses?, ledger: MemoryLedger, nodes: NodeForwarder, auditor: Auditor,
+        figures: CallFigures, document: @escaping @Sendable () -> ByteBuffer, log: Logger
     ) {
         self.config = config
         self.rooms = rooms

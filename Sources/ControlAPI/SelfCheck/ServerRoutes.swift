@@ -30,6 +30,6 @@ enum ServerRoutes {
         ControlRoute(
             raw: .get, "/openapi.json", "getOpenAPI", .server, nil, .anyone, "This document.", type: "application/json",
             schema: .keywords("object")
-        ) { call in call.core.document },
+        ) { call in call.core.document() },
     ]
 }
