@@ -94,10 +94,10 @@ def files(binary, folder):
         tested = file.read()
     untested = [name for name, _ in alerts() if f'alertname="{name}"' not in tested]
     assert not untested, f"alerts.test.yaml never sees these fire: {untested}"
-    with open(os.path.join(ROOT, "docs", "operations.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "docs", "operations", "watching.md"), encoding="utf-8") as file:
         text = file.read()
     unexplained = [name for name, _ in alerts() if f"`{name}`" not in text]
-    assert not unexplained, f"docs/operations.md does not say what to do at {unexplained}"
+    assert not unexplained, f"docs/operations/watching.md does not say what to do at {unexplained}"
     # The example names a file with a token.
     for name in ("prometheus.yaml", "alerts.yaml"):
         with open(os.path.join(place, name), encoding="utf-8") as file, open(os.path.join(folder, name), "w", encoding="utf-8") as out:

@@ -48,6 +48,7 @@ def make_install(binary):
             f"{own}/share/man/man1/earshot-rooms.1.gz": 0o644, f"{own}/share/bash-completion/completions/earshot": 0o644,
             f"{own}/share/zsh/site-functions/_earshot": 0o644, f"{own}/share/fish/vendor_completions.d/earshot.fish": 0o644,
             f"{own}/share/doc/earshot/README.md": 0o644, f"{own}/share/doc/earshot/docs/operations.md": 0o644,
+            f"{own}/share/doc/earshot/docs/operations/install.md": 0o644,
             f"{own}/share/doc/earshot/deploy/earshot.socket": 0o644}
         for path, mode in wanted.items():
             expect(installed.get(path) == mode, f"{path} has the mode {mode:o}: {installed.get(path)}")

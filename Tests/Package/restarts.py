@@ -65,7 +65,7 @@ class Service:
         for name, tally in figures.items():
             expect(tally["good"] > 20 and not tally["silent"] and not tally["other"], f"{name}: answers: {tally}")
             expect(refuses or not tally["refused"], f"{name}: nobody is refused: {tally}")
-        # Those that were accepted in the last moment may be cut: docs/operations.md, Restart.
+        # Those that were accepted in the last moment may be cut: docs/operations/restarts.md, Restart.
         expect(figures["http"]["cut"] <= figures["http"]["asked"] // 20 + 5, f"few are cut: {figures['http']}")
 
     @contextlib.contextmanager

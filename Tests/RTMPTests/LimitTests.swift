@@ -2,7 +2,7 @@ import Testing
 
 @testable import RTMP
 
-/// The limits that docs/operations.md and the settings promise.
+/// The limits that docs/operations/limits.md and the settings promise.
 @Suite struct LimitTests {
     @Test func defaults() {
         let limits = Limits()

@@ -12,7 +12,7 @@ import Testing
 
 /// Players behind nginx.
 @Suite struct NginxProxyTests {
-    /// nginx in front of the server, as in docs/operations.md: its header sets players' addresses only if it is trusted.
+    /// nginx in front of the server, as in docs/operations/network.md: its header sets players' addresses only if it is trusted.
     @Test(arguments: [true, false]) func behindNginx(_ isTrusted: Bool) async throws {
         let source = try await Fixture.flv(video: Fixture.baseline, audio: Fixture.aac, seconds: 20)
         try await TestServer.run({

@@ -254,7 +254,7 @@ import Testing
         }
     }
 
-    /// HAProxy as in docs/operations.md, with either version, in front of RTMP and HTTP.
+    /// HAProxy as in docs/operations/network.md, with either version, in front of RTMP and HTTP.
     @Test(arguments: ["send-proxy", "send-proxy-v2"]) func behindHAProxy(_ way: String) async throws {
         try await TestServer.run(Self.trusting) { server in
             try await Fixture.withDirectory { directory in
