@@ -169,8 +169,9 @@ let package = Package(
         library(
             "Playback", "Access Delivery HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Support Trace",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1]),
-        // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
+        // The files of the apps' pages as bytes.
         .target(name: "CAppAssets"),
+        // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
         library(
             "AppServer",
             "Access Apps CAppAssets Delivery HTTPAPI HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Support",
@@ -180,8 +181,9 @@ let package = Package(
             "ControlAPI",
             "Access CQREncode Delivery FFmpeg Forwarding HTTPAPI HTTPServer Health Listening Media Notifications Outbound Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
-        // The console: its page, its files, logging in and out. Its data comes from the API.
+        // The console's files as bytes.
         .target(name: "CConsoleAssets"),
+        // The console: its page, its files, logging in and out. Its data comes from the API.
         library(
             "Console",
             "Access CConsoleAssets ControlAPI Delivery HTTPAPI HTTPServer Listening RoomRegistry Rooms ServerConfiguration Support",

@@ -184,13 +184,14 @@ package struct ServerConfig: Sendable, Equatable {
         package var allowPrivate: [CIDR] = []
     }
 
-    /// The HTTP API.
+    /// The web page.
     package struct Console: Sendable, Equatable {
         package var isEnabled = true
         /// Names under which browsers may open it, beside addresses and localhost, in lower case.
         package var hosts: [String] = []
     }
 
+    /// The HTTP API.
     package struct API: Sendable, Equatable {
         /// Requests per second and token; the burst is twice that.
         package var rateLimit = 200

@@ -5,6 +5,8 @@ package import Rooms
 package import Support
 
 /// One call of the API. A single declaration serves, checks and documents it.
+///
+/// The console's words for its line in the audit stand in `Console/Assets/codes.js`.
 package struct APIRoute: Sendable {
     package let method: HTTPRequest.Method
     /// "/rooms/{roomId}/close", under `/api/v1`.
