@@ -7,7 +7,7 @@ struct Config: ParsableCommand {
         abstract: "Check or show the settings.", subcommands: [Check.self, Show.self, Reference.self])
 
     struct Check: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Check the settings and list every mistake.")
+        static let configuration = CommandConfiguration(abstract: "Check the settings and list every one with a mistake.")
         @OptionGroup var settings: SettingsOptions
 
         func run() throws {

@@ -48,7 +48,8 @@ struct DrainCommand: ServerCommand {
             unit does not.
 
             With --restart it starts again by itself, in the same process: as the program that its path leads to by then, such as a newer \
-            version, and with the settings as they are then. Its ports stay open, so connections made meanwhile wait and none is refused.
+            version, and with the settings as they are then. Its ports stay open: once the pushes have ended, new \
+            connections wait instead of being refused.
 
             EXAMPLES
               earshot drain --within 10m

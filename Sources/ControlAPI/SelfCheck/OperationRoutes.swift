@@ -17,7 +17,7 @@ enum OperationRoutes {
         "restart", .flag,
         """
         Whether the server starts again afterwards, as the program and with the settings that are there then: the way to a new version. Its ports \
-        stay open, so that connections made meanwhile wait and none is refused.
+        stay open: once the pushes have ended, new connections wait instead of being refused.
         """)
 
     static let drainInputs = [Self.drainTimeout.erased, Self.drainURL.erased, Self.drainRestart.erased]
