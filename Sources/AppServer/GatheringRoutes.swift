@@ -52,7 +52,7 @@ package enum GatheringRoutes {
         Route<AppServices>(
             .get, "/gatherings", "listGatherings", .gatherings, .app, .list,
             "List the gatherings in use, by id: channels, mesh rooms, classes and claw machines.",
-            query: [GatheringInputs.kind.erased, GatheringInputs.after.erased, GatheringInputs.limit.erased],
+            query: [GatheringInputs.kind, GatheringInputs.after, GatheringInputs.limit],
             answers: GatheringListAnswer.outputType
         ) { call in
             let kind = call[GatheringInputs.kind]
@@ -73,14 +73,14 @@ package enum GatheringRoutes {
         },
         Route<AppServices>(
             .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .app, .thing, "Get a gathering: its members and its queue.",
-            in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType, home: .gathering
+            in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType, home: .gathering
         ) { call in
             try await call.gathering()
         },
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/end", "endGathering", .gatherings, .ops, .thing,
             "End a gathering: its connections are closed, its queue and tickets are gone. The next member of a channel, mesh room or class begins a new one; a machine is gone.",
-            in: [GatheringInputs.id.erased], answers: .nothing, failures: [.conflict], home: .gathering
+            in: [GatheringInputs.id], answers: .nothing, failures: [.conflict], home: .gathering
         ) { call in
             let found = try await call.gathering()
             call.audit { $0.add("members", from: .integer(Int64(found.gathering.members.count)), to: nil) }
@@ -90,7 +90,7 @@ package enum GatheringRoutes {
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/kick", "kickFromGathering", .gatherings, .ops, .thing,
             "Remove a member: ends the connection and gives up the place in the queue.",
-            in: [GatheringInputs.id.erased], body: [GatheringInputs.member.erased], answers: .nothing, failures: [.conflict],
+            in: [GatheringInputs.id], body: [GatheringInputs.member], answers: .nothing, failures: [.conflict],
             home: .gathering
         ) { call in
             let (found, user) = (try await call.gathering(), try call.value(GatheringInputs.member))
@@ -103,21 +103,21 @@ package enum GatheringRoutes {
         },
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/queue/pause", "pauseQueue", .gatherings, .app, .thing,
-            "Take nobody new into a gathering's queue.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
+            "Take nobody new into a gathering's queue.", in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict], home: .gathering
         ) { call in
             try await Self.pause(true, call)
         },
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .app, .thing,
-            "Let members into a gathering's queue again.", in: [GatheringInputs.id.erased], answers: Gatherings.Snapshot.wholeType,
+            "Let members into a gathering's queue again.", in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict], home: .gathering
         ) { call in
             try await Self.pause(false, call)
         },
         Route<AppServices>(
             .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .app, .thing,
-            "Take a member out of a gathering's queue.", in: [GatheringInputs.id.erased], body: [GatheringInputs.key.erased],
+            "Take a member out of a gathering's queue.", in: [GatheringInputs.id], body: [GatheringInputs.key],
             answers: Gatherings.Snapshot.wholeType, failures: [.conflict], home: .gathering
         ) { call in
             let (found, key) = (try await Self.stored(call), try call.value(GatheringInputs.key))
@@ -127,11 +127,8 @@ package enum GatheringRoutes {
         Route<AppServices>(
             .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .app, .room,
             "Make a token with which one user comes into the room's channel, or its mesh room.",
-            in: [GatheringInputs.room.erased],
-            body: [
-                GatheringInputs.user.erased, GatheringInputs.name.erased, GatheringInputs.tokenKind.erased, GatheringInputs.role.erased,
-                GatheringInputs.lifetime.erased,
-            ],
+            in: [GatheringInputs.room],
+            body: [GatheringInputs.user, GatheringInputs.name, GatheringInputs.tokenKind, GatheringInputs.role, GatheringInputs.lifetime],
             answers: ChannelTokenAnswer.outputType, secret: "token", effect: .nothing
         ) { call in
             let room = try await call.rooms.room(try call.value(GatheringInputs.room))

@@ -39,7 +39,7 @@ package enum RelayTaskRoutes {
         Route<RelayTasks>(
             storing: "/relay-tasks", "createRelayTask", .relays, .admin, .creation,
             "Forward a stream to another server, or pull one from there. The link is kept up, across restarts too, until it is deleted.",
-            body: [Self.direction.erased, Self.app.erased, Self.name.erased, Self.url.erased, Self.onDemand.erased],
+            body: [Self.direction, Self.app, Self.name, Self.url, Self.onDemand],
             answers: RelayTaskAnswer.outputType, status: .created, location: ("/relay-tasks/", "taskId"), failures: [.conflict]
         ) { call, keep in
             let (direction, text) = (try call.value(Self.direction), try call.value(Self.url))
@@ -85,7 +85,7 @@ package enum RelayTaskRoutes {
             }
         },
         Route<RelayTasks>(
-            .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, .thing, "Look a link up.", in: [Self.id.erased],
+            .get, "/relay-tasks/{taskId}", "getRelayTask", .relays, .ops, .thing, "Look a link up.", in: [Self.id],
             answers: RelayTaskAnswer.outputType
         ) { call in
             let id = try call.value(Self.id)
@@ -95,7 +95,7 @@ package enum RelayTaskRoutes {
             return RelayTaskAnswer(link)
         },
         Route<RelayTasks>(
-            .delete, "/relay-tasks/{taskId}", "deleteRelayTask", .relays, .admin, .thing, "End a link and delete it.", in: [Self.id.erased],
+            .delete, "/relay-tasks/{taskId}", "deleteRelayTask", .relays, .admin, .thing, "End a link and delete it.", in: [Self.id],
             answers: .nothing
         ) { call in
             let id = try call.value(Self.id)

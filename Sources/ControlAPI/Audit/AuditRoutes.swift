@@ -26,8 +26,7 @@ enum AuditRoutes {
             table: "/audit", "listAudit", .server, .admin, .server,
             "List who changed what, newest first. Heartbeats, likes and reads leave no line.",
             query: [
-                Self.token.erased, Self.via.erased, Self.operation.erased, Self.room.erased, Self.stream.erased, Self.result.erased,
-                Self.from.erased, Self.to.erased, Self.before.erased, Self.limit.erased,
+                Self.token, Self.via, Self.operation, Self.room, Self.stream, Self.result, Self.from, Self.to, Self.before, Self.limit,
             ],
             answers: AuditListAnswer.outputType
         ) { call in

@@ -21,7 +21,7 @@ enum CallbackRoutes {
     static let all: [ControlRoute] = [
         ControlRoute(
             .get, "/callbacks", "listCallbacks", .callbacks, .ops, .list, "List the delivery log of webhooks, newest first.",
-            query: [Self.state.erased, Self.room.erased, Self.target.erased, Self.before.erased, Self.limit.erased],
+            query: [Self.state, Self.room, Self.target, Self.before, Self.limit],
             answers: CallbackListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(Self.limit))
@@ -40,7 +40,7 @@ enum CallbackRoutes {
         },
         ControlRoute(
             storing: "/callbacks/{callbackId}/redeliver", "redeliverCallback", .callbacks, .ops, .thing,
-            "Send a notice again: queues a copy with an id of its own and the same idempotency key.", in: [Self.id.erased],
+            "Send a notice again: queues a copy with an id of its own and the same idempotency key.", in: [Self.id],
             answers: OutboxEntry.outputType
         ) { call, keep in
             let id = try call.value(Self.id)

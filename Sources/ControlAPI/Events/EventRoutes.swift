@@ -22,14 +22,14 @@ enum EventRoutes {
         ControlRoute(
             .get, "/events", "listEvents", .events, .app, .list,
             "List the events of all rooms, oldest first. The WebSocket /events sends them as they happen.",
-            query: [Self.after.erased, Self.room.erased, Self.limit.erased], answers: EventListAnswer.outputType
+            query: [Self.after, Self.room, Self.limit], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
         ControlRoute(
             .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, .room,
             "List a room's events, oldest first, or with `before` newest first.",
-            in: [RoomInputs.room.erased], query: [Self.after.erased, Self.before.erased, Self.limit.erased],
+            in: [RoomInputs.room], query: [Self.after, Self.before, Self.limit],
             answers: EventListAnswer.outputType
         ) { call in
             let id = try call.value(RoomInputs.room)
@@ -46,7 +46,7 @@ enum EventRoutes {
         ControlRoute(
             .post, "/events/ticket", "makeEventTicket", .events, .app, .creation,
             "Make a ticket that opens the WebSocket /events once, within a minute, for clients that cannot send a token.",
-            body: [Self.ticketRoom.erased], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing, isAudited: false
+            body: [Self.ticketRoom], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing, isAudited: false
         ) { call in
             guard let token = call.token else { throw APIError(.unauthorized, .unauthorized, "A ticket needs a token.") }
             // Fails now, so that the failure does not come only when the ticket is used.

@@ -26,7 +26,7 @@ enum NodeRoutes {
             End a node when its pushes have ended, as drainServer does with the server that is called. Another node is asked through the \
             registry and begins within a moment; whether it could is in its log and in the audit trail, with the same requestId.
             """,
-            in: [Self.node.erased], body: OperationRoutes.drainInputs, answers: NodeDrainAnswer.outputType, status: .accepted,
+            in: [Self.node], body: OperationRoutes.drainInputs, answers: NodeDrainAnswer.outputType, status: .accepted,
             failures: [.conflict]
         ) { call in
             let (name, request) = (try call.value(Self.node), try call.drainRequest())

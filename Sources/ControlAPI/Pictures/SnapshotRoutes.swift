@@ -23,8 +23,8 @@ enum SnapshotRoutes {
         ControlRoute(
             raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app, .room,
             "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for `maxAge` seconds.",
-            in: [RoomInputs.room.erased],
-            query: [Self.slot.erased, Self.width.erased, Self.maxAge.erased], type: "image/jpeg", home: .room
+            in: [RoomInputs.room],
+            query: [Self.slot, Self.width, Self.maxAge], type: "image/jpeg", home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let number = Int(try call.value(Self.slot))
@@ -41,7 +41,7 @@ enum SnapshotRoutes {
         ControlRoute(
             .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app, .room,
             "List the pictures that the server took of a room's streams at intervals (setting snapshots.interval), newest first.",
-            in: [RoomInputs.room.erased], query: [Self.onlySlot.erased, RecordingInputs.after.erased, RecordingInputs.limit.erased],
+            in: [RoomInputs.room], query: [Self.onlySlot, RecordingInputs.after, RecordingInputs.limit],
             answers: SnapshotListAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -52,7 +52,7 @@ enum SnapshotRoutes {
         },
         ControlRoute(
             raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, .thing, "Download a picture taken at an interval.",
-            in: [Self.id.erased], type: "image/jpeg", home: .snapshot
+            in: [Self.id], type: "image/jpeg", home: .snapshot
         ) { call in
             let id = try call.value(Self.id)
             let files = SnapshotFiles(call.services.config.current)

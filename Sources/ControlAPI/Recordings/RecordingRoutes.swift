@@ -44,8 +44,8 @@ enum RecordingRoutes {
             Start or stop recording one of a room's streams. The recording continues after a restart of the server. A stop answers once \
             the last file is closed.
             """,
-            in: [RoomInputs.room.erased],
-            body: [RecordingInputs.action.erased, RecordingInputs.slot.erased], answers: RecordingTaskAnswer.outputType,
+            in: [RoomInputs.room],
+            body: [RecordingInputs.action, RecordingInputs.slot], answers: RecordingTaskAnswer.outputType,
             failures: [.conflict], home: .room
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -70,8 +70,8 @@ enum RecordingRoutes {
         ControlRoute(
             .get, "/recordings", "listRecordings", .recordings, .ops, .list, "List recordings, including running ones, newest first.",
             query: [
-                RecordingInputs.room.erased, RecordingInputs.app.erased, RecordingInputs.name.erased, RecordingInputs.state.erased,
-                RecordingInputs.after.erased, RecordingInputs.limit.erased,
+                RecordingInputs.room, RecordingInputs.app, RecordingInputs.name, RecordingInputs.state,
+                RecordingInputs.after, RecordingInputs.limit,
             ],
             answers: RecordingListAnswer.outputType
         ) { call in
@@ -94,7 +94,7 @@ enum RecordingRoutes {
         },
         ControlRoute(
             .get, "/recordings/{recordingId}", "getRecording", .recordings, .ops, .thing, "Look a recording up.",
-            in: [RecordingInputs.id.erased],
+            in: [RecordingInputs.id],
             answers: RecordingAnswer.outputType
         ) { call in
             RecordingAnswer(try await Self.recording(call), call)
@@ -102,7 +102,7 @@ enum RecordingRoutes {
         ControlRoute(
             .delete, "/recordings/{recordingId}", "deleteRecording", .recordings, .ops, .thing,
             "Delete the file of a finished or failed recording. The recording can still be looked up, in state deleted.",
-            in: [RecordingInputs.id.erased], answers: .nothing, failures: [.conflict], home: .recording
+            in: [RecordingInputs.id], answers: .nothing, failures: [.conflict], home: .recording
         ) { call in
             let recording = try await Self.recording(call)
             call.audit(stream: recording.task.path, room: recording.task.roomID) {
@@ -124,7 +124,7 @@ enum RecordingRoutes {
         ControlRoute(
             file: "/recordings/{recordingId}/file", "downloadRecording", .recordings, .ops, .thing,
             "Download a recording's file or a range of it. A file being written is returned up to its last complete fragment.",
-            in: [RecordingInputs.id.erased],
+            in: [RecordingInputs.id],
             type: "video/mp4", failures: [.conflict], home: .recording
         ) { call in
             let recording = try await Self.recording(call)

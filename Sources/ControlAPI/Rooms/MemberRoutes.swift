@@ -8,7 +8,7 @@ enum MemberRoutes {
     static let all: [ControlRoute] = [
         ControlRoute(
             storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, .room, "Add a user to a room. Joining again updates the nick.",
-            in: [RoomInputs.room.erased], body: [RoomInputs.user.erased, RoomInputs.nick.erased], answers: Member.outputType,
+            in: [RoomInputs.room], body: [RoomInputs.user, RoomInputs.nick], answers: Member.outputType,
             failures: [.conflict]
         ) { call, keep in
             let (id, user, nick) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user), try call.value(RoomInputs.nick))
@@ -16,15 +16,15 @@ enum MemberRoutes {
         },
         ControlRoute(
             storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, .room, "Remove a user from a room.",
-            in: [RoomInputs.room.erased],
-            body: [RoomInputs.user.erased], answers: .nothing, failures: [.conflict]
+            in: [RoomInputs.room],
+            body: [RoomInputs.user], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
             try await keep({}) { try await call.rooms.leave(id, user: user, keeping: $0) }
         },
         ControlRoute(
             .get, "/rooms/{roomId}/members", "listMembers", .members, .app, .room, "List a room's members, by user id.",
-            in: [RoomInputs.room.erased], query: [RoomInputs.afterUser.erased, RoomInputs.limit.erased],
+            in: [RoomInputs.room], query: [RoomInputs.afterUser, RoomInputs.limit],
             answers: MemberListAnswer.outputType
         ) { call in
             let limit = Int(try call.value(RoomInputs.limit))
@@ -35,7 +35,7 @@ enum MemberRoutes {
         ControlRoute(
             storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, .room,
             "Kick a user: ends the user's connections, and refuses the user's joins, pushes, plays and talk for a while.",
-            in: [RoomInputs.room.erased, RoomInputs.user.erased], body: [RoomInputs.kick.erased], answers: .nothing, failures: [.conflict]
+            in: [RoomInputs.room, RoomInputs.user], body: [RoomInputs.kick], answers: .nothing, failures: [.conflict]
         ) { call, keep in
             let (id, user) = (try call.value(RoomInputs.room), try call.value(RoomInputs.user))
             let forMs = try call.value(RoomInputs.kick)

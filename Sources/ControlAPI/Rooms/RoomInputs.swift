@@ -114,7 +114,7 @@ enum Ban {
     static let seconds = Input("seconds", .seconds(1_000...StreamBan.longestMs), "The length of the ban, instead of forbiddenUntil.")
     static let reason = Input("reason", .text(length: 0...StreamBan.longestReason), "The reason, which refused clients get.", fallback: "")
 
-    static let inputs = [Self.until.erased, Self.seconds.erased, Self.reason.erased]
+    static let inputs: [any RequestInput] = [Self.until, Self.seconds, Self.reason]
 
     /// The ban's end in milliseconds since 1970. Throws for both inputs, a past time, or one over 90 days away.
     static func end(_ call: APICall) throws(APIError) -> Int64 {

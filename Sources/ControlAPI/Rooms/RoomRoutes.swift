@@ -24,8 +24,8 @@ enum RoomRoutes {
         ControlRoute(
             storing: "/rooms", "createRoom", .rooms, .app, .creation, "Create a room; it becomes live when media arrives.",
             body: [
-                RoomInputs.id.erased, RoomInputs.app.erased, RoomInputs.slots.erased, RoomInputs.owner.erased, RoomInputs.title.erased,
-                RoomInputs.custom.erased, RoomInputs.isPublic.erased, RoomInputs.device.erased, RoomInputs.policy.erased,
+                RoomInputs.id, RoomInputs.app, RoomInputs.slots, RoomInputs.owner, RoomInputs.title,
+                RoomInputs.custom, RoomInputs.isPublic, RoomInputs.device, RoomInputs.policy,
             ],
             answers: RoomAnswer.outputType, status: .created, location: ("/rooms/", "roomId"), failures: [.conflict, .diskFull]
         ) { call, keep in
@@ -53,8 +53,8 @@ enum RoomRoutes {
         ControlRoute(
             .get, "/rooms", "listRooms", .rooms, .app, .list, "List rooms, page by page.",
             query: [
-                RoomInputs.states.erased, RoomInputs.text.erased, RoomInputs.ownerFilter.erased, RoomInputs.listed.erased,
-                RoomInputs.sort.erased, RoomInputs.page.erased, RoomInputs.pageSize.erased, RoomInputs.after.erased,
+                RoomInputs.states, RoomInputs.text, RoomInputs.ownerFilter, RoomInputs.listed,
+                RoomInputs.sort, RoomInputs.page, RoomInputs.pageSize, RoomInputs.after,
             ],
             answers: RoomListAnswer.outputType
         ) { call in
@@ -63,7 +63,7 @@ enum RoomRoutes {
             return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls, nodes: nodes) })
         },
         ControlRoute(
-            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, .room, "Look a room up.", in: [RoomInputs.room.erased],
+            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, .room, "Look a room up.", in: [RoomInputs.room],
             answers: RoomAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -71,11 +71,8 @@ enum RoomRoutes {
         },
         ControlRoute(
             .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, .room, "Change a room; omitted fields stay unchanged.",
-            in: [RoomInputs.room.erased],
-            body: [
-                RoomInputs.newOwner.erased, RoomInputs.title.erased, RoomInputs.custom.erased, RoomInputs.isPublic.erased,
-                RoomInputs.newDevice.erased, RoomInputs.policy.erased,
-            ],
+            in: [RoomInputs.room],
+            body: [RoomInputs.newOwner, RoomInputs.title, RoomInputs.custom, RoomInputs.isPublic, RoomInputs.newDevice, RoomInputs.policy],
             answers: RoomAnswer.outputType, failures: [.conflict], isConditional: true
         ) { call in
             var patch = RoomPatch()
@@ -95,7 +92,7 @@ enum RoomRoutes {
         },
         ControlRoute(
             .delete, "/rooms/{roomId}", "deleteRoom", .rooms, .admin, .room, "Delete a room, closing it first if it is open.",
-            in: [RoomInputs.room.erased], answers: .nothing, failures: [.conflict], isConditional: true
+            in: [RoomInputs.room], answers: .nothing, failures: [.conflict], isConditional: true
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
@@ -107,18 +104,18 @@ enum RoomRoutes {
         Self.room(
             "renew", "renewRoom", .app,
             "Give a room more time. The answer says whether another deadline, such as missed heartbeats, still comes first.",
-            body: [RoomInputs.seconds.erased], answers: RoomAnswer.renewed
+            body: [RoomInputs.seconds], answers: RoomAnswer.renewed
         ) { call in
             .renew(byMs: call[RoomInputs.seconds])
         },
         Self.room(
             "heartbeat", "sendHeartbeat", .app, "Report that a room is still wanted, or that its owner is present.",
-            body: [RoomInputs.sender.erased], isAudited: false
+            body: [RoomInputs.sender], isAudited: false
         ) {
             .heartbeat(sender: $0[RoomInputs.sender])
         },
         Self.room(
-            "pause", "pauseRoom", .app, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot.erased]
+            "pause", "pauseRoom", .app, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
         Self.room(
             "forbid", "forbidRoom", .ops, "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time.",
@@ -128,8 +125,8 @@ enum RoomRoutes {
         },
         Self.room("resume", "resumeRoom", .ops, "Lift a room's ban, so that it accepts pushes and plays again.") { _ in .resume },
         ControlRoute(
-            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, .room, "Add likes to a room.", in: [RoomInputs.room.erased],
-            body: [RoomInputs.likes.erased], answers: RoomAnswer.outputType, isAudited: false
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, .room, "Add likes to a room.", in: [RoomInputs.room],
+            body: [RoomInputs.likes], answers: RoomAnswer.outputType, isAudited: false
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))
             let nodes = try await call.rooms.nodeNames(ofRoom: id)
@@ -139,11 +136,11 @@ enum RoomRoutes {
 
     /// A call that applies one ``RoomInput`` to the room.
     private static func room(
-        _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [AnyInput] = [], isAudited: Bool = true,
+        _ action: String, _ name: String, _ role: TokenRole, _ summary: String, body: [any RequestInput] = [], isAudited: Bool = true,
         answers outputType: OutputType<RoomAnswer> = RoomAnswer.outputType, _ input: @escaping @Sendable (APICall) throws -> RoomInput
     ) -> ControlRoute {
         ControlRoute(
-            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, .room, summary, in: [RoomInputs.room.erased], body: body,
+            storing: "/rooms/{roomId}/\(action)", name, .rooms, role, .room, summary, in: [RoomInputs.room], body: body,
             answers: outputType, failures: [.conflict], isAudited: isAudited, isConditional: true
         ) { call, keep in
             let (id, input) = (try call.value(RoomInputs.room), try input(call))

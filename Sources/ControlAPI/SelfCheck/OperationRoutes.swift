@@ -20,7 +20,7 @@ enum OperationRoutes {
         stay open: once the pushes have ended, new connections wait instead of being refused.
         """)
 
-    static let drainInputs = [Self.drainTimeout.erased, Self.drainURL.erased, Self.drainRestart.erased]
+    static let drainInputs: [any RequestInput] = [Self.drainTimeout, Self.drainURL, Self.drainRestart]
 
     /// Calls about the server's run.
     static let all: [ControlRoute] = [

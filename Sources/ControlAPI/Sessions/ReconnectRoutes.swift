@@ -16,7 +16,7 @@ enum ReconnectRoutes {
         ControlRoute(
             .post, "/sessions/{sessionId}/reconnect", "reconnectSession", .sessions, .ops, .thing,
             "Ask a client to connect again. Only clients of Enhanced RTMP that have said that they can (capsEx 1) can be asked.",
-            in: [Self.id.erased], body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType, failures: [.conflict], home: .session
+            in: [Self.id], body: [Self.tcURL], answers: ReconnectOutcome.outputType, failures: [.conflict], home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             if call.scope.isLimited {
@@ -41,7 +41,7 @@ enum ReconnectRoutes {
         ControlRoute(
             .post, "/streams/{app}/{name}/reconnect", "reconnectViewers", .streams, .ops, .stream,
             "Ask all viewers of a stream to connect again. Those that cannot be asked are counted and play on.",
-            in: StreamInputs.path, body: [Self.tcURL.erased], answers: ReconnectOutcome.outputType, home: .stream
+            in: StreamInputs.path, body: [Self.tcURL], answers: ReconnectOutcome.outputType, home: .stream
         ) { call in
             await call.services.control.askViewersToReconnect(of: try call.streamPath().description, to: try call.reconnectURL(Self.tcURL))
         },

@@ -29,7 +29,7 @@ enum SessionRoutes {
     static let all: [ControlRoute] = [
         ControlRoute(
             .get, "/sessions", "listSessions", .sessions, .ops, .list, "List connections, by number or by distance behind live.",
-            query: [Self.role.erased, Self.stream.erased, Self.sort.erased, Self.after.erased, Self.limit.erased],
+            query: [Self.role, Self.stream, Self.sort, Self.after, Self.limit],
             answers: SessionListAnswer.outputType
         ) { call in
             var all = try await Self.visible(try await call.services.streams.collect { $0.sessionSnapshots() }, call).sorted {
@@ -51,7 +51,7 @@ enum SessionRoutes {
             return SessionListAnswer(total: all.count, next: isLast ? nil : page.last?.id, Array(page), node: node)
         },
         ControlRoute(
-            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, .thing, "Look a connection up.", in: [Self.id.erased],
+            .get, "/sessions/{sessionId}", "getSession", .sessions, .ops, .thing, "Look a connection up.", in: [Self.id],
             answers: SessionAnswer.outputType, home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
@@ -64,7 +64,7 @@ enum SessionRoutes {
         ControlRoute(
             .get, "/sessions/{sessionId}/trace", "getSessionTrace", .sessions, .ops, .thing,
             "Read what a connection said and did last. Also for five minutes after an abnormal end.",
-            in: [Self.id.erased], answers: TraceReport.outputType, home: .session
+            in: [Self.id], answers: TraceReport.outputType, home: .session
         ) { call in
             let id = UInt64(clamping: try call.value(Self.id))
             if call.scope.isLimited {
@@ -82,7 +82,7 @@ enum SessionRoutes {
         },
         ControlRoute(
             .delete, "/sessions/{sessionId}", "endSession", .sessions, .ops, .thing, "End a connection. Its client may connect again.",
-            in: [Self.id.erased], answers: .nothing, home: .session
+            in: [Self.id], answers: .nothing, home: .session
         ) { call in
             let id = try call.value(Self.id)
             if call.scope.isLimited {

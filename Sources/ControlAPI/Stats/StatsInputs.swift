@@ -26,7 +26,7 @@ enum StatsInputs {
     static let before = Input(
         "before", .whole(1...Int64.max), "The `next` of the previous page, or the last `playId` or `pushId` of a page of CSV.")
 
-    static let window = [Self.from.erased, Self.to.erased, Self.step.erased]
+    static let window: [any RequestInput] = [Self.from, Self.to, Self.step]
 
     /// Most steps of an answer: a little more than one day of minutes.
     static let mostSteps: Int64 = 1_500

@@ -24,9 +24,7 @@ enum StatsRoutes {
         ControlRoute(
             table: "/stats/streams", "listStreamFigures", .stats, .ops, .list,
             "List the streams with their figures of a time, the largest first.",
-            query: [
-                StatsInputs.from.erased, StatsInputs.to.erased, StatsInputs.sort.erased, StatsInputs.after.erased, StatsInputs.limit.erased,
-            ],
+            query: [StatsInputs.from, StatsInputs.to, StatsInputs.sort, StatsInputs.after, StatsInputs.limit],
             answers: StreamFiguresAnswer.outputType, failures: [.conflict]
         ) { call in
             try await call.reading { try await Self.largest(call, $0) }
@@ -45,7 +43,7 @@ enum StatsRoutes {
         },
         ControlRoute(
             table: "/stats/plays", "listFinishedPlays", .stats, .ops, .list, "List the plays that are over, newest first.",
-            query: Self.filters(StatsInputs.playReason.erased), answers: FinishedAnswers.plays, failures: [.conflict]
+            query: Self.filters(StatsInputs.playReason), answers: FinishedAnswers.plays, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in
                 let filter = try Self.filter(call, reason: call[StatsInputs.playReason]?.rawValue)
@@ -56,7 +54,7 @@ enum StatsRoutes {
         },
         ControlRoute(
             table: "/stats/pushes", "listFinishedPushes", .stats, .ops, .list, "List the pushes that are over, newest first.",
-            query: Self.filters(StatsInputs.pushReason.erased), answers: FinishedAnswers.pushes, failures: [.conflict]
+            query: Self.filters(StatsInputs.pushReason), answers: FinishedAnswers.pushes, failures: [.conflict]
         ) { call in
             try await call.reading { statistics in
                 let filter = try Self.filter(call, reason: call[StatsInputs.pushReason]?.rawValue)
@@ -85,10 +83,10 @@ enum StatsRoutes {
             next: found.list.isEmpty || end >= found.total ? nil : end, list: list)
     }
 
-    private static func filters(_ reason: AnyInput) -> [AnyInput] {
+    private static func filters(_ reason: any RequestInput) -> [any RequestInput] {
         [
-            StatsInputs.stream.erased, StatsInputs.room.erased, StatsInputs.user.erased, reason, StatsInputs.since.erased,
-            StatsInputs.until.erased, StatsInputs.before.erased, StatsInputs.limit.erased,
+            StatsInputs.stream, StatsInputs.room, StatsInputs.user, reason, StatsInputs.since,
+            StatsInputs.until, StatsInputs.before, StatsInputs.limit,
         ]
     }
 

@@ -7,7 +7,7 @@ import Support
 enum StreamInputs {
     static let app = Input("app", .streamApp, "The app.").required
     static let name = Input("name", .streamName, "The stream's name under the app; write a slash in it as %2F.").required
-    static let path = [Self.app.erased, Self.name.erased]
+    static let path: [any RequestInput] = [Self.app, Self.name]
 
     static let appFilter = Input("app", .streamApp, "Only streams of this app.")
     static let nameFilter = Input("name", .streamName, "Only streams of this name; needs app.")

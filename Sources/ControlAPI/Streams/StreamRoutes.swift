@@ -14,8 +14,8 @@ enum StreamRoutes {
         ControlRoute(
             .get, "/streams", "listStreams", .streams, .ops, .list, "List the streams that somebody publishes or plays.",
             query: [
-                StreamInputs.streams.erased, StreamInputs.state.erased, StreamInputs.appFilter.erased, StreamInputs.sort.erased,
-                StreamInputs.after.erased, StreamInputs.limit.erased,
+                StreamInputs.streams, StreamInputs.state, StreamInputs.appFilter, StreamInputs.sort,
+                StreamInputs.after, StreamInputs.limit,
             ],
             answers: StreamListAnswer.outputType
         ) { call in
@@ -23,7 +23,7 @@ enum StreamRoutes {
         },
         ControlRoute(
             .get, "/streams/forbidden", "listForbiddenStreams", .streams, .ops, .list, "List the forbidden streams.",
-            query: [StreamInputs.after.erased, StreamInputs.limit.erased], answers: StreamBanListAnswer.outputType
+            query: [StreamInputs.after, StreamInputs.limit], answers: StreamBanListAnswer.outputType
         ) { call in
             let bans = try await call.rooms.bans(
                 after: call[StreamInputs.after], scope: call.scope, limit: Int(try call.value(StreamInputs.limit)))
@@ -36,7 +36,7 @@ enum StreamRoutes {
             is hidden. Held in memory: the newest \(RecentRefusals.perAction) pushes and as many plays, of one host at most \
             \(RecentRefusals.perHost). A push that is let in removes its host's refusals for that stream.
             """,
-            query: [StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.action.erased],
+            query: [StreamInputs.appFilter, StreamInputs.nameFilter, StreamInputs.action],
             answers: RefusalListAnswer.outputType
         ) { call in
             let path: StreamPath? = try Self.filter(call)
@@ -51,8 +51,8 @@ enum StreamRoutes {
         ControlRoute(
             .get, "/streams/published", "listPushes", .streams, .ops, .list, "List pushes, including running ones, newest first.",
             query: [
-                StreamInputs.appFilter.erased, StreamInputs.nameFilter.erased, StreamInputs.from.erased, StreamInputs.to.erased,
-                StreamInputs.before.erased, StreamInputs.limit.erased,
+                StreamInputs.appFilter, StreamInputs.nameFilter, StreamInputs.from, StreamInputs.to,
+                StreamInputs.before, StreamInputs.limit,
             ],
             answers: PushListAnswer.outputType
         ) { call in
@@ -71,7 +71,7 @@ enum StreamRoutes {
         ControlRoute(
             .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, .stream,
             "Get a stream's figures of the last minutes, second by second.",
-            in: StreamInputs.path, query: [StreamInputs.minutes.erased], answers: StreamStatsAnswer.outputType, home: .stream
+            in: StreamInputs.path, query: [StreamInputs.minutes], answers: StreamStatsAnswer.outputType, home: .stream
         ) { call in
             let path = try call.streamPath()
             guard let seconds = await call.services.control.history(of: path) else {

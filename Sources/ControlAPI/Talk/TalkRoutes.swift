@@ -33,9 +33,9 @@ private enum TalkInputs {
     static let maxHold = Input("maxHold", .seconds(TalkSettings.holdRange), "How long the floor may be held, in seconds, in mode ptt.")
     static let preempts = Input("preempts", .flag, "Whether a higher role takes the floor at once, in mode ptt.")
     static let ducks = Input("ducks", .flag, "Whether a speaker hears the others at a lower volume.")
-    static let settings = [
-        Self.mode.erased, Self.talkers.erased, Self.listeners.erased, Self.maxOpen.erased, Self.maxHold.erased, Self.preempts.erased,
-        Self.ducks.erased,
+    static let settings: [any RequestInput] = [
+        Self.mode, Self.talkers, Self.listeners, Self.maxOpen, Self.maxHold, Self.preempts,
+        Self.ducks,
     ]
 
     static let action = Input(
@@ -64,14 +64,14 @@ enum TalkRoutes {
     static let all: [ControlRoute] = [
         ControlRoute(
             .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, .room, "Get a room's talk channel: its rules and its participants.",
-            in: [RoomInputs.room.erased], answers: TalkAnswer.outputType, home: .room
+            in: [RoomInputs.room], answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try await Self.answer(room.id, call)
         },
         ControlRoute(
             .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, .room, "Change a talk channel's rules. Its participants stay.",
-            in: [RoomInputs.room.erased], body: TalkInputs.settings, answers: TalkAnswer.outputType, home: .room
+            in: [RoomInputs.room], body: TalkInputs.settings, answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             let (mode, talkers, listeners) = (call[TalkInputs.mode], call[TalkInputs.talkers], call[TalkInputs.listeners])
@@ -93,8 +93,8 @@ enum TalkRoutes {
         },
         ControlRoute(
             .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app, .room,
-            "Request the floor, give it back, take it away or hand it over.", in: [RoomInputs.room.erased],
-            body: [TalkInputs.action.erased, TalkInputs.user.erased, TalkInputs.to.erased, TalkInputs.role.erased],
+            "Request the floor, give it back, take it away or hand it over.", in: [RoomInputs.room],
+            body: [TalkInputs.action, TalkInputs.user, TalkInputs.to, TalkInputs.role],
             answers: FloorAnswer.outputType, failures: [.conflict], home: .room
         ) { call in
             let (channel, room) = try await Self.channel(call)
@@ -124,7 +124,7 @@ enum TalkRoutes {
         ControlRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app, .room,
             "Mute or unmute a participant, or set its gain. The setting stays with the room.",
-            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.muted.erased, TalkInputs.gain.erased],
+            in: [RoomInputs.room, TalkInputs.user], body: [TalkInputs.muted, TalkInputs.gain],
             answers: TalkAnswer.outputType, failures: [.conflict], home: .room
         ) { call, keep in
             let (_, room) = try await Self.channel(call)
@@ -141,7 +141,7 @@ enum TalkRoutes {
         ControlRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app, .room,
             "Kick a participant from the talk channel. Other streams of the same connection continue.",
-            in: [RoomInputs.room.erased, TalkInputs.user.erased], body: [TalkInputs.ban.erased], answers: TalkAnswer.outputType,
+            in: [RoomInputs.room, TalkInputs.user], body: [TalkInputs.ban], answers: TalkAnswer.outputType,
             failures: [.conflict], home: .room
         ) { call, keep in
             let (channel, room) = try await Self.channel(call)
@@ -165,7 +165,7 @@ enum TalkRoutes {
         },
         ControlRoute(
             storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app, .room,
-            "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room.erased, TalkInputs.user.erased],
+            "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room, TalkInputs.user],
             answers: TalkAnswer.outputType, home: .room
         ) { call, keep in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -174,8 +174,8 @@ enum TalkRoutes {
         },
         ControlRoute(
             .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app, .room,
-            "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room.erased],
-            body: [TalkInputs.user.erased, TalkInputs.tokenRole.erased, TalkInputs.lifetime.erased], answers: TalkURLsAnswer.outputType,
+            "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room],
+            body: [TalkInputs.user, TalkInputs.tokenRole, TalkInputs.lifetime], answers: TalkURLsAnswer.outputType,
             effect: .nothing
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))

@@ -29,7 +29,7 @@ enum TokenRoutes {
         },
         ControlRoute(
             storing: "/tokens", "createToken", .tokens, .admin, .server, "Create a token. Only this answer contains its secret.",
-            body: [Self.name.erased, Self.role.erased, Self.onlyApps.erased, Self.onlyRooms.erased], answers: NewTokenAnswer.outputType,
+            body: [Self.name, Self.role, Self.onlyApps, Self.onlyRooms], answers: NewTokenAnswer.outputType,
             status: .created,
             location: ("/tokens/", "tokenId"),
             secret: "secret"
@@ -43,7 +43,7 @@ enum TokenRoutes {
         },
         ControlRoute(
             .delete, "/tokens/{tokenId}", "revokeToken", .tokens, .admin, .server, "Revoke a token, immediately and permanently.",
-            in: [Self.id.erased], answers: APIToken.outputType
+            in: [Self.id], answers: APIToken.outputType
         ) { call in
             let id = try call.value(Self.id)
             guard let token = try await call.rooms.revokeToken(id) else { throw APIError.notFound("token", "\(id)", field: "tokenId") }

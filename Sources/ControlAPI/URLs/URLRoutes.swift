@@ -23,21 +23,21 @@ enum URLRoutes {
         fallback: .txSecret)
     private static let user = Input("userId", .id, "The user of the URL; implies the scheme jwt.")
     private static let size = Input("size", .whole(1...32), "Pixels per module.", fallback: 8)
-    private static let signing = [Self.lifetime.erased, Self.scheme.erased, Self.user.erased]
+    private static let signing: [any RequestInput] = [Self.lifetime, Self.scheme, Self.user]
 
     /// Push and play URLs, made and signed by the server.
     static let all: [ControlRoute] = [
         ControlRoute(
             .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app, .room,
-            "Make a signed push URL. The signature is checked when a push begins, never while it is running.", in: [RoomInputs.room.erased],
-            body: [Self.slot.erased, Self.by.erased] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
+            "Make a signed push URL. The signature is checked when a push begins, never while it is running.", in: [RoomInputs.room],
+            body: [Self.slot, Self.by] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
             effect: .nothing
         ) { call in
             try await Self.push(call)
         },
         ControlRoute(
             .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, .room,
-            "Make signed play URLs for all of a room's streams, and for the mix of its talk channel.", in: [RoomInputs.room.erased],
+            "Make signed play URLs for all of a room's streams, and for the mix of its talk channel.", in: [RoomInputs.room],
             query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -49,7 +49,7 @@ enum URLRoutes {
         ControlRoute(
             raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, .room,
             "Make a signed push URL and draw it as a QR code in SVG, for a device's camera.",
-            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/svg+xml",
+            in: [RoomInputs.room], query: [Self.slot, Self.by, Self.size] + Self.signing, type: "image/svg+xml",
             failures: [.conflict], isAudited: true
         ) { call in
             let code = try QRCode(try await Self.push(call).push.rtmp)
@@ -58,7 +58,7 @@ enum URLRoutes {
         ControlRoute(
             raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, .room,
             "Make a signed push URL and draw it as a QR code, as a PNG picture.",
-            in: [RoomInputs.room.erased], query: [Self.slot.erased, Self.by.erased, Self.size.erased] + Self.signing, type: "image/png",
+            in: [RoomInputs.room], query: [Self.slot, Self.by, Self.size] + Self.signing, type: "image/png",
             failures: [.conflict], isAudited: true
         ) { call in
             ByteBuffer(bytes: try QRCode(try await Self.push(call).push.rtmp).png(moduleSize: Int(try call.value(Self.size))))

@@ -42,8 +42,8 @@ enum WebhookRoutes {
             storing: "/webhooks", "createWebhook", .callbacks, .admin, .server,
             "Add a webhook target. Only this answer contains its secret, which signs its calls.",
             body: [
-                WebhookInputs.name.required.erased, WebhookInputs.url.required.erased, WebhookInputs.format.erased,
-                WebhookInputs.kinds.erased, WebhookInputs.rooms.erased, WebhookInputs.isPaused.erased,
+                WebhookInputs.name.required, WebhookInputs.url.required, WebhookInputs.format,
+                WebhookInputs.kinds, WebhookInputs.rooms, WebhookInputs.isPaused,
             ],
             answers: NewWebhookAnswer.outputType, status: .created, location: ("/webhooks/", "webhookId"), failures: [.conflict],
             secret: "secret"
@@ -59,7 +59,7 @@ enum WebhookRoutes {
         },
         ControlRoute(
             .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, .server, "Look a webhook target up.",
-            in: [WebhookInputs.id.erased],
+            in: [WebhookInputs.id],
             answers: WebhookAnswer.outputType
         ) { call in
             try await WebhookAnswer(try await Self.webhook(call), call)
@@ -67,10 +67,10 @@ enum WebhookRoutes {
         ControlRoute(
             .patch, "/webhooks/{webhookId}", "updateWebhook", .callbacks, .admin, .server,
             "Change a webhook target; omitted fields stay unchanged. A new URL holds for what waits already.",
-            in: [WebhookInputs.id.erased],
+            in: [WebhookInputs.id],
             body: [
-                WebhookInputs.name.erased, WebhookInputs.url.erased, WebhookInputs.kinds.erased, WebhookInputs.rooms.erased,
-                WebhookInputs.isPaused.erased,
+                WebhookInputs.name, WebhookInputs.url, WebhookInputs.kinds, WebhookInputs.rooms,
+                WebhookInputs.isPaused,
             ], answers: WebhookAnswer.outputType
         ) { call in
             var patch = WebhookPatch()
@@ -84,7 +84,7 @@ enum WebhookRoutes {
         },
         ControlRoute(
             .delete, "/webhooks/{webhookId}", "deleteWebhook", .callbacks, .admin, .server,
-            "Delete a webhook target, and the notices that wait for it.", in: [WebhookInputs.id.erased],
+            "Delete a webhook target, and the notices that wait for it.", in: [WebhookInputs.id],
             answers: DroppedNoticesAnswer.outputType
         ) { call in
             let id = try call.value(WebhookInputs.id)
@@ -96,14 +96,14 @@ enum WebhookRoutes {
         ControlRoute(
             .post, "/webhooks/{webhookId}/test", "testWebhook", .callbacks, .admin, .server,
             "Send a signed test call of the kind webhook.test, and answer what came back. Nothing is stored or retried.",
-            in: [WebhookInputs.id.erased], answers: WebhookTestResult.outputType, effect: .nothing
+            in: [WebhookInputs.id], answers: WebhookTestResult.outputType, effect: .nothing
         ) { call in
             await call.services.webhookTester.test(try await Self.webhook(call), atMs: WallClock.ms)
         },
         ControlRoute(
             storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .callbacks, .admin, .server,
-            "Send a target's failed notices again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id.erased],
-            body: [WebhookInputs.kinds.erased, WebhookInputs.from.erased, WebhookInputs.to.erased, WebhookInputs.limit.erased],
+            "Send a target's failed notices again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id],
+            body: [WebhookInputs.kinds, WebhookInputs.from, WebhookInputs.to, WebhookInputs.limit],
             answers: QueuedNoticesAnswer.outputType
         ) { call, keep in
             let id = try call.value(WebhookInputs.id)
@@ -122,7 +122,7 @@ enum WebhookRoutes {
 
     private static func pausing(_ action: String, _ name: String, _ summary: String, isPaused: Bool) -> ControlRoute {
         ControlRoute(
-            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, .server, summary, in: [WebhookInputs.id.erased],
+            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, .server, summary, in: [WebhookInputs.id],
             answers: WebhookAnswer.outputType
         ) { call, keep in
             let id = try call.value(WebhookInputs.id)

@@ -130,7 +130,7 @@ extension APIRoute {
     /// `isAudited`: nil for what goes without saying, that changes leave a line and reads leave none.
     package init(
         _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole?, _ reach: TokenReach,
-        _ summary: String, _ pathForm: [AnyInput], _ query: [AnyInput], body: Form? = nil, _ success: APISuccess,
+        _ summary: String, _ pathForm: [any RequestInput], _ query: [any RequestInput], body: Form? = nil, _ success: APISuccess,
         _ failures: Set<APIFailure>, _ effect: APIEffect, _ home: RouteHome?, _ isAudited: Bool? = nil, isDownload: Bool = false,
         isConditional: Bool = false, isVersioned: Bool = false
     ) {

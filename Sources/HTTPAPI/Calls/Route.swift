@@ -17,7 +17,7 @@ package struct Route<Services: Sendable>: Sendable {
     /// A call whose answer is JSON in the envelope.
     package init<Output>(
         _ method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ reach: TokenReach,
-        _ summary: String, in pathForm: [AnyInput] = [], query: [AnyInput] = [], body: [AnyInput]? = nil,
+        _ summary: String, in pathForm: [any RequestInput] = [], query: [any RequestInput] = [], body: [any RequestInput]? = nil,
         answers outputType: OutputType<Output>, status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil,
         failures: Set<APIFailure> = [], secret: String? = nil, effect: APIEffect? = nil, home: RouteHome? = nil, isAudited: Bool? = nil,
         isConditional: Bool = false, _ handle: @escaping @Sendable (Call<Services>) async throws -> Output
@@ -36,7 +36,7 @@ package struct Route<Services: Sendable>: Sendable {
     /// A POST whose effect is in the store. Its handler stores the answer there too.
     package init<Output: Sendable>(
         storing path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ reach: TokenReach, _ summary: String,
-        in pathForm: [AnyInput] = [], body: [AnyInput] = [], answers outputType: OutputType<Output>,
+        in pathForm: [any RequestInput] = [], body: [any RequestInput] = [], answers outputType: OutputType<Output>,
         status: HTTPResponse.Status = .ok, location: (path: String, member: String)? = nil, failures: Set<APIFailure> = [],
         secret: String? = nil, home: RouteHome? = nil, isAudited: Bool? = nil, isConditional: Bool = false,
         _ handle: @escaping @Sendable (Call<Services>, AnswerKeeper<Output>) async throws -> Output
@@ -53,7 +53,7 @@ package struct Route<Services: Sendable>: Sendable {
     /// A call whose answer is not JSON in the envelope.
     package init(
         raw method: HTTPRequest.Method, _ path: String, _ name: String, _ tag: APITag, _ role: TokenRole?, _ reach: TokenReach,
-        _ summary: String, in pathForm: [AnyInput] = [], query: [AnyInput] = [], type: String, schema: Schema? = nil,
+        _ summary: String, in pathForm: [any RequestInput] = [], query: [any RequestInput] = [], type: String, schema: Schema? = nil,
         failures: Set<APIFailure> = [], home: RouteHome? = nil, isAudited: Bool? = nil,
         _ handle: @escaping @Sendable (Call<Services>) async throws -> ByteBuffer
     ) {
@@ -66,7 +66,7 @@ package struct Route<Services: Sendable>: Sendable {
     /// A call whose answer is a file.
     package init(
         file path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ reach: TokenReach, _ summary: String,
-        in pathForm: [AnyInput], type: String, failures: Set<APIFailure> = [], home: RouteHome? = nil,
+        in pathForm: [any RequestInput], type: String, failures: Set<APIFailure> = [], home: RouteHome? = nil,
         _ handle: @escaping @Sendable (Call<Services>) async throws -> FileDownload
     ) {
         self.route = APIRoute(
@@ -78,13 +78,14 @@ package struct Route<Services: Sendable>: Sendable {
     /// A call whose answer has a `list`, which callers may also get as comma-separated values.
     package init<Output>(
         table path: String, _ name: String, _ tag: APITag, _ role: TokenRole, _ reach: TokenReach, _ summary: String,
-        in pathForm: [AnyInput] = [], query: [AnyInput] = [], answers outputType: OutputType<Output>, failures: Set<APIFailure> = [],
+        in pathForm: [any RequestInput] = [], query: [any RequestInput] = [], answers outputType: OutputType<Output>,
+        failures: Set<APIFailure> = [],
         home: RouteHome? = nil, _ handle: @escaping @Sendable (Call<Services>) async throws -> Output
     ) {
         let schema = outputType.schema
         let columns = schema.columns(of: "list")
         self.route = APIRoute(
-            .get, path, name, tag, role, reach, summary, pathForm, query + [ListFormat.input.erased],
+            .get, path, name, tag, role, reach, summary, pathForm, query + [ListFormat.input],
             APISuccess(status: .ok, content: [("application/json", APIRoute.envelope(schema)), (CSV.mediaType, nil)]), failures, .nothing,
             home)
         self.handle = { call in

@@ -1,8 +1,13 @@
 package import Rooms
 package import Support
 
+/// What a ``Form`` is made of: inputs, whatever their types.
+package protocol RequestInput: Sendable {
+    var erased: AnyInput { get }
+}
+
 /// One named value of a request's path, query or body. Handlers use it as a key and get its typed value.
-package struct Input<Value: Sendable>: Sendable {
+package struct Input<Value: Sendable>: RequestInput {
     package let name: String
     package let kind: InputType<Value>
     package let help: String
@@ -37,12 +42,13 @@ package struct Input<Value: Sendable>: Sendable {
 }
 
 /// A type-erased ``Input``.
-package struct AnyInput: Sendable {
+package struct AnyInput: RequestInput {
     package let name: String
     package let schema: Schema
     package let help: String
     package let isRequired: Bool
     package let read: @Sendable (JSONValue) throws(BrokenRule) -> any Sendable
+    package var erased: AnyInput { self }
 }
 
 /// The inputs that a part of a request may hold. Any other name is an error.
@@ -52,7 +58,8 @@ package struct Form: Sendable {
 
     package static let empty = Form([])
 
-    package init(_ inputs: [AnyInput]) {
+    package init(_ inputs: [any RequestInput]) {
+        let inputs = inputs.map(\.erased)
         self.inputs = inputs
         self.schema = .object(inputs.map { .init(name: $0.name, schema: $0.schema, help: $0.help, isRequired: $0.isRequired) })
     }
