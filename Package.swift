@@ -121,7 +121,7 @@ let package = Package(
             "Outbound", "LibC ServerConfiguration Support", [httpClient, crypto, logging, nioCore, nioPosix, nioSSL, lifecycle, nioHTTP1]),
         // Permission to push and play: keys, credentials, hooks, rates, signed URLs.
         library(
-            "Access", "LibC ServerConfiguration Outbound Rooms RTMP Support Talk",
+            "Access", "CQREncode CZlib LibC Outbound RTMP Rooms ServerConfiguration Support Talk",
             [crypto, logging, nioCore, .product(name: "JWTKit", package: "jwt-kit")]),
         // Ports: who may connect now, TLS certificates, the PROXY protocol, clients' addresses, counts.
         library("Listening", "LibC Support", [logging, nioCore, nioPosix, nioSSL, httpTypes, nioHTTP1]),
@@ -179,7 +179,7 @@ let package = Package(
         // The calls of the HTTP API about rooms, streams, sessions and the server; events, metrics.
         library(
             "ControlAPI",
-            "Access CQREncode Delivery FFmpeg Forwarding HTTPAPI HTTPServer Health Listening Media Notifications Outbound Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace",
+            "Access Delivery HTTPAPI HTTPServer Health Listening Media Notifications Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
         // The console's files as bytes.
         .target(name: "CConsoleAssets"),

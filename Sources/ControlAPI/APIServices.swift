@@ -1,7 +1,6 @@
 package import Access
 package import HTTPAPI
 package import Delivery
-package import Forwarding
 import Listening
 import Logging
 package import Notifications
@@ -25,7 +24,6 @@ package final class APIServices: Sendable {
     let rooms: RoomRegistry
     let recordings: Recordings
     let snapshots: SnapshotMaker
-    let relayTasks: RelayTasks
     let talk: Talkback
     let events: EventHub
     let webhookLog: WebhookLog
@@ -46,7 +44,7 @@ package final class APIServices: Sendable {
 
     package init(
         _ config: Live<ServerConfig>, _ keys: Live<KeyRing>, _ rooms: RoomRegistry, streams: LiveStreams, connections: Connections,
-        control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker, relayTasks: RelayTasks,
+        control: LiveControl, memory: MemoryBudget, recordings: Recordings, snapshots: SnapshotMaker,
         talk: Talkback, events: EventHub, webhookLog: WebhookLog, statistics: Statistics?, webhookTester: WebhookTester,
         others: [any MetricSource], figures: MetricFigures
     ) {
@@ -59,7 +57,6 @@ package final class APIServices: Sendable {
         self.memory = memory
         self.recordings = recordings
         self.snapshots = snapshots
-        self.relayTasks = relayTasks
         self.talk = talk
         self.events = events
         self.webhookLog = webhookLog

@@ -94,7 +94,7 @@ package final class Server: Sendable {
             store.warn(log)
             listeners.append(RTMPListener(services: rtmp, address: address, certificate: store, sockets: sockets, group: group))
             self.certificate = store
-            figures.certificateEnds { [store] in store.ends }
+            figures.add { $0.certificateEnds = { [store] in store.ends } }
         } else {
             self.certificate = nil
         }

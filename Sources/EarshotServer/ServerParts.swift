@@ -94,13 +94,16 @@ package final class ServerParts: Sendable {
             }, isRecording: { [recordings = self.recordings] in recordings.isRecording($0) })
         self.api = APIServices(
             live, liveKeys, rooms, streams: streams, connections: connections, control: self.control, memory: memory,
-            recordings: self.recordings, snapshots: self.snapshots, relayTasks: self.relayTasks, talk: self.talk, events: self.events,
+            recordings: self.recordings, snapshots: self.snapshots, talk: self.talk, events: self.events,
             webhookLog: self.webhookLog, statistics: self.statistics,
             webhookTester: WebhookTester(
                 live,
                 sender: { WebhookSender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
                 outbound: self.outbound), others: [self.apps], figures: figures)
-        figures.windowBytes { [weak remuxers = self.remuxers] in remuxers?.windowBytes ?? 0 }
+        figures.add { [remuxers = self.remuxers, links = self.relayTasks] sources in
+            sources.windowBytes = { [weak remuxers] in remuxers?.windowBytes ?? 0 }
+            sources.links = { [weak links] in (links?.publishing ?? 0, links?.received.reduce(0) { $0 &+ $1.bytes } ?? 0) }
+        }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
         self.readiness = Readiness(rooms, streams, self.storeWatch)

@@ -14,10 +14,14 @@ package final class MetricFigures: Sendable {
         var pulledBytes: UInt64 = 0
     }
 
-    /// Sources of figures that other parts keep.
-    private struct Sources {
-        var certificateEnds: @Sendable () -> Int64? = { nil }
-        var windowBytes: @Sendable () -> Int = { 0 }
+    /// Figures that other parts keep. Asked from any thread.
+    package struct Sources: Sendable {
+        /// When the TLS certificate expires, in seconds since 1970.
+        package var certificateEnds: @Sendable () -> Int64? = { nil }
+        /// Bytes that HLS windows hold.
+        package var windowBytes: @Sendable () -> Int = { 0 }
+        /// Streams that links publish, and the bytes that they have received.
+        package var links: @Sendable () -> (publishing: Int, receivedBytes: UInt64) = { (0, 0) }
     }
 
     package let requests = RequestFigures()
@@ -56,12 +60,10 @@ package final class MetricFigures: Sendable {
 
     // MARK: Sources
 
-    /// Sets the source of the certificate's expiry, in seconds since 1970.
-    package func certificateEnds(_ ends: @escaping @Sendable () -> Int64?) { self.sources.withLock { $0.certificateEnds = ends } }
-
-    /// Sets the source of the bytes that HLS windows hold.
-    package func windowBytes(_ bytes: @escaping @Sendable () -> Int) { self.sources.withLock { $0.windowBytes = bytes } }
+    /// Adds sources. Call while the server is put together.
+    package func add(_ change: (inout sending Sources) -> Void) { self.sources.withLock { change(&$0) } }
 
     var certificateEnds: Int64? { self.sources.withLock { $0 }.certificateEnds() }
     var windowBytes: Int { self.sources.withLock { $0 }.windowBytes() }
+    var links: (publishing: Int, receivedBytes: UInt64) { self.sources.withLock { $0 }.links() }
 }

@@ -1,5 +1,4 @@
 import Delivery
-import Forwarding
 import Health
 import HTTPAPI
 import Listening
@@ -25,7 +24,7 @@ extension Metrics {
         }
         // Ended pushes first: a push that ends in between is missing for a moment instead of being counted twice.
         let ended = self.services.streams.pulledBytes
-        let pulled = self.services.figures.pulled(self.services.relayTasks.received.reduce(ended) { $0 &+ $1.bytes })
+        let pulled = self.services.figures.pulled(ended &+ self.services.figures.links.receivedBytes)
         self.page.counters(
             "earshot_received_bytes_total", "Bytes of media from publishers, without the protocol's headers; pull: from links.", "protocol",
             zip(transports, traffic).filter { $0.0 == .rtmp || $0.0 == .rtmps }.map { ($0.rawValue, $1.received) } + [("pull", pulled)])

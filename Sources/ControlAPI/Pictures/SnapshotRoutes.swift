@@ -34,9 +34,7 @@ enum SnapshotRoutes {
             guard room.state != .forbidden, room.state != .closed else {
                 throw APIError(.notFound, .notFound, "There is no picture of a room that is \(room.state.rawValue).")
             }
-            let jpeg = try await call.services.snapshot(
-                of: slot.path, width: call[Self.width].map { Int($0) }, maxAgeMs: try call.value(Self.maxAge) * 1_000)
-            return jpeg
+            return try await Self.picture(of: slot.path, call)
         },
         ControlRoute(
             .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app, .room,
@@ -62,6 +60,20 @@ enum SnapshotRoutes {
             return ByteBuffer(bytes: bytes)
         },
     ]
+
+    private static func picture(of path: StreamPath, _ call: APICall) async throws -> ByteBuffer {
+        let (snapshots, streams, maxAgeMs) = (call.services.snapshots, call.services.streams, try call.value(Self.maxAge) * 1_000)
+        do throws(SnapshotMaker.Missing) {
+            return try await snapshots.jpeg(of: path, in: streams, width: call[Self.width].map { Int($0) }, maxAgeMs: maxAgeMs)
+        } catch {
+            switch error {
+            case .keyframe:
+                let reasons = "it is not live, has no video, or has not sent a keyframe yet"
+                throw APIError(.notFound, .notFound, "There is no picture of \(path) now: \(reasons).")
+            case .picture(let reason): throw APIError.unavailable("No picture can be made of \(path): \(reason).")
+            }
+        }
+    }
 }
 
 extension SnapshotRecord {

@@ -1,6 +1,5 @@
 import Access
 import Delivery
-import Forwarding
 import HTTPAPI
 import Listening
 import Relay
@@ -74,7 +73,7 @@ struct SelfCheck: Sendable {
                     actual: Int64(services.streams.registry.count)),
                 .init(
                     name: "openPushes", help: "Streams that connections and links publish; pushes that are running in the store.",
-                    expected: Int64(pushes + services.relayTasks.publishing),
+                    expected: Int64(pushes + services.figures.links.publishing),
                     actual: rooms.openPushes),
                 .init(
                     name: "liveStreams", help: "Live streams; those for which their room has a running push.", expected: Int64(live.count),

@@ -2,7 +2,6 @@ import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
-import Outbound
 import RoomRegistry
 import Rooms
 import ServerConfiguration
@@ -149,11 +148,7 @@ enum WebhookRoutes {
 
     /// The URL, if the server could call it. The error does not repeat it: it may hold a secret.
     private static func checked(_ url: String, _ call: APICall) throws(APIError) -> String {
-        do throws(OutboundError) {
-            try OutboundTarget.check(url, TargetRules(allowPrivate: call.services.config.outbound.allowPrivate))
-        } catch {
-            throw APIError(FieldError("url", "", "\(error)"))
-        }
+        if let problem = call.services.webhookTester.problem(ofURL: url) { throw APIError(FieldError("url", "", problem)) }
         return url
     }
 }

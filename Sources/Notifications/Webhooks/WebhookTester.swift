@@ -29,6 +29,16 @@ package final class WebhookTester: Sendable {
         self.outbound = outbound
     }
 
+    /// Why the server could not call a URL; nil if it could. Does not repeat the URL, which may hold a secret.
+    package func problem(ofURL url: String) -> String? {
+        do throws(OutboundError) {
+            try OutboundTarget.check(url, TargetRules(allowPrivate: self.config.outbound.allowPrivate))
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
     /// `atMs` is milliseconds since 1970.
     package func test(_ hook: StoredWebhook, atMs: Int64) async -> WebhookTestResult {
         let request: WebhookRequest

@@ -30,6 +30,9 @@ package actor SnapshotMaker {
 
     package init() {}
 
+    /// The version of the FFmpeg libraries that decode and remux, such as "5.1.6-0+deb12u1".
+    package static let libraries = FFmpegVersion.text
+
     /// Milliseconds. A younger picture is reused even if there is a newer keyframe.
     package static let freshMs: Int64 = 2_000
     private static let keptMs: Int64 = 30_000

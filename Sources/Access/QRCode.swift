@@ -1,7 +1,7 @@
 import CQREncode
 
 /// A QR code (ISO/IEC 18004) of a text, error correction level M. A value.
-struct QRCode: Sendable, Equatable {
+package struct QRCode: Sendable, Equatable {
     /// Modules in a row, without the quiet zone.
     let width: Int
     /// Row by row; true is dark.
@@ -10,10 +10,10 @@ struct QRCode: Sendable, Equatable {
     /// Light modules that a reader needs around the code (§5.3.8 of the standard).
     static let quietZone = 4
 
-    struct TooLong: Error {}
+    package struct TooLong: Error {}
 
     /// Throws when the text does not fit into the largest code (2,331 bytes at level M).
-    init(_ text: String) throws(TooLong) {
+    package init(_ text: String) throws(TooLong) {
         // Strings with a NUL end there in C; URLs have none.
         guard !text.utf8.contains(0), let code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M) else { throw TooLong() }
         defer { QRcode_free(code) }
@@ -35,7 +35,7 @@ struct QRCode: Sendable, Equatable {
     }
 
     /// An SVG with one path; each run of dark modules in a row is a box in it.
-    func svg(moduleSize: Int) -> String {
+    package func svg(moduleSize: Int) -> String {
         var path = ""
         for row in 0..<self.fullWidth {
             var column = 0
@@ -55,7 +55,7 @@ struct QRCode: Sendable, Equatable {
     }
 
     /// A greyscale picture of one bit a pixel.
-    func png(moduleSize: Int) -> [UInt8] {
+    package func png(moduleSize: Int) -> [UInt8] {
         let pixels = self.fullWidth * moduleSize
         var lines: [UInt8] = []
         lines.reserveCapacity(pixels * (pixels / 8 + 2))

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import ControlAPI
+@testable import Access
 
 /// QR codes that a phone's camera can read: zbar reads them here, from PNG and SVG.
-@Suite struct APIQRCodeTests {
+@Suite struct QRCodeTests {
     static let short = "rtmp://127.0.0.1:1935/live/cam1?txSecret=f85a2ab363fe4deaffef9754d79da6fe&txTime=5C271099"
     /// A URL of the length that a token gives it.
     static let long = "rtmps://live.example.com/live/room1?token=\(String(repeating: "aZ09-_.", count: 60))"
