@@ -80,7 +80,7 @@ let package = Package(
         // The C library by one name on every system.
         library("LibC"),
         // Floor 0: no sockets; pure values but for Support, which is what every service needs: JSON, clocks, addresses, secrets, rates.
-        library("Support", "CFileStatus LibC", [nioCore]),
+        library("Support", "CFileStatus LibC", [logging, nioCore]),
         library("Media", "", [nioCore]),
         library("RTMP", "Support", [nioCore, crypto]),
         // How a stream does, and why: judged from seconds of figures; no clock.

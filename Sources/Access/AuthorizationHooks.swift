@@ -185,8 +185,7 @@ final class AuthorizationHooks: Sendable {
 
     private func warn(_ line: Logger.Message, _ action: String, _ why: String) {
         guard let held = self.flood.pass(nowMs: Int64(NIODeadline.now().uptimeNanoseconds / 1_000_000)) else { return }
-        var metadata: Logger.Metadata = ["hook": "\(action)", "error": "\(why)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.warning(line, metadata: metadata)
+        let metadata: Logger.Metadata = ["hook": "\(action)", "error": "\(why)"]
+        self.log.write(line, metadata, at: .warning, heldBack: held)
     }
 }

@@ -110,8 +110,7 @@ package final class AppServices: Sendable {
     func noteRefusal(_ message: String, _ facts: [String: String]) {
         let reason = ["reason", "code", "setting", "status"].compactMap { facts[$0] }.joined(separator: " ")
         guard let held = self.floods.pass("\(message) \(reason)", nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = facts.mapValues { "\($0)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.warning("\(message)", metadata: metadata)
+        let metadata: Logger.Metadata = facts.mapValues { "\($0)" }
+        self.log.write("\(message)", metadata, at: .warning, heldBack: held)
     }
 }

@@ -193,10 +193,10 @@ package final class AcceptGate: Sendable {
     private func noteShortage(_ error: IOError, turnedAway: Int) {
         self.counters.update { $0.connectionsTurnedAway += UInt64(turnedAway) }
         guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = ["error": "\(error)", "turnedAway": "\(turnedAway)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.error(
-            "No file descriptor is free for a new connection; raise the limit of open files (LimitNOFILE=, ulimit -n)", metadata: metadata)
+        let metadata: Logger.Metadata = ["error": "\(error)", "turnedAway": "\(turnedAway)"]
+        self.log.write(
+            "No file descriptor is free for a new connection; raise the limit of open files (LimitNOFILE=, ulimit -n)", metadata,
+            at: .error, heldBack: held)
     }
 
     /// Handles one listening channel. Loop-bound.

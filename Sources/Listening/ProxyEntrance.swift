@@ -61,11 +61,10 @@ package final class ProxyEntrance: Sendable {
             $0.closed[.proxyHeader, default: 0] += 1
         }
         guard let held = self.flood.pass(nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = [
+        let metadata: Logger.Metadata = [
             "reason": "\(CloseReason.proxyHeader.rawValue)", "remote": "\(remote?.hostAndPort ?? "unknown")", "detail": "\(detail)",
         ]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.info("Connection closed", metadata: metadata)
+        self.log.write("Connection closed", metadata, heldBack: held)
     }
 }
 

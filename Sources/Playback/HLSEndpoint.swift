@@ -171,7 +171,6 @@ package struct HLSEndpoint: HTTPPart {
     private func open(_ play: HTTPPlay, _ container: ServerConfig.HLS.Container, client: String?) async throws(APIError) -> HLSSession {
         let services = self.services
         let path = play.request.address.path
-        let limit = services.config.limits.viewersPerStream
         if let home = services.streams.registry.find(path)?.home {
             do throws(APIError) {
                 try await services.waitForPlace(play.request.address, from: play.request.remote, on: home.eventLoop)
@@ -181,42 +180,37 @@ package struct HLSEndpoint: HTTPPart {
             }
         }
         try self.takePlace(play)
-        let made = await services.streams.onHome(of: path) { home, _ -> HLSSession? in
-            guard let loop = services.streams.context(of: home.eventLoop) else { return nil }
-            let stream = services.streams.registry.acquire(path, on: home)
-            guard stream.enterViewer(limit: limit) else {
-                services.connections.counters.limits.hit(.viewersPerStream)
-                services.streams.registry.release(stream)
-                return nil
+        let made = await services.streams.onHome(of: path) { home, _ -> Result<HLSSession, AdmissionRefusal> in
+            guard let loop = services.streams.context(of: home.eventLoop) else { return .failure(Self.hasEnded(path)) }
+            let begun: PlaySession
+            do throws(AdmissionRefusal) {
+                begun = try services.admission.begin(play.grant, by: .hls, client: client, on: loop, services.connections)
+            } catch {
+                return .failure(error)
             }
             let session = HLSSession(
-                play, container, client: client.map { String($0.prefix(200)) },
-                caller: services.verifiedCaller(play),
-                sessions: services.sessions, streams: services.streams, connections: services.connections, stream: stream,
-                loop: loop)
+                begun, container, client: client.map { String($0.prefix(PlaySession.longestClient)) },
+                caller: services.verifiedCaller(play), sessions: services.sessions, connections: services.connections, loop: loop)
             loop.add(session)
             services.sessions.add(session)
-            services.connections.counters.update {
-                $0.connectionsAccepted += 1
-                $0.playsStarted += 1
-            }
-            services.streams.playBegan(stream)
+            services.connections.counters.update { $0.connectionsAccepted += 1 }
             if let held = services.connections.roleFlood.pass(nowMs: home.nowMs) {
-                var metadata = session.metadata
-                if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-                services.log.info("Play started", metadata: metadata)
+                services.log.write("Play started", session.metadata, heldBack: held)
             }
-            return session
+            return .success(session)
         }
-        guard let made, let session = made else {
+        do throws(AdmissionRefusal) {
+            return try (made ?? .failure(Self.hasEnded(path))).get()
+        } catch {
             services.connections.hls.leave(play.request.session)
-            play.grant.end(.tooManyViewers)
-            throw services.refused(
-                AdmissionRefusal(
-                    reason: .tooManyViewers, message: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."),
-                play.request.address, play.request.remote)
+            play.grant.end(error.reason)
+            throw services.refused(error, play.request.address, play.request.remote)
         }
-        return session
+    }
+
+    /// The stream ended while the player was admitted.
+    private static func hasEnded(_ path: String) -> AdmissionRefusal {
+        AdmissionRefusal(reason: .streamEnded, message: "\(path) has just ended; try again in a moment.")
     }
 
     /// Takes a player's place, that of one that no longer asks if need be. Throws the answer if there is none.

@@ -24,12 +24,10 @@ package final class HLSSession: LiveConnection, Sendable {
     let container: ServerConfig.HLS.Container
     /// Nil for a viewer that its address alone admitted.
     package let caller: VerifiedCaller?
-    private let play: HTTPPlay
+    private let play: PlaySession
     private let client: String?
     private let sessions: HLSSessions
-    private let streams: LiveStreams
     private let connections: Connections
-    private let stream: Relay.Stream
     private let loop: LoopContext
     private let openedMs: Int64
     private let state: Mutex<State>
@@ -55,22 +53,20 @@ package final class HLSSession: LiveConnection, Sendable {
     private static let finishedMs: Int64 = 2_000
     private static let rankMs: Int64 = 1_000
 
-    /// The caller has acquired and entered `stream` for this session, and taken its place. On `loop`.
+    /// The caller has taken its place. On `loop`, where `play` has begun.
     init(
-        _ play: HTTPPlay, _ container: ServerConfig.HLS.Container, client: String?, caller: VerifiedCaller?, sessions: HLSSessions,
-        streams: LiveStreams, connections: Connections, stream: Relay.Stream, loop: LoopContext
+        _ play: PlaySession, _ container: ServerConfig.HLS.Container, client: String?, caller: VerifiedCaller?, sessions: HLSSessions,
+        connections: Connections, loop: LoopContext
     ) {
         self.id = play.request.session
-        self.path = stream.path
+        self.path = play.stream.path
         self.token = SecretText.hex((0..<Self.tokenLength / 2).map { _ in UInt8.random(in: 0...255) })
         self.container = container
         self.caller = caller
         self.play = play
         self.client = client
         self.sessions = sessions
-        self.streams = streams
         self.connections = connections
-        self.stream = stream
         self.loop = loop
         self.openedMs = loop.relay.nowMs
         self.state = Mutex(State(lastSeenMs: loop.relay.nowMs))
@@ -134,15 +130,12 @@ package final class HLSSession: LiveConnection, Sendable {
         self.sessions.remove(self)
         self.loop.remove(self)
         self.connections.hls.leave(self.id)
-        self.stream.leaveViewer()
-        self.report(reason)
-        self.streams.registry.release(self.stream)
+        let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
+        self.play.end(reason, PlaySession.Figures(bytes: bytes))
         self.connections.counters.update { $0.closed[reason, default: 0] += 1 }
-        self.play.grant.end(reason)
         // A session without a connection has no abnormal end that a trace could explain.
         self.recorder.value = nil
         guard self.connections.closes.pass(reason, from: HostKey.of(self.play.request.remote), nowMs: self.loop.relay.nowMs) else { return }
-        let (requests, bytes) = self.state.withLock { ($0.requests, $0.bytesOut) }
         var metadata = self.metadata
         metadata["reason"] = "\(reason.rawValue)"
         metadata["requests"] = "\(requests)"
@@ -152,18 +145,9 @@ package final class HLSSession: LiveConnection, Sendable {
         self.connections.log.info("HLS session closed", metadata: metadata)
     }
 
-    private func report(_ reason: CloseReason) {
-        self.streams.playEnded(
-            self.stream, on: self.loop,
-            FinishedPlay(
-                path: self.path, room: self.play.pass.room, session: self.id, user: self.play.pass.user, address: self.remote,
-                transport: .hls, client: self.client, durationMs: self.loop.relay.nowMs - self.openedMs,
-                bytes: self.state.withLock { $0.bytesOut }, reason: reason))
-    }
-
     package func count(into figures: inout LoopFigures) {
         figures.connected(by: .hls)
-        figures.sent(self.state.withLock { $0.bytesOut }, of: self.stream)
+        figures.sent(self.state.withLock { $0.bytesOut }, of: self.play.stream)
     }
 
     package var metadata: Logger.Metadata {

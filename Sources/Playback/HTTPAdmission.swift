@@ -25,13 +25,7 @@ extension PlaybackServices {
             throw self.refused(refusal, address, remote)
         case .success(let pass):
             let grant = PlayGrant(request, pass, self.admission.rules)
-            if let why = self.rooms.playRefusal(address.path) {
-                let refusal = AdmissionRefusal(
-                    reason: why == .forbidden ? .forbidden : .roomClosed,
-                    message: why == .forbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.")
-                throw self.refused(refusal, address, remote)
-            }
-            if let refusal = self.admission.keptOut(pass, of: address.path) { throw self.refused(refusal, address, remote) }
+            if let refusal = self.admission.refusal(of: pass, playing: address.path) { throw self.refused(refusal, address, remote) }
             // The first request for a stream of another server starts fetching it.
             if self.streams.wanted(address.path) { await self.waitUntilLive(address.path) }
             return HTTPPlay(request: request, grant: grant)
@@ -96,7 +90,7 @@ extension APIError {
             self.init(.serviceUnavailable, .unavailable, refusal.message)
         case .credentialThrottled, .rateLimited: self.init(.tooManyRequests, .rateLimited, refusal.message)
         case .badName: self.init(.badRequest, .invalid, refusal.message)
-        case .noRoom: self.init(.notFound, .notFound, refusal.message)
+        case .noRoom, .streamEnded: self.init(.notFound, .notFound, refusal.message)
         default: self.init(.forbidden, .forbidden, refusal.message)
         }
         self.rule = refusal.reason.rawValue

@@ -45,8 +45,8 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private(set) var loop: LoopContext?
     private(set) var writer: SocketWriter?
     private var viewer: Viewer?
-    /// The publisher's stream, even if the viewer plays pieces remuxed from it.
-    private var stream: Relay.Stream?
+    /// Counts for the publisher's stream, even if the viewer plays pieces remuxed from it.
+    private var session: PlaySession?
     private var reader: WebSocketReader
     private var frameRate = WebSocketFrameRate()
     private var closeReason: CloseReason?
@@ -61,7 +61,6 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     private var isAdmitted = false
 
     private static let pingMs: Int64 = 15_000
-    private static let longestClient = 200
 
     /// Parses the frames that a player's WebSocket sends: pings, pongs and closes.
     static var inputReader: WebSocketReader { WebSocketReader(messageBytes: 4 << 10) }
@@ -123,27 +122,21 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         self.begin(loop, writer)
     }
 
-    private var address: String { self.play.request.remote?.ipAddress ?? self.remote }
-
     private func begin(_ loop: LoopContext, _ writer: SocketWriter) {
         let path = self.play.request.address.path
-        guard !self.services.streams.draining else { return self.close(.serverShutdown, detail: nil) }
         if let end = self.play.listener?.begin(self) { return self.close(end.reason, detail: end.what) }
-        let limit = self.services.config.limits.viewersPerStream
-        let stream = self.services.streams.registry.acquire(path, on: loop.relay)
-        guard stream.enterViewer(limit: limit) else {
-            self.services.streams.registry.release(stream)
-            self.services.connections.counters.limits.hit(.viewersPerStream)
-            return self.close(
-                .tooManyViewers, detail: "\(path) already has its maximum of \(limit) viewers (limits.viewersPerStream)")
+        let session: PlaySession
+        do throws(AdmissionRefusal) {
+            session = try self.services.admission.begin(
+                self.play.grant, by: self.play.transport, client: self.play.client, on: loop, self.services.connections)
+        } catch {
+            return self.close(error.reason, detail: error.message)
         }
-        self.services.connections.counters.update { $0.playsStarted += 1 }
         if let held = self.services.connections.roleFlood.pass(nowMs: loop.relay.nowMs) {
-            self.log.info("Play started", metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
+            self.log.write("Play started", heldBack: held)
         }
-        self.services.streams.playBegan(stream)
-        self.stream = stream
-        var played = stream
+        self.session = session
+        var played = session.stream
         if self.play.isOfPieces {
             played = self.services.remuxers.pieces.acquire(path, on: loop.relay)
             _ = played.enterViewer(limit: .max)
@@ -216,23 +209,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             viewer.stream.leaveViewer()
             self.services.remuxers.pieces.release(viewer.stream)
         }
-        if let stream = self.stream {
-            stream.leaveViewer()
-            self.report(viewer, of: stream, endedAtMs: loop.relay.nowMs)
-            self.services.streams.registry.release(stream)
-        }
-        self.play.grant.end(self.closeReason ?? .clientClosed)
-    }
-
-    private func report(_ viewer: Viewer, of stream: Relay.Stream, endedAtMs: Int64) {
-        let pass = self.play.grant.pass
-        self.services.streams.playEnded(
-            stream, on: self.loop,
-            FinishedPlay(
-                path: stream.path, room: pass.room, session: self.id, user: pass.user, address: self.address,
-                transport: self.play.transport, client: self.play.client.map { String($0.prefix(Self.longestClient)) },
-                durationMs: endedAtMs - viewer.joinedMs, bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed,
-                skippedFrames: viewer.gate.skippedFrames, longestBehindMs: viewer.longestBehindMs))
+        self.session?.end(self.closeReason ?? .clientClosed, PlaySession.Figures(viewer))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -350,7 +327,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
 
     func count(into figures: inout LoopFigures) {
         figures.connected(by: self.play.transport)
-        if let viewer = self.viewer, let stream = self.stream { figures.sent(viewer.bytesSent, of: stream) }
+        if let viewer = self.viewer, let session = self.session { figures.sent(viewer.bytesSent, of: session.stream) }
     }
 
     func snapshot() -> SessionSnapshot {
@@ -358,7 +335,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let viewer = self.viewer.flatMap { viewer in self.loop.map { $0.relay.snapshot(of: viewer) } }
         return SessionSnapshot(
             id: self.id, remote: self.remote, transport: self.play.transport, app: self.play.request.address.app,
-            client: self.play.client.map { String($0.prefix(Self.longestClient)) }, bytesIn: self.bytesReceived,
+            client: self.play.client.map { String($0.prefix(PlaySession.longestClient)) }, bytesIn: self.bytesReceived,
             bytesOut: self.writer?.bytesWritten ?? 0, seconds: (nowMs - self.openedMs) / 1_000, publishing: [],
             viewers: viewer.map { [$0] } ?? [])
     }

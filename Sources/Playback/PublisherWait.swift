@@ -78,7 +78,9 @@ extension PlaybackServices {
                     firstSeenMs = seenMs
                 }
             }
-            if self.rooms.playRefusal(path) != nil { break }
+            if let refusal = self.admission.refusal(of: play.pass, playing: path) {
+                throw self.refused(refusal, play.request.address, play.request.remote)
+            }
             // At the deadline, one kind of media is enough, even if only its header has come.
             if nowMs >= endMs {
                 if firstSeenMs != nil { return }

@@ -1,10 +1,10 @@
-package import Access
-package import Delivery
+import Access
+import Delivery
 import Listening
 import Logging
 import NIOCore
 import RTMP
-package import Relay
+import Relay
 import Rooms
 import ServerConfiguration
 package import Support
@@ -12,14 +12,9 @@ package import Support
 /// Playing: admission, the viewer, and the end.
 extension RTMPConnection {
     /// A viewer on one of the connection's message streams, with its admission.
-    package struct Play {
-        package let viewer: Viewer
-        package let request: AdmissionRequest
-        package let pass: AdmissionPass
-        /// The stream that the play counts for, in whatever form the viewer gets it.
-        package let stream: Relay.Stream
-        /// Its place in a talk channel.
-        package let listening: (any TalkListening)?
+    struct Play {
+        let viewer: Viewer
+        let session: PlaySession
     }
 
     func decidePlay(_ streamID: UInt32, _ address: StreamAddress) {
@@ -81,45 +76,32 @@ extension RTMPConnection {
     }
 
     /// `listening`: the place in a talk channel, which ends with the play.
-    package func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: (any TalkListening)? = nil) {
+    func play(_ streamID: UInt32, _ request: AdmissionRequest, _ pass: AdmissionPass, _ listening: (any TalkListening)? = nil) {
         let address = request.address
-        if let why = self.services.rooms.playRefusal(address.path) {
-            listening?.end()
-            let isForbidden = why == .forbidden
-            return self.refusePlay(
-                streamID, isForbidden ? "\(address.path) is forbidden." : "The room of \(address.path) is closed.",
-                isForbidden ? .forbidden : .roomClosed, address)
-        }
-        if let refusal = self.services.admission.keptOut(pass, of: address.path) {
-            listening?.end()
-            return self.refusePlay(streamID, refusal.message, refusal.reason, address)
-        }
+        let grant = PlayGrant(request, pass, self.services.rules, listening)
         let marks = self.marks
-        if let why = self.services.streams.origins.objection(to: marks, playing: address.path) {
-            listening?.end()
-            return self.refusePlay(streamID, why, .loop, address)
+        let session: PlaySession
+        do throws(AdmissionRefusal) {
+            if let why = self.services.streams.origins.objection(to: marks, playing: address.path) {
+                throw AdmissionRefusal(reason: .loop, message: why)
+            }
+            session = try self.services.admission.begin(
+                grant, by: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion, on: self.loop, self.services.connections)
+        } catch {
+            grant.end(error.reason)
+            return self.refusePlay(streamID, error.message, error.reason, address)
         }
-        let limit = self.services.config.limits.viewersPerStream
-        let stream = self.services.streams.registry.acquire(address.path, on: self.loop.relay)
-        guard stream.enterViewer(limit: limit) else {
-            self.services.streams.registry.release(stream)
-            listening?.end()
-            self.services.connections.counters.limits.hit(.viewersPerStream)
-            let what = "\(address.path) already has its maximum of \(limit) viewers (limits.viewersPerStream)."
-            return self.refusePlay(streamID, what, .tooManyViewers, address)
-        }
-        self.services.connections.counters.update { $0.playsStarted += 1 }
-        self.services.streams.playBegan(stream)
         self.services.streams.origins.plays(address.path, for: marks, owner: self.owner(streamID))
         self.services.streams.wanted(address.path)
         self.noteRole("play", address, "Play started")
         self.traceState("admitted", "plays \(address.path)")
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
         self.performRequests()
+        let stream = session.stream
         let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
         let tracks = request.track.flatMap { TrackChoice($0) } ?? (self.connect?.takesTracks == true ? .all : .standard)
         let viewer = Viewer(stream: played, streamID: streamID, tracks: tracks, sink: self, nowMs: self.nowMs)
-        self.plays.append(Play(viewer: viewer, request: request, pass: pass, stream: stream, listening: listening))
+        self.plays.append(Play(viewer: viewer, session: session))
         // The answer is in the writer already, so the viewer's first media follows it.
         self.loop.relay.attach(viewer)
     }
@@ -133,29 +115,15 @@ extension RTMPConnection {
         self.refused(reason, "play \(text.path): \(text.message)", address)
     }
 
-    package func endPlay(_ streamID: UInt32) {
+    func endPlay(_ streamID: UInt32) {
         guard let index = self.plays.firstIndex(where: { $0.viewer.streamID == streamID }) else { return }
-        let play = self.plays.remove(at: index)
-        self.loop.relay.detach(play.viewer)
-        play.stream.leaveViewer()
-        self.report(play)
-        if self.isLink { self.services.streams.origins.playEnded(play.stream.path, owner: self.owner(streamID)) }
-        if play.viewer.stream !== play.stream { self.services.talk.registry(of: .opus).release(play.viewer.stream) }
-        self.services.streams.registry.release(play.stream)
-        play.listening?.end()
+        let (viewer, session) = (self.plays[index].viewer, self.plays[index].session)
+        self.plays.remove(at: index)
+        self.loop.relay.detach(viewer)
+        if self.isLink { self.services.streams.origins.playEnded(session.stream.path, owner: self.owner(streamID)) }
+        if viewer.stream !== session.stream { self.services.talk.registry(of: .opus).release(viewer.stream) }
+        session.end(self.closeReason ?? .clientClosed, PlaySession.Figures(viewer))
         self.settlePlace()
-        self.services.rules.notifyEnded(play.request, pass: play.pass, reason: self.closeReason ?? .clientClosed)
-    }
-
-    private func report(_ play: Play) {
-        let viewer = play.viewer
-        self.services.streams.playEnded(
-            play.stream, on: self.loop,
-            FinishedPlay(
-                path: play.stream.path, room: play.pass.room, session: self.id, user: play.pass.user, address: self.address,
-                transport: self.isTLS ? .rtmps : .rtmp, client: self.connect?.flashVersion, durationMs: self.nowMs - viewer.joinedMs,
-                bytes: viewer.bytesSent, reason: self.closeReason ?? .clientClosed, skippedFrames: viewer.gate.skippedFrames,
-                longestBehindMs: viewer.longestBehindMs))
     }
 
     // MARK: Links from other servers
@@ -177,7 +145,7 @@ extension RTMPConnection {
 
     /// Whether this connection plays one of these streams as this user.
     package func plays(as user: String, _ paths: Set<ExactText>) -> Bool {
-        self.plays.contains { $0.pass.user?.exact == user.exact && paths.contains($0.viewer.stream.path.exact) }
+        self.plays.contains { $0.session.pass.user?.exact == user.exact && paths.contains($0.viewer.stream.path.exact) }
     }
 
     /// Whether it publishes one of them as this user.

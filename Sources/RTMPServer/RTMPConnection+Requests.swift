@@ -119,7 +119,7 @@ extension RTMPConnection {
         self.lastRole = (role, address, room)
         if let channel = self.context?.channel { self.services.connections.rtmpGate.pace.settled(ObjectIdentifier(channel)) }
         guard let held = self.services.connections.roleFlood.pass(nowMs: self.nowMs) else { return }
-        self.log.info(line, metadata: held > 0 ? ["linesHeldBack": "\(held)"] : [:])
+        self.log.write(line, heldBack: held)
     }
 }
 

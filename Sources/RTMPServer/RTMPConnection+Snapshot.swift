@@ -15,6 +15,6 @@ extension RTMPConnection {
     package func count(into figures: inout LoopFigures) {
         figures.connected(by: self.isTLS ? .rtmps : .rtmp)
         for publishing in self.publishings where publishing.token != nil { figures.received(publishing.bytes, of: publishing.stream) }
-        for play in self.plays { figures.sent(play.viewer.bytesSent, of: play.stream) }
+        for play in self.plays { figures.sent(play.viewer.bytesSent, of: play.session.stream) }
     }
 }

@@ -122,9 +122,8 @@ extension RTMPConnection {
 
     private func noteEnd(_ line: Logger.Message, _ reason: CloseReason, _ detail: String) {
         guard let held = self.services.connections.roleFlood.pass(nowMs: self.nowMs) else { return }
-        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.info(line, metadata: metadata)
+        let metadata: Logger.Metadata = ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+        self.log.write(line, metadata, heldBack: held)
     }
 
     /// Ends the role on this message stream, and the connection if it was the last.

@@ -115,7 +115,7 @@ extension RoomRules {
         case .created: deadlines.append((room.waitingSince.later(by: policy.neverStartedMs), .end(.neverStarted)))
         case .interrupted:
             let since = room.interruptedAt ?? room.waitingSince
-            earliest = since.later(by: policy.graceMs)
+            earliest = since.later(by: policy.waitMs(for: .publisherLost))
             deadlines.append((room.interruptionEnds ?? earliest, .end(.graceOver)))
         // While a stream is active, no other absence ends the room.
         case .live, .forbidden, .expired, .closed: return deadlines

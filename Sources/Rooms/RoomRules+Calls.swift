@@ -9,7 +9,7 @@ extension RoomRules {
         case .created: room.waitingSince = moved(room.waitingSince)
         case .interrupted:
             let ends = room.interruptionEnds ?? now
-            let fresh = now.later(by: max(room.policy.graceMs, self.wait(for: room.reason, room.policy)))
+            let fresh = now.later(by: max(room.policy.waitMs(for: .publisherLost), room.policy.waitMs(for: room.reason)))
             let promise = longer.map(ends.later(by:)) ?? max(ends, fresh)
             room.keptUntil = promise
             room.interruptionEnds = promise
@@ -17,14 +17,6 @@ extension RoomRules {
         case .live, .forbidden, .expired, .closed: room.durationFrom = room.durationFrom.map(moved)
         }
         return [.event(.roomRenewed, from: room.state)]
-    }
-
-    private static func wait(for reason: StateReason, _ policy: RoomPolicy) -> Int64 {
-        switch reason {
-        case .paused: policy.pauseGraceMs
-        case .mediaIdle: policy.idleGraceMs
-        default: policy.graceMs
-        }
     }
 
     package static func close(_ room: inout Room, _ now: Int64) throws(RoomRefusal) -> [RoomEffect] {
@@ -95,7 +87,7 @@ extension RoomRules {
     private static func interruptAfterCut(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
         let effects = self.interrupt(.dropped, &room, now)
         if let ends = room.interruptionEnds {
-            let kept = now.later(by: room.policy.graceMs)
+            let kept = now.later(by: room.policy.waitMs(for: .dropped))
             room.keptUntil = kept
             room.interruptionEnds = max(ends, kept)
         }

@@ -38,7 +38,7 @@ extension RoomRules {
 
     package static func mediaIdle(_ sequence: Int64, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
         guard room.slots[index].holds(sequence), room.slots[index].isActive else { return [] }
-        return self.streamWent(.mediaIdle, until: now.later(by: room.policy.idleGraceMs), at: index, &room, now)
+        return self.streamWent(.mediaIdle, until: now.later(by: room.policy.waitMs(for: .mediaIdle)), at: index, &room, now)
     }
 
     /// The publisher's client announces a pause.
@@ -65,7 +65,7 @@ extension RoomRules {
     }
 
     private static func pauseEnd(of slot: Room.Slot, _ room: Room, _ now: Int64) -> Int64 {
-        max(now.later(by: room.policy.pauseGraceMs), slot.awayUntil ?? now)
+        max(now.later(by: room.policy.waitMs(for: .paused)), slot.awayUntil ?? now)
     }
 
     package static func pushEnded(_ sequence: Int64, _ end: PushEnd, at index: Int, _ room: inout Room, _ now: Int64) -> [RoomEffect] {
@@ -80,8 +80,8 @@ extension RoomRules {
             return []
         }
         room.slots[index].sequence = nil
-        let (reason, waitMs) = self.wait(after: end, room.policy)
-        let until = now.later(by: waitMs)
+        let reason = StateReason(after: end)
+        let until = now.later(by: room.policy.waitMs(for: reason))
         let slot = room.slots[index]
         if slot.isActive { return self.streamWent(reason, until: until, at: index, &room, now) }
         switch slot.awayReason {
@@ -98,18 +98,8 @@ extension RoomRules {
         let slot = room.slots[index]
         guard [.live, .interrupted].contains(room.state), slot.sequence == nil, slot.awayReason != nil, slot.awayReason != .stopped
         else { return [] }
-        let until = min(slot.awayUntil ?? .max, now.later(by: room.policy.cleanStopMs))
+        let until = min(slot.awayUntil ?? .max, now.later(by: room.policy.waitMs(for: .stopped)))
         return self.streamWent(.stopped, until: until, at: index, &room, now)
-    }
-
-    /// The reason that corresponds to a push's end, and how long to wait for the publisher.
-    private static func wait(after end: PushEnd, _ policy: RoomPolicy) -> (StateReason, ms: Int64) {
-        switch end {
-        case .clientStopped: (.stopped, policy.cleanStopMs)
-        case .dropped, .forbidden, .roomEnded: (.dropped, policy.graceMs)
-        case .serverShutdown, .serverRestart: (.serverRestart, policy.graceMs)
-        case .connectionLost, .mediaIdle, .takenOver, .protocolError, .refused: (.publisherLost, policy.graceMs)
-        }
     }
 
     /// Marks the slot's stream as away, or changes the reason. Interrupts the room if no other stream runs.
@@ -132,14 +122,14 @@ extension RoomRules {
         case .created, .forbidden, .expired, .closed: return []
         }
         // Each stream has its own wait; the room waits for the one that may take longest.
-        let ends = room.slots.compactMap(\.awayUntil).max() ?? room.interruptionEnds ?? now.later(by: room.policy.graceMs)
+        let ends = room.slots.compactMap(\.awayUntil).max() ?? room.interruptionEnds ?? now.later(by: room.policy.waitMs(for: reason))
         room.interruptionEnds = max(ends, room.keptUntil ?? ends)
         return effects
     }
 
     /// The server starts. Publishers lost their connections through no fault of their own and get time to return.
     package static func serverStarted(_ room: inout Room, _ now: Int64) -> [RoomEffect] {
-        let fresh = now.later(by: room.policy.graceMs)
+        let fresh = now.later(by: room.policy.waitMs(for: .serverRestart))
         // Nobody could send heartbeats meanwhile.
         if room.heartbeatAt != nil { room.heartbeatAt = now }
         if room.ownerSeenAt != nil { room.ownerSeenAt = now }

@@ -120,9 +120,8 @@ final class RongCloudBridge: Sendable {
     /// Logs a webhook without a valid signature.
     func noteWebhook(from address: String?) {
         guard let held = self.floods.pass("webhook", nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = ["remote": "\(address ?? "unknown")"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.warning("A webhook without RongCloud's signature was refused", metadata: metadata)
+        let metadata: Logger.Metadata = ["remote": "\(address ?? "unknown")"]
+        self.log.write("A webhook without RongCloud's signature was refused", metadata, at: .warning, heldBack: held)
     }
 
     /// The class of a member.

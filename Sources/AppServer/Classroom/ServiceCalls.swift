@@ -57,9 +57,8 @@ final class ServiceCalls: Sendable {
     private func note(_ path: String, _ error: String) {
         self.whenFailed()
         guard let held = self.floods.pass(path, nowMs: LoopSweeper.nowMs) else { return }
-        var metadata: Logger.Metadata = ["call": "\(path)", "error": "\(error)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.warning(self.failure, metadata: metadata)
+        let metadata: Logger.Metadata = ["call": "\(path)", "error": "\(error)"]
+        self.log.write(self.failure, metadata, at: .warning, heldBack: held)
     }
 
     /// Does it until it succeeds, once more after each pause.

@@ -61,9 +61,8 @@ package struct EventsEndpoint: HTTPTakeover {
             return
         }
         let remote = self.services.clients.client(of: request)?.ipAddress ?? "unknown"
-        var metadata: Logger.Metadata = ["status": "\(error.status.code)", "remote": "\(remote)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.services.log.warning("An event feed was refused", metadata: metadata)
+        let metadata: Logger.Metadata = ["status": "\(error.status.code)", "remote": "\(remote)"]
+        self.services.log.write("An event feed was refused", metadata, at: .warning, heldBack: held)
     }
 
     private func open(_ request: HTTPTakeoverRequest) async throws -> HTTPTakeoverDecision {

@@ -43,8 +43,8 @@ extension Metrics {
     /// Uses the names of Prometheus' own libraries.
     mutating func addProcess(_ system: SystemFigures) {
         self.page.family("earshot_build_info", .gauge, "Versions of the server, of its compiler, and of the FFmpeg libraries; always 1.")
-        let versions: MetricsText.Labels = ["version": ServerVersion.text, "swift": SystemFigures.swiftVersion, "ffmpeg": SnapshotMaker.libraries]
-        self.page.sample("earshot_build_info", versions, 1)
+        let (swift, ffmpeg) = (SystemFigures.swiftVersion, SnapshotMaker.libraries)
+        self.page.sample("earshot_build_info", ["version": ServerVersion.text, "swift": swift, "ffmpeg": ffmpeg], 1)
         self.page.family("process_cpu_seconds_total", .counter, "Seconds of CPU that the server has used.")
         self.page.sample("process_cpu_seconds_total", system.process.cpuSeconds)
         if let runs = system.process.runsForSeconds {

@@ -9,10 +9,10 @@ import Synchronization
 /// Reports the end of an admitted viewer to the back end, and releases its place in a talk channel, exactly once. Back end and channel both count
 /// viewers, so this also runs on deinit. Any thread.
 package final class PlayGrant: Sendable {
+    package let request: AdmissionRequest
     package let pass: AdmissionPass
     /// Its place in a talk channel.
     package let listening: (any TalkListening)?
-    private let request: AdmissionRequest
     private let admissions: AdmissionRules
     private let hasEnded = Atomic<Bool>(false)
 

@@ -40,12 +40,12 @@ extension GracePeriods {
 
     package init(_ policy: RoomPolicy) {
         self.init()
-        self.brokenPipeMs = policy.graceMs
-        self.cleanStopMs = policy.cleanStopMs
+        self.brokenPipeMs = policy.waitMs(for: .publisherLost)
+        self.cleanStopMs = policy.waitMs(for: .stopped)
         self.quietMs = policy.mediaIdleMs
         self.flushMs = 1_000
         // The registry ends a silent publisher at the room's own deadline; the relay does so only if the registry has not.
-        self.mediaIdleMs = policy.mediaIdleMs + policy.idleGraceMs + Self.fallbackMs
-        self.pausedMs = policy.mediaIdleMs + policy.pauseGraceMs + Self.fallbackMs
+        self.mediaIdleMs = policy.mediaIdleMs + policy.waitMs(for: .mediaIdle) + Self.fallbackMs
+        self.pausedMs = policy.mediaIdleMs + policy.waitMs(for: .paused) + Self.fallbackMs
     }
 }

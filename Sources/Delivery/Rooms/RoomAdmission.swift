@@ -91,6 +91,8 @@ package final class RoomAdmission: Sendable {
         }
     }
 
+    var viewersPerStream: Int { self.config.limits.viewersPerStream }
+
     func takeover(of app: String) -> TakeoverRule { TakeoverRule(self.config.rooms, app: app) }
 
     // MARK: Viewers
@@ -117,7 +119,7 @@ package final class RoomAdmission: Sendable {
     }
 
     /// The refusal for a user thrown out of the stream's room; nil when there is none. From memory; any thread.
-    package func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
+    func keptOut(_ pass: AdmissionPass, of path: String) -> AdmissionRefusal? {
         guard let user = pass.user, let until = self.rooms.keptOut(user, of: path) else { return nil }
         return .keptOut(user, of: path, forMs: until - self.rooms.now)
     }

@@ -87,7 +87,6 @@ extension LiveControl {
         guard event.kind.isTransition, let held = self.roomFlood.pass(nowMs: LoopSweeper.nowMs) else { return }
         var metadata: Logger.Metadata = ["event": "\(event.kind.rawValue)", "number": "\(event.number)"]
         if let roomID = event.roomID { metadata["room"] = "\(roomID)" }
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        self.log.info("Room changed", metadata: metadata)
+        self.log.write("Room changed", metadata, heldBack: held)
     }
 }

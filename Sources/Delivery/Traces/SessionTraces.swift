@@ -41,9 +41,8 @@ package final class SessionTraces: Sendable {
         guard let held = self.flood.pass(nowMs: end.nowMs) else { return }
         let text = CompactTrace.text(rings.entries, nowMs: end.nowMs)
         // The reason is in the text. A field of its own would make log searches count an end twice.
-        var metadata: Logger.Metadata = ["trace": "\(text)"]
-        if held > 0 { metadata["linesHeldBack"] = "\(held)" }
-        log.info("Trace of a closed session", metadata: metadata)
+        let metadata: Logger.Metadata = ["trace": "\(text)"]
+        log.write("Trace of a closed session", metadata, heldBack: held)
     }
 }
 

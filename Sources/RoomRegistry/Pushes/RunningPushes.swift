@@ -33,8 +33,7 @@ final class RunningPushes: Sendable {
         /// Whether the push's device may still come back to it.
         fileprivate func isWithinGrace(_ policy: RoomPolicy, nowMs: Int64) -> Bool {
             switch self.end {
-            case .connectionLost, .mediaIdle: nowMs - self.atMs < policy.graceMs
-            case .clientStopped: nowMs - self.atMs < policy.cleanStopMs
+            case .connectionLost, .mediaIdle, .clientStopped: nowMs - self.atMs < policy.waitMs(for: StateReason(after: self.end))
             default: false
             }
         }
