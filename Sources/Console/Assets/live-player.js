@@ -1,4 +1,4 @@
-// The player of docs/player.html, as a module. A test compares the two.
+// The player of docs/player.html too: scripts/player_page.py --write copies it there.
 
 /** Plays one live stream in a video element, from start() to stop(). Times are seconds unless their names say otherwise. */
 export class LivePlayer {
