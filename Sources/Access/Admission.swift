@@ -45,18 +45,6 @@ package struct AdmissionPass: Sendable, Equatable {
     package var parameters: String
     /// Admitted only because a hook will decide: without the hook's answer the pass is worthless, even if the settings have changed meanwhile.
     package var needsHook = false
-
-    package init(
-        identity: String, rank: Int64 = 0, user: String?, room: String? = nil, role: String? = nil, isVerified: Bool, parameters: String
-    ) {
-        self.identity = identity
-        self.rank = rank
-        self.user = user
-        self.room = room
-        self.role = role
-        self.isVerified = isVerified
-        self.parameters = parameters
-    }
 }
 
 /// The reason why a client is refused.

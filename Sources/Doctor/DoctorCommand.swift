@@ -158,8 +158,8 @@ enum MachineChecks {
             .blocking("kernel") { KernelCheck.run() },
             .blocking("clock") { ClockCheck.run(subject) },
             .blocking("certificate") { CertificateChecks.run(subject) },
-            DoctorCheck("ports") { await PortChecks.run(subject) },
-            DoctorCheck("targets") { await TargetCheck.run(subject.config) },
+            DoctorCheck(name: "ports") { await PortChecks.run(subject) },
+            DoctorCheck(name: "targets") { await TargetCheck.run(subject.config) },
         ]
     }
 }

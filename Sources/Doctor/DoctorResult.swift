@@ -43,13 +43,8 @@ struct DoctorCheck: Sendable {
     let name: String
     let run: @Sendable () async -> [DoctorResult]
 
-    init(_ name: String, _ run: @escaping @Sendable () async -> [DoctorResult]) {
-        self.name = name
-        self.run = run
-    }
-
     /// A check that reads files or calls the system: on a thread that may block.
     static func blocking(_ name: String, _ body: @escaping @Sendable () -> [DoctorResult]) -> DoctorCheck {
-        DoctorCheck(name) { await BlockingThread.run(body) }
+        DoctorCheck(name: name) { await BlockingThread.run(body) }
     }
 }

@@ -193,7 +193,8 @@ package final class Server: Sendable {
         let parts = self.parts
         let first: [any Service] = [
             CloseLogService(closes: parts.connections.closes, auditor: self.auditor), parts.outbound,
-            RoomService(parts.rooms, parts.control, parts.streams, parts.storeWatch, log: self.log),
+            RoomService(
+                rooms: parts.rooms, control: parts.control, streams: parts.streams, storeWatch: parts.storeWatch, log: self.log),
             // Ends after every service whose end causes room events, and before the store.
             self.webhooks, RecordingService(parts.recordings),
             SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),

@@ -106,7 +106,7 @@ package final class ServerParts: Sendable {
         }
         self.rtmp = RTMPServices(live, streams, connections, self.admission, self.talk)
         self.playback = PlaybackServices(live, streams, connections, self.admission, self.remuxers, self.talk, sessions)
-        self.readiness = Readiness(rooms, streams, self.storeWatch)
+        self.readiness = Readiness(rooms: rooms, streams: streams, storeWatch: self.storeWatch)
         self.follow()
     }
 

@@ -17,17 +17,6 @@ struct ServiceReports: Service {
     /// One line for people.
     let status: @Sendable () async -> String
 
-    init(
-        manager: ServiceManager, stopsWithinMs: @escaping @autoclosure @Sendable () -> Int64,
-        proof: @escaping @Sendable () async throws -> Void,
-        status: @escaping @Sendable () async -> String
-    ) {
-        self.manager = manager
-        self.stopsWithinMs = stopsWithinMs
-        self.proof = proof
-        self.status = status
-    }
-
     private static let mostPauseMs = 10_000
 
     /// Three reports within the manager's limit, so that a single late one does no harm.
@@ -81,7 +70,7 @@ extension ServiceReports {
         isRestarting: @escaping @Sendable () -> Bool = { false }
     ) {
         self.init(
-            manager: manager, stopsWithinMs: stopsWithinMs(),
+            manager: manager, stopsWithinMs: stopsWithinMs,
             proof: {
                 _ = try await parts.streams.collect { _ in [()] }
                 await parts.rooms.turn()

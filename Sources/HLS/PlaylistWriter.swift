@@ -4,14 +4,9 @@ package import NIOCore
 ///
 /// Requests for the same state share storage: `bytes()` is the shared buffer itself.
 package struct PlaylistText: Sendable, Equatable {
-    private var buffer: ByteBuffer
+    let buffer: ByteBuffer
     /// Offsets right after each child URI, ascending.
-    private var uriEnds: [Int]
-
-    init(buffer: ByteBuffer, uriEnds: [Int]) {
-        self.buffer = buffer
-        self.uriEnds = uriEnds
-    }
+    let uriEnds: [Int]
 
     /// Returns the playlist in UTF-8. Appends a query (`token=x`, without the question mark) to every child URI, without the characters
     /// that a URI's query cannot hold. Without a query, returns the shared buffer, not a copy.

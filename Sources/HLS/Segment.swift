@@ -34,15 +34,6 @@ struct Segment: Sendable {
     /// Time until which it stays reachable after leaving the playlist, in the caller's milliseconds.
     var keptUntilMs: Int64 = 0
 
-    init(sequence: Int, hasDiscontinuity: Bool, isIndependent: Bool, initialization: Int, firstPart: Int, programDateTimeMs: Int64?) {
-        self.sequence = sequence
-        self.hasDiscontinuity = hasDiscontinuity
-        self.isIndependent = isIndependent
-        self.initialization = initialization
-        self.firstPart = firstPart
-        self.programDateTimeMs = programDateTimeMs
-    }
-
     mutating func append(_ part: HeldPart) {
         self.durationMicros += part.durationMicros
         self.byteCount += part.bytes.readableBytes

@@ -72,7 +72,7 @@ package final class Statistics: SessionObserver {
             play.client = Self.short(play.client)
             play.user = Self.short(play.user)
             state.table.playEnded(play.path, viewers: viewers, bytes: play.bytes, nowMs: nowMs)
-            let row = Finished(play, beganMs: wallMs - play.durationMs, endedMs: wallMs)
+            let row = Finished(session: play, beganMs: wallMs - play.durationMs, endedMs: wallMs)
             state.lost += UInt64(state.pending.add(row, most: self.mostPending))
             return state.isDue
         }
@@ -86,7 +86,7 @@ package final class Statistics: SessionObserver {
             push.client = Self.short(push.client)
             push.user = Self.short(push.user)
             state.table.pushEnded(push.path, bytes: push.bytes, nowMs: nowMs)
-            let row = Finished(push, beganMs: wallMs - push.durationMs, endedMs: wallMs)
+            let row = Finished(session: push, beganMs: wallMs - push.durationMs, endedMs: wallMs)
             state.lost += UInt64(state.pending.add(row, most: self.mostPending))
             return state.isDue
         }

@@ -1,16 +1,11 @@
 /// Merges old rows of minutes into rows of ten minutes, and deletes rows that are too old or too many. A value; runs in one transaction.
 struct StatisticsHousekeeping {
-    private let settings: StatisticsSettings
-    private let nowMs: Int64
+    let settings: StatisticsSettings
+    let nowMs: Int64
 
     private static let tenMs: Int64 = 600_000
     /// Finished sessions deleted in one statement.
     private static let step: Int64 = 1_000
-
-    init(_ settings: StatisticsSettings, nowMs: Int64) {
-        self.settings = settings
-        self.nowMs = nowMs
-    }
 
     /// Returns the number of rows deleted early, because there were too many.
     func run(_ db: StatisticsConnection) throws -> Int {

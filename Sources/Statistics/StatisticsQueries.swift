@@ -125,7 +125,7 @@ extension StatisticsStore {
                     client: row["client"], durationMs: (row["ended"] as Int64) - (row["began"] as Int64),
                     bytes: UInt64(clamping: row["bytes"] as Int64), reason: CloseReason(rawValue: row["reason"]) ?? .clientClosed,
                     skippedFrames: row["skipped"], longestBehindMs: row["behind_ms"])
-                return Numbered(id: row["id"], value: Finished(play, beganMs: row["began"], endedMs: row["ended"]))
+                return Numbered(id: row["id"], value: Finished(session: play, beganMs: row["began"], endedMs: row["ended"]))
             }
         }
     }
@@ -143,7 +143,7 @@ extension StatisticsStore {
                 push.media.audioCodec = row["audio"]
                 push.media.width = row["width"]
                 push.media.height = row["height"]
-                return Numbered(id: row["id"], value: Finished(push, beganMs: row["began"], endedMs: row["ended"]))
+                return Numbered(id: row["id"], value: Finished(session: push, beganMs: row["began"], endedMs: row["ended"]))
             }
         }
     }

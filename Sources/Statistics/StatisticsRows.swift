@@ -6,12 +6,6 @@ package struct Finished<Session: Sendable & Equatable>: Sendable, Equatable {
     /// Milliseconds since 1970.
     package var beganMs: Int64
     package var endedMs: Int64
-
-    package init(_ session: Session, beganMs: Int64, endedMs: Int64) {
-        self.session = session
-        self.beganMs = beganMs
-        self.endedMs = endedMs
-    }
 }
 
 /// Rows that wait to be written. Bounded: rows beyond the limit are lost, and counted. A value.

@@ -162,7 +162,8 @@ package actor StatisticsStore {
         guard let file = self.file, self.housekeptMs == .min || abs(nowMs - self.housekeptMs) >= Self.housekeepingMs else { return }
         self.housekeptMs = nowMs
         do {
-            let surplus = try file.write { [settings = self.settings] db in try StatisticsHousekeeping(settings, nowMs: nowMs).run(db) }
+            let housekeeping = StatisticsHousekeeping(settings: self.settings, nowMs: nowMs)
+            let surplus = try file.write { db in try housekeeping.run(db) }
             self.surplus.add(UInt64(surplus), ordering: .relaxed)
         } catch {
             // The rows stay longer; damage shows at the next write.

@@ -2,7 +2,6 @@ import Foundation
 import Logging
 import NIOPosix
 import RoomRegistry
-import Rooms
 import ServerConfiguration
 import ServerTestSupport
 import Store
@@ -13,6 +12,7 @@ import Testing
 @testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
+@testable import Rooms
 
 /// Recordings and snapshots that are overdue after the server believed a clock leap. Only a share of them is deleted each hour, but a quota
 /// deletes as many as it needs.

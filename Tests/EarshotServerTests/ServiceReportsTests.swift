@@ -17,7 +17,7 @@ import Testing
         let hangs = Mutex(false)
         let isHeld = Mutex(false)
         let reports = ServiceReports(
-            manager: try Self.manager(socket, watchdogUs: 60_000), stopsWithinMs: 1,
+            manager: try Self.manager(socket, watchdogUs: 60_000), stopsWithinMs: { 1 },
             proof: {
                 while hangs.withLock({ $0 }) {
                     isHeld.withLock { $0 = true }
@@ -44,7 +44,7 @@ import Testing
         let socket = try ManagerSocket()
         let text = Mutex("1 viewer")
         let reports = ServiceReports(
-            manager: try Self.manager(socket, watchdogUs: 30_000), stopsWithinMs: 1, proof: {}, status: { text.withLock { $0 } })
+            manager: try Self.manager(socket, watchdogUs: 30_000), stopsWithinMs: { 1 }, proof: {}, status: { text.withLock { $0 } })
         let task = Task { try await reports.run() }
         try await eventually("signs of life") { socket.lines.count { $0 == "WATCHDOG=1" } >= 4 }
         text.withLock { $0 = "2 viewers" }

@@ -1,4 +1,3 @@
-import Access
 import Foundation
 import HTTPServer
 import HTTPTypes
@@ -6,6 +5,7 @@ import NIOCore
 import ServerConfiguration
 import Testing
 
+@testable import Access
 @testable import Playback
 
 /// The rules for requests that play without a credential.

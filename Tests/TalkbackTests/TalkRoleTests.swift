@@ -1,7 +1,7 @@
-import Access
 import Talk
 import Testing
 
+@testable import Access
 @testable import Talkback
 
 /// The role that a credential gives.

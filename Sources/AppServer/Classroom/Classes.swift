@@ -13,8 +13,6 @@ struct Classes: Sendable {
 
     let services: AppServices
 
-    init(_ services: AppServices) { self.services = services }
-
     /// 128 random bits in hex.
     static func newID() -> String { SecretText.hex((0..<16).map { _ in UInt8.random(in: 0...255) }) }
 

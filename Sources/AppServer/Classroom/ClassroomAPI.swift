@@ -28,7 +28,7 @@ final class ClassroomAPI: HTTPPart {
     init(_ services: AppServices) {
         self.services = services
         self.call = DialectCall(services, perTenSeconds: Self.requestsInTenSeconds, longestBody: Self.longestBody)
-        self.classes = Classes(services)
+        self.classes = Classes(services: services)
     }
 
     func door(_ request: Request) -> Door? { request.uri.path.hasPrefix("\(Self.base)/") ? .classroom : nil }

@@ -227,7 +227,7 @@ final class TencentFacade: HTTPPart {
     }
 
     private func perform(_ action: TencentAction, _ actor: Actor) async throws -> [JSONValue.Member] {
-        let lists = TencentLists(self.services)
+        let lists = TencentLists(services: self.services)
         switch action {
         case .onlineList(let app, let name, let page): return try await lists.online(app: app, name: name, page)
         case .state(let path): return [.init(name: "StreamState", value: .string(try await lists.state(of: path).rawValue))]

@@ -10,9 +10,7 @@ import Support
 
 /// The lists of the cloud's API, from running streams and from the store. Any thread.
 struct TencentLists {
-    private let services: AppServices
-
-    init(_ services: AppServices) { self.services = services }
+    let services: AppServices
 
     enum State: String { case active, inactive, forbid }
 

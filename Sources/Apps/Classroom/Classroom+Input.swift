@@ -32,7 +32,7 @@ extension Classroom {
     /// Applies an input. Throws ``GatheringRefusal/dialect(code:message:)`` with a ``ClassroomCode``; a refusal changes nothing.
     package mutating func apply(_ input: Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
         guard !self.gathering.hasEnded else { throw ClassroomCode.noSuchClass.refusal() }
-        var step = ClassroomStep(self, nowMs: nowMs)
+        var step = ClassroomStep(room: self, nowMs: nowMs)
         do throws(GatheringRefusal) {
             try step.perform(input)
         } catch {

@@ -68,7 +68,7 @@ package struct Classroom: GatheringDialect, Equatable {
     /// Applies an input of the core. A class accepts its members' connections, messages and frames, and operators' actions. People join by
     /// ``Input/join(id:name:isAudience:disableCamera:)``, and tickets have inputs of their own.
     package mutating func apply(_ input: Gathering.Input, nowMs: Int64) throws(GatheringRefusal) -> [Gathering.Effect] {
-        var step = ClassroomStep(self, nowMs: nowMs)
+        var step = ClassroomStep(room: self, nowMs: nowMs)
         guard !self.gathering.hasEnded else {
             step.take(try step.room.gathering.apply(input, nowMs: nowMs))
             return step.effects

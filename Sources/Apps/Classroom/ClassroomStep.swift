@@ -7,11 +7,6 @@ struct ClassroomStep {
     let nowMs: Int64
     private(set) var effects: [Gathering.Effect] = []
 
-    init(_ room: Classroom, nowMs: Int64) {
-        self.room = room
-        self.nowMs = nowMs
-    }
-
     // MARK: - Members
 
     /// Returns the acting member, which must have one of these roles; without roles, any member may act.

@@ -6,15 +6,9 @@ import Rooms
 ///
 /// Slow checks (the store's disk) run off the event loops, at most once a second for any number of requests.
 struct Readiness: Sendable {
-    private let rooms: RoomRegistry
-    private let streams: LiveStreams
-    private let storeWatch: StoreWatch
-
-    init(_ rooms: RoomRegistry, _ streams: LiveStreams, _ storeWatch: StoreWatch) {
-        self.rooms = rooms
-        self.streams = streams
-        self.storeWatch = storeWatch
-    }
+    let rooms: RoomRegistry
+    let streams: LiveStreams
+    let storeWatch: StoreWatch
 
     /// What a load balancer may send a server that is not ready for all.
     enum Role: Sendable {

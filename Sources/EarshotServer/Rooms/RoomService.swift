@@ -10,19 +10,11 @@ import ServiceLifecycle
 ///
 /// First in the group, so that it stops last, after all connections have reported how their pushes ended.
 struct RoomService: Service {
-    private let rooms: RoomRegistry
-    private let control: LiveControl
-    private let streams: LiveStreams
-    private let storeWatch: StoreWatch
-    private let log: Logger
-
-    init(_ rooms: RoomRegistry, _ control: LiveControl, _ streams: LiveStreams, _ storeWatch: StoreWatch, log: Logger) {
-        self.rooms = rooms
-        self.control = control
-        self.streams = streams
-        self.storeWatch = storeWatch
-        self.log = log
-    }
+    let rooms: RoomRegistry
+    let control: LiveControl
+    let streams: LiveStreams
+    let storeWatch: StoreWatch
+    let log: Logger
 
     private static let reportInterval = Duration.seconds(2)
     private static let watchInterval = TimeAmount.seconds(1)

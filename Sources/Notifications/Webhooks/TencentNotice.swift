@@ -79,9 +79,9 @@ extension TencentNotice {
         }
         return switch details {
         case .push(let push)?: TencentNotice(event, push)
-        case .recording(let recording)?: TencentRecordNotice(event, recording)
-        case .snapshot(let picture)?: TencentSnapshotNotice(picture)
-        case .relay(let link)?: TencentRelayNotice(event, link)
+        case .recording(let recording)?: TencentRecordNotice(event: event, record: recording)
+        case .snapshot(let picture)?: TencentSnapshotNotice(picture: picture)
+        case .relay(let link)?: TencentRelayNotice(event: event, relay: link)
         case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
     }

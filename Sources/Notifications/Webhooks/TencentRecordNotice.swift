@@ -4,15 +4,10 @@ import Support
 
 /// Recordings in the format of Tencent Cloud's callbacks: a file (100) or a status (332). Pure.
 struct TencentRecordNotice: TencentCallback {
-    private let event: RoomEvent
-    private let record: RecordingDetails
+    let event: RoomEvent
+    let record: RecordingDetails
 
     var stream: StreamPath { self.record.path }
-
-    init(_ event: RoomEvent, _ record: RecordingDetails) {
-        self.event = event
-        self.record = record
-    }
 
     func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         self.event.kind == .recordFinished ? self.file(sender) : self.status(sender)

@@ -3,15 +3,10 @@ import Support
 
 /// The status of a link (314), in the format of Tencent Cloud's callbacks. Pure.
 struct TencentRelayNotice: TencentCallback {
-    private let event: RoomEvent
-    private let relay: RelayChange
+    let event: RoomEvent
+    let relay: RelayChange
 
     var stream: StreamPath { self.relay.path }
-
-    init(_ event: RoomEvent, _ relay: RelayChange) {
-        self.event = event
-        self.relay = relay
-    }
 
     func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let relay = self.relay

@@ -4,11 +4,9 @@ import Support
 
 /// A snapshot (200) in the format of Tencent Cloud's callbacks. Pure.
 struct TencentSnapshotNotice: TencentCallback {
-    private let picture: SnapshotDetails
+    let picture: SnapshotDetails
 
     var stream: StreamPath { self.picture.path }
-
-    init(_ picture: SnapshotDetails) { self.picture = picture }
 
     func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
         let picture = self.picture

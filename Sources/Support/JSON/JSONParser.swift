@@ -21,14 +21,9 @@ package struct JSONParser {
     private let deepest: Int
     private var position = 0
 
-    private init(_ bytes: [UInt8], deepest: Int) {
-        self.bytes = bytes
-        self.deepest = deepest
-    }
-
     /// Parses the whole text as one value, nested no more than `deepest` levels.
     package static func parse(_ bytes: some Sequence<UInt8>, deepest: Int = Self.deepest) throws(JSONProblem) -> JSONValue {
-        var parser = JSONParser(Array(bytes), deepest: deepest)
+        var parser = JSONParser(bytes: Array(bytes), deepest: deepest)
         let value = try parser.value(depth: 0)
         parser.skipSpace()
         guard parser.current == nil else { throw parser.problem("expected nothing after the value") }

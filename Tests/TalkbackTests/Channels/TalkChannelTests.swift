@@ -1,5 +1,4 @@
 import APITestSupport
-import Access
 import RTMP
 import RTMPTestSupport
 import Rooms
@@ -8,6 +7,7 @@ import Talk
 import TestSupport
 import Testing
 
+@testable import Access
 @testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
