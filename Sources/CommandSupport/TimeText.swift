@@ -51,7 +51,6 @@ package struct Moment: ExpressibleByArgument, Equatable, Comparable, Sendable, C
 
     package static var now: Moment { Moment(milliseconds: WallClock.ms) }
 
-    package static func + (left: Moment, right: Span) -> Moment { Moment(milliseconds: left.milliseconds + right.milliseconds) }
     package static func < (left: Moment, right: Moment) -> Bool { left.milliseconds < right.milliseconds }
 
     package init?(argument: String) {

@@ -5,9 +5,7 @@ package struct FourCC: Hashable, Sendable, RawRepresentable, ExpressibleByString
     /// The four characters as they stand on the wire, big-endian.
     package let rawValue: UInt32
 
-    package init(rawValue: UInt32) {
-        self.rawValue = rawValue
-    }
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// For literals in code: the first four bytes, padded with spaces on the right.
     package init(stringLiteral value: StaticString) {
@@ -16,19 +14,6 @@ package struct FourCC: Hashable, Sendable, RawRepresentable, ExpressibleByString
             for index in 0..<4 { code = code << 8 | UInt32(index < bytes.count ? bytes[index] : 0x20) }
             return code
         }
-    }
-
-    /// For text from a peer (`fourCcList`, `videoFourCcInfoMap`): nil unless it is exactly four bytes.
-    package init?(_ text: some StringProtocol) {
-        var code: UInt32 = 0
-        var count = 0
-        for byte in text.utf8 {
-            guard count < 4 else { return nil }
-            code = code << 8 | UInt32(byte)
-            count += 1
-        }
-        guard count == 4 else { return nil }
-        self.rawValue = code
     }
 
     /// The four characters when all are printable ASCII, otherwise the number in hex.

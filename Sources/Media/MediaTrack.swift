@@ -104,18 +104,6 @@ package struct TrackIterator: Sendable {
     }
 }
 
-extension Frame {
-    /// Visits each track of an audio or video message with its body as a slice. In order; throws what `TrackIterator` throws.
-    package func forEachTrack(_ visit: (MediaTrack, ByteBuffer) throws(MediaError) -> Void) throws(MediaError) {
-        var tracks = try TrackIterator(self.kind, self.payload)
-        while let track = try tracks.next() {
-            guard let body = self.payload.getSlice(at: self.payload.readerIndex &+ track.body.lowerBound, length: track.body.count)
-            else { return }
-            try visit(track, body)
-        }
-    }
-}
-
 extension ByteBuffer {
     /// Returns the codec data of a message's first track, which starts at `offset`; nil if there is none.
     func body(of kind: Frame.Kind, from offset: UInt32) throws(MediaError) -> ByteBuffer? {

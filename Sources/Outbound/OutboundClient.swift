@@ -29,10 +29,6 @@ package final class OutboundClient: Service, Sendable {
         self.pool = OutboundPool(tls: nil)
     }
 
-    package convenience init(config: ServerConfig.Outbound) {
-        self.init(config: config, resolver: HostResolver())
-    }
-
     /// `tls`: settings for checking certificates; nil uses the system's authorities.
     init(config: ServerConfig.Outbound, resolver: HostResolver, tls: TLSConfiguration? = nil) {
         self.rules = { TargetRules(allowPrivate: config.allowPrivate) }

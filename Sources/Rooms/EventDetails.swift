@@ -1,4 +1,4 @@
-package import Support
+import Support
 
 /// The data of an event as typed values, for the kinds that programs of this server read. A value.
 package enum EventDetails: Sendable, Equatable {
@@ -6,16 +6,6 @@ package enum EventDetails: Sendable, Equatable {
     case recording(RecordingDetails)
     case snapshot(SnapshotDetails)
     case relay(RelayChange)
-
-    /// The members of the event's data beyond those that every event of a room has.
-    package var members: [JSONValue.Member] {
-        switch self {
-        case .push(let details): details.members
-        case .recording(let details): details.members
-        case .snapshot(let details): details.members
-        case .relay(let change): change.members
-        }
-    }
 }
 
 extension RoomEvent {

@@ -10,7 +10,6 @@ package struct StoreFilter {
 
     /// All conditions together.
     package var sql: String { self.conditions.isEmpty ? "TRUE" : self.conditions.joined(separator: " AND ") }
-    package var isEmpty: Bool { self.conditions.isEmpty }
     package var arguments: StoreArguments { StoreArguments(self.values) }
 
     package mutating func and(_ condition: String) { self.conditions.append(condition) }

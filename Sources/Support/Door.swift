@@ -107,14 +107,4 @@ package enum Door: String, CaseIterable, Sendable {
         case .appPage, .health: http(.anyone, .nobody, .nothing, .none)
         }
     }
-
-    /// SECURITY.md's table of doors and questions, in Markdown.
-    package static var table: String {
-        let rows = Self.allCases.map { door in
-            let its = door.questions
-            return "| \(door.rawValue) | \(its.page.rawValue) | \(its.caller.rawValue) | \(its.act.rawValue) | \(its.name.rawValue)"
-                + " | \(its.place.rawValue) | \(its.bytes.rawValue) |\n"
-        }
-        return "| door | page | caller | act | name | places | bytes |\n|---|---|---|---|---|---|---|\n" + rows.joined()
-    }
 }

@@ -28,7 +28,7 @@ struct Doorkeeper: Sendable {
         let log = Logger(label: "earshot", factory: { _ in CollectingLogHandler(lines: lines) })
         self.settings = Live(config)
         self.rules = AdmissionRules(
-            self.settings, Live(keys), outbound: OutboundClient(config: config.outbound),
+            self.settings, Live(keys), outbound: OutboundClient(self.settings),
             throttle: CredentialThrottle(FailureBuckets(burst: freeFailures)), log: log)
     }
 

@@ -127,9 +127,19 @@ extension Door {
         ("token=x&token=y", "Authorization: x"),
     ]
 
+    /// SECURITY.md's table of doors and questions.
+    private static var table: String {
+        let rows = Door.allCases.map { door in
+            let its = door.questions
+            return "| \(door.rawValue) | \(its.page.rawValue) | \(its.caller.rawValue) | \(its.act.rawValue) | \(its.name.rawValue)"
+                + " | \(its.place.rawValue) | \(its.bytes.rawValue) |\n"
+        }
+        return "| door | page | caller | act | name | places | bytes |\n|---|---|---|---|---|---|---|\n" + rows.joined()
+    }
+
     @Test func `the document has the doors' answers`() throws {
         let document = try String(contentsOfFile: "SECURITY.md", encoding: .utf8)
-        #expect(document.contains(Door.table), "SECURITY.md, expected:\n\(Door.table)")
+        #expect(document.contains(Self.table), "SECURITY.md, expected:\n\(Self.table)")
     }
 
     /// A page of another origin with credentials that are none: shown is not verified.

@@ -64,9 +64,9 @@ private struct TagRun: Equatable {
         var tracks: [MediaTrack] = []
         do throws(MediaError) {
             self.slot = try frame.headerSlot()
-            try frame.forEachTrack { (track, body) throws(MediaError) in
-                expect(
-                    track.body.upperBound <= payload.readableBytes && track.body.count == body.readableBytes, "a track beyond the payload")
+            var iterator = try TrackIterator(frame.kind, payload)
+            while let track = try iterator.next() {
+                expect(track.body.upperBound <= payload.readableBytes, "a track beyond the payload")
                 expect(track.body.lowerBound >= tracks.last?.body.upperBound ?? 0, "a track within another")
                 tracks.append(track)
             }

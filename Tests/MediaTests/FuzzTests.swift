@@ -20,8 +20,9 @@ func visit(_ kind: Frame.Kind, _ payload: ByteBuffer?) -> (video: VideoFormat?, 
         precondition(!frame.isKeyframe || frame.tag.flags.contains(.coded), "a keyframe without data")
         _ = try frame.headerSlot()
         var count = 0
-        try frame.forEachTrack { track, body throws(MediaError) in
-            precondition(track.body.upperBound <= payload.readableBytes && track.body.count == body.readableBytes)
+        var tracks = try TrackIterator(kind, payload)
+        while let track = try tracks.next() {
+            precondition(track.body.upperBound <= payload.readableBytes)
             count += 1
         }
         precondition(count <= TrackIterator.maxTracks)

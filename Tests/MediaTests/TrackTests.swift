@@ -40,7 +40,9 @@ import Testing
         let (kind, message, tracks) = Self.messages[index]
         let frame = try Frame(kind: kind, timestamp: 0, payload: hex(message))
         var seen: [Seen] = []
-        try frame.forEachTrack { track, body throws(MediaError) in
+        var iterator = try TrackIterator(kind, frame.payload)
+        while let track = try iterator.next() {
+            let body = try #require(frame.payload.getSlice(at: track.body.lowerBound, length: track.body.count))
             seen.append(Seen(track.id, track.fourCC, hexText(body)))
         }
         #expect(seen == tracks)

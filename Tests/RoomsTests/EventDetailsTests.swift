@@ -3,6 +3,17 @@ import Testing
 
 @testable import Rooms
 
+extension EventDetails {
+    fileprivate var members: [JSONValue.Member] {
+        switch self {
+        case .push(let details): details.members
+        case .recording(let details): details.members
+        case .snapshot(let details): details.members
+        case .relay(let change): change.members
+        }
+    }
+}
+
 /// Details of events survive writing and reading.
 @Suite struct EventDetailsTests {
     private static let path = StreamPath(app: "live", name: "cam1")

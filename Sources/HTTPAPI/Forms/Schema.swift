@@ -55,9 +55,6 @@ package indirect enum Schema: Sendable {
         .plain([JSONValue.Member(name: "type", value: .string(type))] + more.map(JSONValue.Member.init))
     }
 
-    /// Accepts anything.
-    package static let any = Schema.plain([])
-
     /// The "type" keyword, if there is exactly one.
     package var type: String? {
         switch self {

@@ -13,9 +13,6 @@ package struct AMF0Decoder: Sendable {
         reader = AMFReader(buffer, limits: limits)
     }
 
-    /// The bytes after the last value read.
-    package var unread: ByteBuffer { reader.buffer }
-
     /// The next value, or nil at the end of the bytes.
     package mutating func next() throws(AMFError) -> AMF0Value? {
         guard reader.remaining > 0 else { return nil }
@@ -33,9 +30,6 @@ package struct AMF0Decoder: Sendable {
     package func resolve(_ index: UInt16) -> AMF0Value? {
         Int(index) < complex.count ? complex[Int(index)] : nil
     }
-
-    /// Resolves `.reference(index)` inside an `.avmPlus` value.
-    package func resolveAMF3(_ index: Int) -> AMF3Value? { amf3.object(index) }
 
     private mutating func value(depth: Int) throws(AMFError) -> AMF0Value {
         let offset = reader.offset
