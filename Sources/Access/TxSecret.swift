@@ -27,8 +27,7 @@ enum TxSecret {
     /// The `txTime` of a time, in upper case as in Tencent's examples.
     /// Clamps times that eight digits cannot hold; these end in the year 2106.
     static func text(ofSeconds seconds: Int64) -> String {
-        let digits = String(UInt32(clamping: seconds), radix: 16, uppercase: true)
-        return String(repeating: "0", count: self.digits - digits.utf8.count) + digits
+        String(hex: UInt32(clamping: seconds), digits: self.digits, uppercase: true)
     }
 
     /// Length of a `txTime`.

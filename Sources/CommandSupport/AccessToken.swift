@@ -1,8 +1,5 @@
 import LibC
 
-/// read(2); `AccessToken` has a `read` of its own.
-private func unistdRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int { read(descriptor, bytes, count) }
-
 /// The API token that a command sends, and its source. Never printed.
 package struct AccessToken: Sendable {
     package enum Source: Equatable, Sendable {
@@ -61,7 +58,7 @@ package struct AccessToken: Sendable {
         var bytes = [UInt8](repeating: 0, count: 1_025)
         var count = 0
         while count < bytes.count {
-            let more = bytes.withUnsafeMutableBytes { unistdRead(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count) }
+            let more = bytes.withUnsafeMutableBytes { LibC.read(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count) }
             if more < 0, errno == EINTR { continue }
             guard more >= 0 else { throw CommandFailure(.unauthorised, "cannot read the token in \(path): \(Console.explain(errno))") }
             if more == 0 { break }

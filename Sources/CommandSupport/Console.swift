@@ -1,8 +1,5 @@
 import LibC
 
-/// write(2); `Console` has a `write` of its own.
-private func unistdWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
-
 /// The commands' standard output and error. Unbuffered, so that each line is visible (or in the pipe) at once.
 package enum Console {
     /// The output's reader has closed the pipe.
@@ -64,7 +61,7 @@ package enum Console {
             var done = 0
             while done < bytes.count {
                 let rest = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[done...])
-                let count = unistdWrite(descriptor, rest.baseAddress, rest.count)
+                let count = LibC.write(descriptor, rest.baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
                 if count < 0 { return errno }
                 done += count

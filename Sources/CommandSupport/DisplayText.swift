@@ -19,10 +19,7 @@ package enum DisplayText {
             case "\r": out += "\\r"
             case "\t": out += "\\t"
             case _ where self.isUnsafe(scalar):
-                for unit in String(scalar).utf16 {
-                    let hex = String(unit, radix: 16)
-                    out += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
-                }
+                for unit in String(scalar).utf16 { out += "\\u" + String(hex: unit, digits: 4) }
             default: out.unicodeScalars.append(scalar)
             }
         }

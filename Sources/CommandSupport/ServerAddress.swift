@@ -1,4 +1,5 @@
 import ArgumentParser
+import Support
 
 /// The address of a server's HTTP side: `http://127.0.0.1:8080`. A path may precede the API's (behind a proxy). A plain value.
 package struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, CustomStringConvertible {
@@ -88,8 +89,7 @@ package struct ServerAddress: ExpressibleByArgument, Equatable, Sendable, Custom
                 UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
                 out.unicodeScalars.append(Unicode.Scalar(byte))
             default:
-                let hex = String(byte, radix: 16, uppercase: true)
-                out += "%" + (hex.count < 2 ? "0" : "") + hex
+                out += "%" + String(hex: byte, digits: 2, uppercase: true)
             }
         }
         return out

@@ -1,4 +1,5 @@
 import Crypto
+import Support
 
 /// A webhook target, from the settings or the API, and the format of its notices.
 package struct WebhookTarget: Sendable, Equatable {
@@ -25,8 +26,7 @@ package struct WebhookTarget: Sendable, Equatable {
         self.format = format
         self.hookID = nil
         self.key = nil
-        let hash = SHA256.hash(data: Array(url.utf8)).prefix(4).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-        self.id = "\(format.rawValue)-\(hash.joined())"
+        self.id = "\(format.rawValue)-\(SecretText.hex(SHA256.hash(data: Array(url.utf8)).prefix(4)))"
     }
 
     package init(hook: StoredWebhook) { self.init(hookID: hook.id, url: hook.url, format: hook.format, key: hook.secret) }

@@ -51,8 +51,7 @@ extension LoadedConfig {
             case 0x20...0xD7FF where !ShownText.isUnsafe(scalar), 0x10000...0x10FFFF:
                 result.unicodeScalars.append(scalar)
             default:
-                let digits = String(scalar.value, radix: 16)
-                result += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+                result += "\\U" + String(hex: scalar.value, digits: 8)
             }
         }
     }

@@ -37,13 +37,7 @@ package enum NameForm {
     private static let mostCodes = 4
 
     private static func codes(_ scalars: [Unicode.Scalar]) -> String {
-        let shown = scalars.prefix(self.mostCodes).map { "U+\(self.hex($0.value))" }
+        let shown = scalars.prefix(self.mostCodes).map { "U+\(String(hex: $0.value, digits: 4, uppercase: true))" }
         return (shown + (scalars.count > self.mostCodes ? ["…"] : [])).joined(separator: " ")
-    }
-
-    /// Four digits at least, as Unicode writes them.
-    private static func hex(_ code: UInt32) -> String {
-        let digits = String(code, radix: 16, uppercase: true)
-        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 }

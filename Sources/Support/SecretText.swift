@@ -1,3 +1,5 @@
+import Foundation
+
 /// Makes secrets as text and compares them in constant time. Pure except for the system's randomness.
 package enum SecretText {
     /// 32 random bytes as 43 characters of `A–Z a–z 0–9 - _`.
@@ -27,21 +29,6 @@ package enum SecretText {
 
     /// Encodes RFC 4648 §5 without padding, as RFC 7515 §2 requires.
     package static func base64URL(_ bytes: some Collection<UInt8>) -> String {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var held: UInt32 = 0
-        var bits = 0
-        for byte in bytes {
-            held = held << 8 | UInt32(byte)
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                text.append(alphabet[Int(held >> UInt32(bits) & 63)])
-            }
-            held &= (1 << UInt32(bits)) - 1
-        }
-        if bits > 0 { text.append(alphabet[Int(held << UInt32(6 - bits) & 63)]) }
-        return String(decoding: text, as: UTF8.self)
+        String(Data(bytes).base64EncodedString().compactMap { $0 == "=" ? nil : $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
     }
 }

@@ -206,7 +206,7 @@ final class LineWriter: Sendable {
         bytes.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count {
-                let count = systemWrite(self.descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+                let count = LibC.write(self.descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
                 if count >= 0 {
                     written += count
                     continue
@@ -224,6 +224,3 @@ final class LineWriter: Sendable {
         }
     }
 }
-
-/// write(2); `LineWriter` has a `write` of its own.
-private func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }

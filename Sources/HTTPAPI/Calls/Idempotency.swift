@@ -41,7 +41,7 @@ final class Idempotency: Sendable {
         var hash = SHA256()
         hash.update(data: Array("\(request.method.rawValue) \(request.uri.string)\n".utf8))
         body.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-        let fingerprint = hash.finalize().map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+        let fingerprint = SecretText.hex(hash.finalize())
         return IdempotencyKey(tokenID: token.id, key: text, fingerprint: fingerprint)
     }
 

@@ -88,9 +88,7 @@ extension InputType<String> {
     /// ``PlainText`` as a regular expression. Characters above U+FFFF appear literally: dialects escape them differently.
     private static let plainPattern: String = {
         func written(_ code: UInt32) -> String {
-            let digits = String(code, radix: 16)
-            if code > 0xFFFF { return Unicode.Scalar(code).map(String.init) ?? "" }
-            return "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)"
+            code > 0xFFFF ? Unicode.Scalar(code).map(String.init) ?? "" : "\\u\(String(hex: code, digits: 4))"
         }
         let ranges = PlainText.refused.map { "\(written($0.lowerBound))-\(written($0.upperBound))" }
         return "^[^\(ranges.joined())]*$"

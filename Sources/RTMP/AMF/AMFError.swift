@@ -1,3 +1,5 @@
+import Support
+
 /// An AMF decoding error: what was found, what was expected and where. A value; affects only the message that held the bytes.
 ///
 /// Every `offset` counts bytes from the start of the decoder's buffer.
@@ -66,8 +68,7 @@ extension AMFError: CustomStringConvertible {
     }
 
     private static func name(of marker: UInt8, in version: AMFVersion) -> String {
-        let digits = String(marker, radix: 16)
-        let hex = "0x" + (digits.count < 2 ? "0" : "") + digits
+        let hex = "0x" + String(hex: marker, digits: 2)
         guard version == .amf0 else { return "unknown marker \(hex)" }
         return switch marker {
         case AMF0Marker.movieClip: "movieclip (\(hex), reserved)"  // AMF0 §2.6

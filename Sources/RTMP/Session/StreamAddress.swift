@@ -119,17 +119,11 @@ package enum StreamAddressError: Error, Equatable, Sendable, CustomStringConvert
         case .tooLong(let bytes, let limit): "app and stream name have \(bytes) bytes; the limit is \(limit)"
         case .queryTooLong(let bytes, let limit): "the query has \(bytes) bytes; the limit is \(limit)"
         case .controlCharacter(let code):
-            "the name contains a control character or an invisible character, U+\(Self.hex(code)); expected visible characters"
+            "the name contains a control character or an invisible character, U+\(String(hex: code, digits: 4, uppercase: true)); expected visible characters"
         case .notNormal(let problem): "the name \(problem)"
         case .dotComponent: "the name contains a \"..\" or \".\" component"
         case .combinedSeparator: "the name contains a slash or question mark combined with another character; expected it alone"
         case .encodedSeparator: "the name contains an encoded slash or question mark (%2F, %3F); expected / and ? themselves"
         }
-    }
-
-    /// Four digits at least, as Unicode writes them.
-    private static func hex(_ code: UInt32) -> String {
-        let digits = String(code, radix: 16, uppercase: true)
-        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 }

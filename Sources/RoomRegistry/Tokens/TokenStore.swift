@@ -15,7 +15,7 @@ enum TokenSecret {
 
     /// SHA-256 in hex. Unsalted: a random secret of this length cannot be looked up in a table.
     static func hash(_ secret: String) -> String {
-        SHA256.hash(data: Array(secret.utf8)).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+        SecretText.hex(SHA256.hash(data: Array(secret.utf8)))
     }
 
     static func create(

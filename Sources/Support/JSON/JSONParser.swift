@@ -174,7 +174,7 @@ package struct JSONParser {
                 return valid
             case UInt8(ascii: "\\"): try self.escape(&text)
             case 0..<0x20:
-                throw self.problem("a control character in a string; write it as \\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))")
+                throw self.problem("a control character in a string; write it as \\u\(String(hex: byte, digits: 4))")
             default:
                 text.append(byte)
                 self.position += 1
