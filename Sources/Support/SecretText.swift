@@ -1,4 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
+#endif
 
 /// Makes secrets as text and compares them in constant time. Pure except for the system's randomness.
 package enum SecretText {

@@ -1,6 +1,7 @@
 internal import Dispatch
 package import Media
 internal import NIOCore
+internal import Support
 internal import Synchronization
 
 /// Keeps a link to another server up: connects, runs, waits and reconnects. It has a thread of its own from `start` to `stop`.
@@ -15,7 +16,7 @@ package final class UpstreamTask: Sendable {
 
     private struct Shared {
         var state = UpstreamState.idle
-        var sinceMs = System.unixMs()
+        var sinceMs = WallClock.ms
         var attempts: UInt64 = 0
         var connections: UInt64 = 0
         var lastError: UpstreamError?
@@ -134,8 +135,8 @@ package final class UpstreamTask: Sendable {
             shared.retries += 1
             shared.retry = shared.retries
             shared.lastError = .system("no thread or descriptor for a link; the limit of open files may be nearly reached")
-            shared.lastErrorMs = System.unixMs()
-            return (shared.retries, System.unixMs() + Int64(pauseMs))
+            shared.lastErrorMs = WallClock.ms
+            return (shared.retries, WallClock.ms + Int64(pauseMs))
         }
         self.set(.waiting(untilMs: untilMs))
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(pauseMs)) { [weak self] in
@@ -182,13 +183,13 @@ package final class UpstreamTask: Sendable {
             if next == .stop { return .stopped }
             self.shared.withLock { shared in
                 shared.lastError = error
-                shared.lastErrorMs = System.unixMs()
+                shared.lastErrorMs = WallClock.ms
             }
             switch next {
             case .stop: return .stopped
             case .fail(let permanent): return .failed(reason: error.description, permanent: permanent)
             case .wait(let milliseconds):
-                self.set(.waiting(untilMs: System.unixMs() + Int64(milliseconds)))
+                self.set(.waiting(untilMs: WallClock.ms + Int64(milliseconds)))
                 do throws(UpstreamError) {
                     try control.sleep(until: System.nowMs() + Int64(milliseconds))
                 } catch {
@@ -215,7 +216,7 @@ package final class UpstreamTask: Sendable {
     private func set(_ state: UpstreamState) {
         self.shared.withLock { shared in
             shared.state = state
-            shared.sinceMs = System.unixMs()
+            shared.sinceMs = WallClock.ms
         }
         self.onState(state)
     }

@@ -12,13 +12,6 @@ enum System {
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    /// Milliseconds since 1970.
-    static func unixMs() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
-
     /// Waits for any of the events; false on a timeout. Errors count as an event: the next call on the descriptor reports them.
     static func poll(_ descriptors: inout [pollfd], timeoutMs: Int64) -> Bool {
         let end = Self.nowMs() + timeoutMs
