@@ -2,7 +2,6 @@ import Access
 import AppServer
 import Console
 import ControlAPI
-import Delivery
 import Forwarding
 import HTTPAPI
 package import HTTPServer
@@ -23,6 +22,7 @@ import ServerData
 package import ServiceLifecycle
 import Statistics
 import Store
+import Streaming
 package import Support
 import Synchronization
 import UnixSignals

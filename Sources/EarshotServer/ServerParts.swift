@@ -1,7 +1,6 @@
 package import Access
 package import AppServer
 package import ControlAPI
-package import Delivery
 package import Forwarding
 import Listening
 package import Logging
@@ -15,6 +14,7 @@ package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import Statistics
+package import Streaming
 package import Support
 package import Talkback
 

@@ -1,12 +1,12 @@
 import AppServer
 import ControlAPI
-import Delivery
 import Forwarding
 package import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import NIOCore
 import Playback
+import Streaming
 import Support
 
 // The HTTP API as this server has it: the calls of the control API and those of the apps, and the document of all.

@@ -1,4 +1,3 @@
-import Delivery
 import Logging
 import Media
 import NIOCore
@@ -7,6 +6,7 @@ import Relay
 import RoomRegistry
 package import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 package import Upstream

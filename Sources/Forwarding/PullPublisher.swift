@@ -1,10 +1,10 @@
 import Access
-import Delivery
 import Logging
 import Media
 import NIOCore
 import Relay
 import Rooms
+import Streaming
 import Support
 import Synchronization
 

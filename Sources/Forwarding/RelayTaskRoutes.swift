@@ -1,5 +1,4 @@
 import Access
-import Delivery
 package import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -8,6 +7,7 @@ import Outbound
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Upstream
 

@@ -1,5 +1,4 @@
 import Access
-package import Delivery
 import Logging
 import NIOCore
 package import Relay
@@ -7,6 +6,7 @@ package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
+package import Streaming
 package import Support
 import Synchronization
 import Upstream

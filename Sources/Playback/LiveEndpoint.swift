@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HLS
 package import HTTPServer
 import HTTPTypes
@@ -10,6 +9,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the stream.

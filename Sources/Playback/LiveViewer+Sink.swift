@@ -1,10 +1,10 @@
 import Access
-import Delivery
 import NIOCore
 import Packaging
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPServer
 import Listening
 import Logging
@@ -8,6 +7,7 @@ import Packaging
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 

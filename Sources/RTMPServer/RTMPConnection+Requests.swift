@@ -1,4 +1,3 @@
-import Delivery
 import Listening
 import Logging
 import Media
@@ -7,6 +6,7 @@ import RTMP
 package import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 

@@ -1,6 +1,5 @@
 import APITestSupport
 import Access
-import Delivery
 import Foundation
 import HTTPTypes
 import RoomRegistry
@@ -8,6 +7,7 @@ import Rooms
 import ServerData
 import ServerTestSupport
 import Store
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -9,7 +9,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Notifications
 
 /// `earshot events follow`, against real servers that stop, come back and forget.

@@ -4,7 +4,7 @@ import RTMP
 import ServerTestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import Listening
 @testable import RTMPServer

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Upstream
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import Forwarding
 @testable import ServerConfiguration

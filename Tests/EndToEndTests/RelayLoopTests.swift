@@ -4,7 +4,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 
 /// Servers that feed each other: a stream that would return to its origin is stopped, with the reason.

@@ -1,9 +1,9 @@
-import Delivery
 import Media
 import RTMP
 import Relay
 import Rooms
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

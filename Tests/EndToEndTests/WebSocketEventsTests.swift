@@ -10,7 +10,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Listening
 @testable import ServerConfiguration
 @testable import Support

@@ -5,7 +5,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Notifications
 @testable import ServerConfiguration
 

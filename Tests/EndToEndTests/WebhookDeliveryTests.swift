@@ -10,7 +10,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Listening
 
 /// Webhooks of real room changes. The receiver is real too, and down, slow or failing at times.

@@ -8,7 +8,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import Notifications
 @testable import RoomRegistry

@@ -2,7 +2,7 @@ import Media
 import NIOCore
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Forwarding
 
 /// Frames that wait for a room's answer are bounded, whatever another server sends.

@@ -9,7 +9,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import HTTPServer
 @testable import Listening

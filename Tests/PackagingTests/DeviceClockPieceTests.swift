@@ -6,7 +6,7 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// The times in HLS, MP4 and recordings, whatever a device's clock does.

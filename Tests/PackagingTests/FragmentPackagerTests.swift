@@ -8,7 +8,7 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// Pieces of streams whose timestamps jump or are uneven.

@@ -9,7 +9,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// The delay that low latency promises, with a clock of the test's own. `Benchmarks/hls.sh` measures it through a live server.

@@ -4,7 +4,7 @@ import NIOCore
 import Relay
 import TestSupport
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.

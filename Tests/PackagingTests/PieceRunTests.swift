@@ -6,7 +6,7 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// The ends and beginnings of runs of pieces, as players see them.

@@ -5,7 +5,7 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// Pieces of streams whose cameras and microphones are switched on and off.

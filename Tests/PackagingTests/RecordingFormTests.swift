@@ -6,7 +6,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Packaging
 
 /// The pure parts of recordings: names, ranges and bounds.

@@ -1,7 +1,7 @@
 import Support
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import RTMPServer
 
 /// The stages of a connection's life, and what is to be done at its end.

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import RoomRegistry
 

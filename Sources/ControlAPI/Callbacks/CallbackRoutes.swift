@@ -1,4 +1,3 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -6,6 +5,7 @@ import Notifications
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 enum CallbackRoutes {

@@ -1,11 +1,11 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 enum EventRoutes {

@@ -1,8 +1,8 @@
-import Delivery
 import HTTPAPI
 import RoomRegistry
 import Rooms
 import Statistics
+import Streaming
 import Support
 import Talkback
 

@@ -1,6 +1,6 @@
-import Delivery
 package import HTTPAPI
 import Listening
+import Streaming
 import Support
 import Talkback
 

@@ -1,11 +1,11 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Talk
 import Talkback

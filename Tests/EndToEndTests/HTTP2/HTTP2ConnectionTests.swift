@@ -6,7 +6,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Listening
 @testable import ServerConfiguration
 

@@ -5,7 +5,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import Packaging
 @testable import ServerConfiguration

@@ -4,7 +4,7 @@ import Rooms
 import ServerTestSupport
 import TestSupport
 
-@testable import Delivery
+@testable import Streaming
 @testable import RoomRegistry
 
 /// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.

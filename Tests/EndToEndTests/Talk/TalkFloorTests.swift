@@ -10,7 +10,7 @@ import SignalCheck
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import RoomRegistry
 
 /// The floor by publishing and by call, and its audit trail.

@@ -5,7 +5,7 @@ import SignalCheck
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import ServerConfiguration
 @testable import Support

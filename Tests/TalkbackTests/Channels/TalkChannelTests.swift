@@ -8,7 +8,7 @@ import Talk
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import RoomRegistry
 @testable import ServerConfiguration

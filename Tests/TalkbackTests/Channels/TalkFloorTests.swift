@@ -8,7 +8,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import RoomRegistry
 
 /// The floor by publishing and by call, and its audit trail.

@@ -6,7 +6,7 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import EarshotServer
 @testable import RoomRegistry
 @testable import Talkback

@@ -7,7 +7,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 /// Devices and viewers that were refused, as they are kept for operators.
 @Suite struct RecentRefusalsTests {

@@ -5,7 +5,7 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 @Suite struct SystemMemoryTests {
     private static let mebibyte = 1 << 20

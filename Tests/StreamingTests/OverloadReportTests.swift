@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 @Suite struct OverloadReportTests {
     /// One line when it begins and one when it has ended for good, however often the loop passes its limit meanwhile.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 /// The rules by which a stream that would feed itself is found.
 @Suite struct LoopDetectorTests {

@@ -3,7 +3,7 @@ import ServerTestSupport
 import Support
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 /// The places of players over HLS.
 @Suite struct HLSPlacesTests {

@@ -2,7 +2,7 @@ import Relay
 import ServerConfiguration
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 /// The relay's timers beside those of the registry of rooms.
 @Suite struct GracePeriodsTests {

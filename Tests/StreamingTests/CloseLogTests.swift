@@ -3,7 +3,7 @@ import Support
 import Synchronization
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 
 /// Which ends of connections have a line.
 @Suite struct CloseLogTests {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Trace
 
-@testable import Delivery
+@testable import Streaming
 
 /// The parts of a peer's messages that a trace shows. No secret is among them.
 @Suite struct TraceRedactionTests {
