@@ -137,8 +137,8 @@ extension RTMPConnection: ViewerSink {
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    package func notify(_ viewer: Viewer, _ notice: StreamNotice) {
-        switch notice {
+    package func notify(_ viewer: Viewer, _ change: StreamChange) {
+        switch change {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)

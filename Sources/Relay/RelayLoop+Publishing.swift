@@ -134,7 +134,7 @@ extension RelayLoop {
                 if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
             case .quiet:
                 if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
-            case .frame, .notice, .flush, .prelude, .dropGOP, .end: break
+            case .frame, .change, .flush, .prelude, .dropGOP, .end: break
             }
         }
         guard !home.taps.isEmpty else { return }
@@ -167,8 +167,8 @@ extension RelayLoop {
                 for chosen in packaged.chosen(frame, track, home.state.tracks) {
                     notify(.append(EncodedMessage(chosen, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
                 }
-            case .notice(let notice, let timestamp):
-                notify(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+            case .change(let change, let timestamp):
+                notify(.append(EncodedMessage(change: change, timestamp: timestamp, arrivalMs: nowMs)))
             case .flush(let timestamp):
                 guard form.packaging.carriesTags else { continue }
                 notify(

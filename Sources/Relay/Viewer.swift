@@ -9,7 +9,7 @@ package protocol ViewerSink: AnyObject {
     /// Finishes a message that `write` wrote in part, or not at all when `offset` is 0. Calls `pump` again when there is room. A non-empty `header`
     /// replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
-    func notify(_ viewer: Viewer, _ notice: StreamNotice)
+    func notify(_ viewer: Viewer, _ change: StreamChange)
     /// The viewer is behind and will not get all pictures. Rare: once per skip.
     func skipped(_ viewer: Viewer, behindMs: Int64)
     /// The viewer is over the age limit; its connection closes.

@@ -1,6 +1,6 @@
 import Support
 
-/// A webhook target made by the API: its URL, its events, and the secret that signs its notices. A value; printing it shows no secret.
+/// A webhook target made by the API: its URL, its events, and the secret that signs its deliveries. A value; printing it shows no secret.
 package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
     package let id: Int64
     package var name: String
@@ -55,7 +55,7 @@ package struct WebhookPatch: Sendable, Equatable {
     package init() {}
 }
 
-/// A query for a target's failed notices that are to be sent again.
+/// A query for a target's failed deliveries that are to be sent again.
 package struct RedeliveryQuery: Sendable, Equatable {
     /// Empty: all.
     package var kinds: [RoomEvent.Kind] = []

@@ -67,7 +67,7 @@ def markup(server, browser, keep):
     server.api("rooms", {"roomId": "banned", "title": MARK})
     server.api("rooms/banned/forbid", {"reason": MARK, "seconds": 3600})
     server.api("tokens", {"name": MARK[:64], "role": "app"})
-    # Nobody listens there, so its notices fail.
+    # Nobody listens there, so its deliveries fail.
     server.api("webhooks", {"name": MARK[:60], "url": f"https://127.0.0.1:9/?{urllib.parse.quote(SHORT)}"})
     server.api("relay-tasks", {"direction": "push", "app": "live", "name": "cam", "url": f"rtmp://127.0.0.1:9/live/{urllib.parse.quote(SHORT)}"})
     server.api("streams/live/" + urllib.parse.quote(f"{SHORT}2", safe="") + "/forbid", {"reason": MARK, "seconds": 60})

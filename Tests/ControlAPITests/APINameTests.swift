@@ -41,7 +41,7 @@ import Testing
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for id in ["r1", "r2"] { try await api.ok("POST", "rooms", #"{"roomId":"\#(id)"}"#, status: 201) }
-            for path in ["events", "callbacks", "recordings"] {
+            for path in ["events", "webhooks/deliveries", "recordings"] {
                 try await api.ok("GET", "\(path)?roomId=r1")
                 let other = try await api.refused(400, "GET", "\(path)?room=r1")
                 #expect(other["field"].string == "room" && other["rule"].string?.contains("roomId") == true)

@@ -30,7 +30,7 @@ import Testing
         let begin: Int64 = 1_000_000
         let day: Int64 = 86_400_000
         var attempts = 0
-        // A notice every ten seconds, each given up at once.
+        // A delivery every ten seconds, each given up at once.
         for now in stride(from: begin, to: begin + 3 * day, by: 10_000) {
             attempts += 1
             log.attempted(WebhookFormTests.entry(target: target), .givenUp, problem: "no answer within 20 s", now: now)

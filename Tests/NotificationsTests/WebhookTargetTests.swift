@@ -32,10 +32,10 @@ import Testing
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             try await eventually("it to be delivered") {
-                try await api.ok("GET", "callbacks?state=delivered")["list"].count == 1
+                try await api.ok("GET", "webhooks/deliveries?state=delivered")["list"].count == 1
             }
-            let notice = try await api.ok("GET", "callbacks")["list"][0]
-            #expect(notice["attempts"].int == 1 && notice["lastStatus"].int == status && !notice["deliveredAt"].isNull)
+            let delivery = try await api.ok("GET", "webhooks/deliveries")["list"][0]
+            #expect(delivery["attempts"].int == 1 && delivery["lastStatus"].int == status && !delivery["deliveredAt"].isNull)
             #expect(receiver.deliveries.count == 1)
             #expect(!server.lines.contains("A webhook target fails"))
         }
@@ -83,7 +83,7 @@ import Testing
             #expect(sender.http == server.http && sender.rtmp == server.rtmp)
             func body(_ kind: RoomEvent.Kind, _ data: String) throws -> JSON {
                 let event = RoomEvent(id: 1, number: 1, kind: kind, roomID: nil, instance: 0, at: 0, data: data)
-                let entry = OutboxEntry(
+                let entry = WebhookDelivery(
                     id: 1, event: event, target: WebhookTarget(url: "http://b.example/", format: .tencent), state: .pending, attempts: 0,
                     dueAt: 0, lastStatus: nil, lastError: nil, lastAttemptAt: nil, durationMs: nil, deliveredAt: nil)
                 let request = try WebhookRequest(entry, sender: sender, atSeconds: 0)

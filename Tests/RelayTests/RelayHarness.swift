@@ -186,8 +186,8 @@ struct RelayHarness: Sendable {
         try await self.with(sink) { $0.bytes }.messages()
     }
 
-    func notices(_ sink: FakeSink) async throws -> [StreamNotice] {
-        try await self.with(sink) { $0.told.map(\.notice) }
+    func changes(_ sink: FakeSink) async throws -> [StreamChange] {
+        try await self.with(sink) { $0.told.map(\.change) }
     }
 
     func ringBytes(_ stream: Relay.Stream) async throws -> Int {

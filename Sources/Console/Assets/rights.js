@@ -5,7 +5,7 @@ export const rights = {
   makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
   muteTalker: 'app', kickTalker: 'app', changeFloor: 'app', changeTalk: 'app', listRelayTasks: 'ops',
-  getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listCallbacks: 'ops', listCallbackTargets: 'ops*', redeliverCallback: 'ops',
+  getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
   getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverWebhook: 'admin*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',
   listGatherings: 'app', getGathering: 'app', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'app', resumeQueue: 'app', removeFromQueue: 'app',

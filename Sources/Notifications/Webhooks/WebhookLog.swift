@@ -19,7 +19,7 @@ package final class WebhookLog: Sendable {
         package var failed = 0
         package var givenUp = 0
         package var problem: String?
-        /// Nil before the first notice that it accepted.
+        /// Nil before the first delivery that it accepted.
         package var deliveredAt: Int64?
         fileprivate var isReported = false
         fileprivate var lines = Intervals()
@@ -54,7 +54,7 @@ package final class WebhookLog: Sendable {
     /// By target id; nil before its first attempt.
     package subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
 
-    func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
+    func attempted(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
         if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }
     }
 
@@ -74,7 +74,7 @@ package final class WebhookLog: Sendable {
             ]) { $1 })
     }
 
-    private func failed(_ entry: OutboxEntry, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
+    private func failed(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
         let (standing, isDue, logsGivenUp) = self.standings.withLock { standings in
             var standing = standings[entry.target.id] ?? Standing()
             if !standing.isFailing {
@@ -118,7 +118,7 @@ package final class WebhookLog: Sendable {
 
     package func storeFailed(_ error: RegistryError) {
         guard self.store.pass(nowMs: LoopSweeper.nowMs) != nil else { return }
-        self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error.storeProblem)"])
+        self.log.error("The webhook deliveries cannot be read or written", metadata: ["error": "\(error.storeProblem)"])
     }
 
     /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.

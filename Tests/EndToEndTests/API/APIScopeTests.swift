@@ -35,9 +35,9 @@ import Testing
             status: 201)
         foreign.ids["taskId"] = "\(task["taskId"].int ?? 0)"
         let session = try await api.ok("GET", "sessions")["list"][0]["sessionId"].int.orThrow()
-        let callback = try await api.ok("GET", "callbacks")["list"][0]["callbackId"].int.orThrow()
+        let callback = try await api.ok("GET", "webhooks/deliveries")["list"][0]["deliveryId"].int.orThrow()
         foreign.ids["sessionId"] = "\(session)"
-        foreign.ids["callbackId"] = "\(callback)"
+        foreign.ids["deliveryId"] = "\(callback)"
         foreign.ids["tokenId"] = "1"
         // Rows without files: a file is written when pictures come.
         let work = RecordingTask(

@@ -41,9 +41,9 @@ import Testing
                 #expect(try await cli.text("webhooks", "pause", "1") == "webhook target 1 is paused\n")
                 let api = try await CheckedAPI(server)
                 try await self.room(api, "r1")
-                #expect(try await cli.text("webhooks", "resume", "1") == "webhook target 1 is resumed; notices waiting: 1\n")
-                #expect(try await cli.text("webhooks", "redeliver", "1") == "notices sent again: 0\n")
-                try await eventually("the notice") { receiver.deliveries.count == 2 }
+                #expect(try await cli.text("webhooks", "resume", "1") == "webhook target 1 is resumed; deliveries waiting: 1\n")
+                #expect(try await cli.text("webhooks", "redeliver", "1") == "deliveries sent again: 0\n")
+                try await eventually("the delivery") { receiver.deliveries.count == 2 }
                 let changed = try await cli.text("webhooks", "change", "1", "--name", "shop", "--kind", "room.closed", "--all-rooms")
                 #expect(changed.hasPrefix("webhook target 1 shop is changed: room.closed, http://127.0.0.1:"), "\(changed)")
                 #expect(try await cli.json("webhooks", "change", "1", "--all-kinds", "--rooms", "s")["kinds"].list.isEmpty)
@@ -53,7 +53,7 @@ import Testing
                 #expect(try await cli("webhooks", "change", "1", "--kind", "room.closed", "--all-kinds").errors.contains("exclude"))
                 #expect(try await cli("webhooks", "change", "1", "--rooms", "a", "--all-rooms").errors.contains("exclude"))
                 #expect(try await cli("webhooks", "change", "2", "--name", "x").status == 3)
-                #expect(try await cli.text("webhooks", "remove", "1") == "webhook target 1 is removed; notices dropped: 0\n")
+                #expect(try await cli.text("webhooks", "remove", "1") == "webhook target 1 is removed; deliveries dropped: 0\n")
                 #expect(try await cli("webhooks", "test", "1").status == 3)
             }
         }

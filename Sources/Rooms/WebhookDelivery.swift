@@ -1,8 +1,8 @@
 import Crypto
 
-/// A webhook target, from the settings or the API, and the format of its notices.
+/// A webhook target, from the settings or the API, and the format of its deliveries.
 package struct WebhookTarget: Sendable, Equatable {
-    /// The name of the format of a target's notices, as it is stored. The sender of notices knows the formats: see `WebhookTarget.Format.known` in
+    /// The name of the format of a target's deliveries, as it is stored. The sender of deliveries knows the formats: see `WebhookTarget.Format.known` in
     /// Notifications.
     package struct Format: RawRepresentable, Sendable, Hashable {
         package let rawValue: String
@@ -17,7 +17,7 @@ package struct WebhookTarget: Sendable, Equatable {
     package let id: String
     /// The number of a target that the API made; nil for one in the settings.
     package let hookID: Int64?
-    /// Signs the target's notices; nil: the server's key. Secret.
+    /// Signs the target's deliveries; nil: the server's key. Secret.
     package let key: String?
 
     package init(url: String, format: Format) {
@@ -39,10 +39,10 @@ package struct WebhookTarget: Sendable, Equatable {
         self.key = key
     }
 
-    /// The target's name in the outbox's rows: its URL, or its number, so that a changed URL also applies to waiting notices.
+    /// The target's name in the rows of deliveries: its URL, or its number, so that a changed URL also applies to waiting deliveries.
     package var row: String { self.hookID.map { "\(Self.mark)\($0)" } ?? self.url }
 
-    /// Reads a row of the outbox. A target of the API then has no URL.
+    /// Reads a row of deliveries. A target of the API then has no URL.
     package init(row: String, format: Format) {
         if row.hasPrefix(Self.mark), let id = Int64(row.dropFirst(Self.mark.count)) {
             self.init(hookID: id, url: "", format: format, key: nil)
@@ -64,8 +64,8 @@ package struct WebhookTarget: Sendable, Equatable {
     }
 }
 
-/// A notice for a webhook. Stored with its event; leaves the queue only when delivered or given up.
-package struct OutboxEntry: Sendable, Equatable {
+/// An event for one webhook. Stored with its event; leaves the queue only when delivered or given up.
+package struct WebhookDelivery: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable { case pending, delivered, failed }
     package let id: Int64
     package let event: RoomEvent
@@ -99,8 +99,8 @@ package struct OutboxEntry: Sendable, Equatable {
         self.deliveredAt = deliveredAt
     }
 
-    package func with(target: WebhookTarget) -> OutboxEntry {
-        OutboxEntry(
+    package func with(target: WebhookTarget) -> WebhookDelivery {
+        WebhookDelivery(
             id: self.id, event: self.event, target: target, state: self.state, attempts: self.attempts, dueAt: self.dueAt,
             lastStatus: self.lastStatus, lastError: self.lastError, lastAttemptAt: self.lastAttemptAt, durationMs: self.durationMs,
             deliveredAt: self.deliveredAt)

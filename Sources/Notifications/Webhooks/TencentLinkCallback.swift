@@ -2,7 +2,7 @@ import Rooms
 import Support
 
 /// The status of a link (314), in the format of Tencent Cloud's callbacks. Pure.
-struct TencentRelayNotice: TencentCallback {
+struct TencentLinkCallback: TencentCallback {
     private let event: RoomEvent
     private let relay: RelayChange
 

@@ -3,7 +3,7 @@ import Rooms
 import Support
 
 /// Recordings in the format of Tencent Cloud's callbacks: a file (100) or a status (332). Pure.
-struct TencentRecordNotice: TencentCallback {
+struct TencentRecordCallback: TencentCallback {
     private let event: RoomEvent
     private let record: RecordingDetails
 

@@ -6,14 +6,14 @@ import Testing
 @testable import Rooms
 @testable import Support
 
-/// Notices, stored answers, tokens, and the deletion of old history.
-@Suite struct RoomStoreOutboxTests {
+/// Deliveries, stored answers, tokens, and the deletion of old history.
+@Suite struct RoomStoreDeliveryTests {
     static let earshot = WebhookTarget(url: "http://a/", format: .earshot)
     static let vendor = WebhookTarget(url: "http://a/", format: .vendor)
     static let other = WebhookTarget(url: "http://b/", format: .earshot)
 
     private func due(_ test: TestRegistry, _ target: WebhookTarget) async throws -> [String] {
-        try await test.registry.dueNotices(limit: 100).due.filter { $0.target == target }
+        try await test.registry.dueDeliveries(limit: 100).due.filter { $0.target == target }
             .map { "\($0.event.roomID?.rawValue ?? "-") \($0.event.kind.rawValue)" }
     }
 
@@ -25,21 +25,23 @@ import Testing
         try await test.create("cam2")
         try await test.goLive("live/cam1")
         await test.settle()
-        for table in ["outbox", "events"] {
+        for table in ["webhook_deliveries", "events"] {
             try test.execute("UPDATE \(table) SET kind = 'room.painted' WHERE room_id = 'cam1' AND kind = 'room.created'")
         }
         await test.registry.stop()
         let next = try await test.restarted { ($0.webhooks, $0.isExclusive) = ([Self.earshot], true) }
-        #expect(next.registry.notices.count == 1 && next.registry.notices[0].hasPrefix("1 webhook notices"), "\(next.registry.notices)")
+        #expect(next.registry.notices.count == 1 && next.registry.notices[0].hasPrefix("1 webhook deliveries"), "\(next.registry.notices)")
         #expect(try await self.due(next, Self.earshot) == ["cam2 room.created", "cam1 stream.begin"])
         let kinds = try await next.registry.events(after: 0, room: "cam1", limit: 10).map(\.kind)
         #expect(kinds.first == .streamBegin && !kinds.contains(.roomCreated))
         #expect(try await next.registry.events(before: .max, room: "cam1", limit: 10).map(\.kind) == kinds.reversed())
-        #expect(try await next.registry.notices(state: .failed, room: nil, before: nil, limit: 10).isEmpty)
-        #expect(try next.sql(String.self, "SELECT state FROM outbox WHERE kind = 'room.painted'") == "failed", "kept for the later version")
+        #expect(try await next.registry.deliveries(state: .failed, room: nil, before: nil, limit: 10).isEmpty)
+        #expect(
+            try next.sql(String.self, "SELECT state FROM webhook_deliveries WHERE kind = 'room.painted'") == "failed",
+            "kept for the later version")
     }
 
-    @Test func aRoomsNoticesGoInOrder() async throws {
+    @Test func aRoomsDeliveriesGoInOrder() async throws {
         let test = try TestRegistry {
             $0.webhooks = [Self.earshot, Self.vendor, Self.other]
             $0.notifies = { $0.format == .earshot || $1 == .streamBegin || $1 == .streamEnd }
@@ -53,34 +55,34 @@ import Testing
         #expect(try await self.due(test, Self.earshot) == ["cam1 room.created", "cam2 room.created"])
         // This target takes only stream events.
         #expect(try await self.due(test, Self.vendor) == ["cam1 stream.begin"])
-        let first = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.earshot })
+        let first = try #require(try await test.registry.dueDeliveries(limit: 100).due.first { $0.target == Self.earshot })
         #expect(first.event == test.events[0] && first.attempts == 0 && first.state == .pending)
         // A failure holds up only its own room and target.
         try await test.registry.recordAttempt(first.id, status: 500, error: "no", durationMs: 12, retryAt: test.now + 60_000)
         #expect(try await self.due(test, Self.earshot) == ["cam2 room.created"])
         #expect(try await self.due(test, Self.other).count == 2)
-        #expect(try await test.registry.dueNotices(limit: 100).nextAt == test.now + 60_000)
+        #expect(try await test.registry.dueDeliveries(limit: 100).nextAt == test.now + 60_000)
         test.pass(60_000)
         #expect(try await self.due(test, Self.earshot) == ["cam2 room.created", "cam1 room.created"])
         try await test.registry.recordAttempt(first.id, status: 200, error: nil, durationMs: 5, retryAt: nil)
         #expect(try await self.due(test, Self.earshot) == ["cam2 room.created", "cam1 stream.begin"])
-        let delivered = try #require(try await test.registry.notices(state: .delivered, room: "cam1", before: nil, limit: 10).first)
+        let delivered = try #require(try await test.registry.deliveries(state: .delivered, room: "cam1", before: nil, limit: 10).first)
         #expect(delivered.id == first.id && delivered.attempts == 2 && delivered.deliveredAt == test.now && delivered.lastStatus == 200)
         // Given up: the next one is sent.
-        let begin = try #require(try await test.registry.dueNotices(limit: 100).due.first { $0.target == Self.vendor })
+        let begin = try #require(try await test.registry.dueDeliveries(limit: 100).due.first { $0.target == Self.vendor })
         try await test.registry.recordAttempt(begin.id, status: nil, error: "timeout", durationMs: 20_000, retryAt: nil)
         #expect(try await self.due(test, Self.vendor) == ["cam1 stream.end"])
-        #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).map(\.id) == [begin.id])
+        #expect(try await test.registry.deliveries(state: .failed, room: nil, before: nil, limit: 10).map(\.id) == [begin.id])
         // An attempt recorded twice counts once.
         try await test.registry.recordAttempt(begin.id, status: 200, error: nil, durationMs: 1, retryAt: nil)
-        #expect(try await test.registry.notices(state: .failed, room: nil, before: nil, limit: 10).first?.lastError == "timeout")
+        #expect(try await test.registry.deliveries(state: .failed, room: nil, before: nil, limit: 10).first?.lastError == "timeout")
         let copy = try #require(try await test.registry.redeliver(begin.id))
         #expect(copy.event == begin.event && copy.state == .pending && copy.id > begin.id && copy.attempts == 0)
         #expect(try await self.due(test, Self.vendor) == ["cam1 stream.end"])
         #expect(try await test.registry.redeliver(.max) == nil)
-        let all = try await test.registry.notices(state: nil, room: nil, before: nil, limit: 1_000)
+        let all = try await test.registry.deliveries(state: nil, room: nil, before: nil, limit: 1_000)
         #expect(all.map(\.id) == all.map(\.id).sorted().reversed())
-        #expect(try await test.registry.notices(state: nil, room: nil, before: all[3].id, limit: 2).map(\.id) == [all[4].id, all[5].id])
+        #expect(try await test.registry.deliveries(state: nil, room: nil, before: all[3].id, limit: 2).map(\.id) == [all[4].id, all[5].id])
     }
 
     /// A target made by a call takes the events that it asked for, and of these the ones that its format has words for.
@@ -100,21 +102,21 @@ import Testing
         _ = try await test.goLive("live/cam1")
         try await test.registry.delete("cam1", by: Actor("t"))
         func kinds(_ target: WebhookTarget) async throws -> [RoomEvent.Kind] {
-            try await test.registry.notices(state: .pending, room: "cam1", before: nil, limit: 100).filter { $0.target == target }
+            try await test.registry.deliveries(state: .pending, room: "cam1", before: nil, limit: 100).filter { $0.target == target }
                 .map(\.event.kind).reversed()
         }
         #expect(try await kinds(some) == [.roomCreated, .streamBegin])
         #expect(try await kinds(vendor) == [.streamBegin, .streamEnd])
     }
 
-    @Test func noticesAreStoredWithTheirEvents() async throws {
+    @Test func deliveriesAreStoredWithTheirEvents() async throws {
         let test = try TestRegistry { $0.webhooks = [Self.earshot] }
         defer { test.remove() }
         try await test.create("cam1")
         try await test.registry.delete("cam1", by: Actor("t"))
         let events = try await test.registry.events(after: 0, room: nil, limit: 10)
         #expect(events.map(\.kind) == [.roomCreated, .roomClosed, .roomDeleted])
-        #expect(try await test.registry.notices(state: .pending, room: "cam1", before: nil, limit: 10).map(\.event) == events.reversed())
+        #expect(try await test.registry.deliveries(state: .pending, room: "cam1", before: nil, limit: 10).map(\.event) == events.reversed())
     }
 
     // MARK: - Idempotency
@@ -243,7 +245,7 @@ import Testing
         #expect(try test.sql(Int.self, "SELECT count(*) FROM events") == 0)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM pushes") == 0)
         // Its target never answered in all that time: given up, then deleted.
-        #expect(try test.sql(Int.self, "SELECT count(*) FROM outbox WHERE state = 'pending'") == 0)
+        #expect(try test.sql(Int.self, "SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'") == 0)
         // Deleted numbers are not reused.
         try await test.apply(.close, "cam1")
         #expect(test.events.last?.number == 302 && test.events.last?.id == 302)

@@ -2,7 +2,7 @@ import Rooms
 import Support
 
 /// Stream begin (1) and end (0) in the format of Tencent Cloud's callbacks. Pure.
-struct TencentNotice: TencentCallback {
+struct TencentPushCallback: TencentCallback {
     private let at: Int64
     private let push: PushDetails
 
@@ -62,7 +62,7 @@ struct TencentNotice: TencentCallback {
 }
 
 /// The events that have a callback, and the callback of each.
-extension TencentNotice {
+extension TencentPushCallback {
     /// The events to which one of Tencent's callbacks corresponds.
     static let kinds: Set<RoomEvent.Kind> = [
         .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
@@ -78,10 +78,10 @@ extension TencentNotice {
             throw WebhookBodyError(description: error.description)
         }
         return switch details {
-        case .push(let push)?: TencentNotice(event, push)
-        case .recording(let recording)?: TencentRecordNotice(event, recording)
-        case .snapshot(let picture)?: TencentSnapshotNotice(picture)
-        case .relay(let link)?: TencentRelayNotice(event, link)
+        case .push(let push)?: TencentPushCallback(event, push)
+        case .recording(let recording)?: TencentRecordCallback(event, recording)
+        case .snapshot(let picture)?: TencentSnapshotCallback(picture)
+        case .relay(let link)?: TencentLinkCallback(event, link)
         case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
     }

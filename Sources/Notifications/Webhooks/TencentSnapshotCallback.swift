@@ -3,7 +3,7 @@ import Rooms
 import Support
 
 /// A snapshot (200) in the format of Tencent Cloud's callbacks. Pure.
-struct TencentSnapshotNotice: TencentCallback {
+struct TencentSnapshotCallback: TencentCallback {
     private let picture: SnapshotDetails
 
     var stream: StreamPath { self.picture.path }
