@@ -27,7 +27,7 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 
 // What the fuzz targets drive.
 let fuzzed = [
-    "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
+    "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
     "Access", "Relay",
     "LibC",
 ]
@@ -103,8 +103,8 @@ let package = Package(
         library("Talk", "LibC"),
         // Playlists and what they list; no sockets, no clock.
         library("HLS", "Support", [nioCore]),
-        // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
-        library("Upstream", "CLibRTMP COpenSSL LibC Media RTMP Support", [nioCore]),
+        // Clients of other RTMP servers, for links: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
+        library("LinkTransport", "CLibRTMP COpenSSL LibC Media RTMP Support", [nioCore]),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
@@ -163,8 +163,8 @@ let package = Package(
             [hummingbird, httpTypes, crypto, logging, nioCore]),
         // Streams pulled from other servers and pushed to them.
         library(
-            "Forwarding",
-            "Access HTTPAPI HTTPServer Media Outbound Relay RoomRegistry Rooms ServerConfiguration Streaming Support Upstream",
+            "Links",
+            "Access HTTPAPI HTTPServer LinkTransport Media Outbound Relay RoomRegistry Rooms ServerConfiguration Streaming Support",
             [httpTypes, logging, nioCore, lifecycle]),
         // Playing over HTTP: FLV, MP4 and HLS.
         library(
@@ -192,7 +192,7 @@ let package = Package(
         // Wiring only: makes the services and hands each what it needs.
         library(
             "EarshotServer",
-            "Access AppServer Console ControlAPI Forwarding HTTPAPI HTTPServer LibC Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Streaming Support Talkback",
+            "Access AppServer Console ControlAPI HTTPAPI HTTPServer LibC Links Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Streaming Support Talkback",
             [
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -206,14 +206,14 @@ let package = Package(
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
         // What they share: options, calls of the API, tables, times.
         library(
-            "CommandSupport", "FFmpeg LibC Media Rooms ServerConfiguration Support Upstream",
+            "CommandSupport", "FFmpeg LibC LinkTransport Media Rooms ServerConfiguration Support",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         // Checks of a server and of its machine.
         library(
-            "Doctor", "CommandSupport FFmpeg LibC Media ServerConfiguration ServerData Store Support Upstream",
+            "Doctor", "CommandSupport FFmpeg LibC LinkTransport Media ServerConfiguration ServerData Store Support",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -271,12 +271,12 @@ let package = Package(
         tests("TalkTests", "SignalCheck Talk"),
         tests("TraceTests", "TestSupport Trace"),
         tests("HLSTests", "HLS HLSCheck", [nioCore]),
-        tests("UpstreamTests", "Media RTMP Support TestSupport Upstream", [nioCore, nioPosix]),
+        tests("LinkTransportTests", "LinkTransport Media RTMP Support TestSupport", [nioCore, nioPosix]),
         tests("AppsTests", "Apps Rooms Support", [crypto]),
         tests("RoomsTests", "RoomTestSupport Rooms Support"),
         tests("RoomRegistryTests", "LibC PostgresTestSupport RoomRegistry RoomTestSupport Rooms Store Support TestSupport", [grdb]),
         tests("ServerConfigurationTests", "Rooms ServerConfiguration ServerTestSupport Support", [logging, nioCore]),
-        tests("OutboundTests", "Outbound ServerConfiguration ServerTestSupport Support TestSupport Upstream", [nioCore, nioSSL]),
+        tests("OutboundTests", "LinkTransport Outbound ServerConfiguration ServerTestSupport Support TestSupport", [nioCore, nioSSL]),
         tests("AccessTests", "Access Outbound RTMP Rooms ServerConfiguration ServerTestSupport Support TestSupport", [logging, nioCore]),
         tests(
             "ListeningTests", "LibC Listening Relay ServerConfiguration ServerTestSupport Support TestSupport",
@@ -305,7 +305,7 @@ let package = Package(
             "APITestSupport Access EarshotServer FFmpeg Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Streaming Support Talk Talkback TestSupport",
             [nioCore, nioPosix]),
         tests(
-            "ForwardingTests", "Forwarding Media PortlessTestSupport Rooms ServerTestSupport Streaming Support TestSupport Upstream",
+            "LinksTests", "LinkTransport Links Media PortlessTestSupport Rooms ServerTestSupport Streaming Support TestSupport",
             [nioCore]),
         tests("StatisticsTests", "Relay Rooms ServerTestSupport Statistics Streaming Support TestSupport", [grdb, logging]),
         tests(
@@ -318,7 +318,7 @@ let package = Package(
             [crypto, logging, nioCore, nioPosix]),
         tests(
             "ControlAPITests",
-            "APITestSupport Access Apps ControlAPI EarshotServer Forwarding HTTPAPI HTTPServer Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Streaming Support Talk Talkback TestSupport Upstream",
+            "APITestSupport Access Apps ControlAPI EarshotServer HTTPAPI HTTPServer LinkTransport Links Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Streaming Support Talk Talkback TestSupport",
             [crypto, httpTypes, nioCore, nioEmbedded]),
         tests(
             "EarshotServerTests",
@@ -339,7 +339,7 @@ let package = Package(
         // Whole servers with real clients.
         tests(
             "EndToEndTests",
-            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg Forwarding HLSCheck HTTPAPI HTTPServer LibC Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Streaming Support Talk Talkback TestSupport Trace Upstream",
+            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Streaming Support Talk Talkback TestSupport Trace",
             [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )

@@ -31,7 +31,7 @@ REFUSED = re.compile(r'\{"code":\d+,.*"error":\{|\{"code":(?!200\b)\d+,"msg":|\{
 # Each document mostly waits.
 AT_ONCE = 4
 # Documents whose commands are about a room that the reader has: its own push is not among them.
-HAS = {"credentials.md": "walk", "health.md": "cam1", "recording.md": "cam1", "talkback.md": "cam1", "forwarding.md": "cam1"}
+HAS = {"credentials.md": "walk", "health.md": "cam1", "recording.md": "cam1", "talkback.md": "cam1", "links.md": "cam1"}
 PATIENCE = 60
 
 

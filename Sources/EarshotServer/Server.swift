@@ -2,11 +2,11 @@ import Access
 import AppServer
 import Console
 import ControlAPI
-import Forwarding
 import HTTPAPI
 package import HTTPServer
 package import Hummingbird
 import LibC
+import Links
 import Listening
 package import Logging
 import NIOCore
@@ -197,11 +197,11 @@ package final class Server: Sendable {
             // Ends after every service whose end causes room events, and before the store.
             self.webhooks, RecordingService(parts.recordings),
             SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
-            RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
+            LinkService(parts.links), GatheringService(parts.apps.gatherings),
             MemoryService(parts.memory, parts.connections.admission, log: self.log),
         ]
         // Statistics before the links and connections, so that they stop after all of these have reported.
-        return (parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? [])
+        return (parts.statistics.map { [StatisticsService($0, parts.streams) { [links = parts.links] in links.received }] } ?? [])
             + first
     }
 

@@ -5,7 +5,7 @@ package enum EventDetails: Sendable, Equatable {
     case push(PushDetails)
     case recording(RecordingDetails)
     case snapshot(SnapshotDetails)
-    case relay(RelayChange)
+    case link(LinkChange)
 
     /// The members of the event's data beyond those that every event of a room has.
     package var members: [JSONValue.Member] {
@@ -13,7 +13,7 @@ package enum EventDetails: Sendable, Equatable {
         case .push(let details): details.members
         case .recording(let details): details.members
         case .snapshot(let details): details.members
-        case .relay(let change): change.members
+        case .link(let change): change.members
         }
     }
 }
@@ -26,10 +26,10 @@ extension RoomEvent {
         case .streamEnd: .push(try PushDetails(try EventFields(self), hasEnded: true))
         case .recordStarted, .recordFinished, .recordFailed, .recordEnded: .recording(try RecordingDetails(try EventFields(self)))
         case .snapshotTaken: .snapshot(try SnapshotDetails(try EventFields(self)))
-        case .relayStarted: .relay(try RelayChange(.started, try EventFields(self)))
-        case .relayConnected: .relay(try RelayChange(.connected, try EventFields(self)))
-        case .relayInterrupted: .relay(try RelayChange(.interrupted, try EventFields(self)))
-        case .relayStopped: .relay(try RelayChange(.stopped, try EventFields(self)))
+        case .linkStarted: .link(try LinkChange(.started, try EventFields(self)))
+        case .linkConnected: .link(try LinkChange(.connected, try EventFields(self)))
+        case .linkInterrupted: .link(try LinkChange(.interrupted, try EventFields(self)))
+        case .linkStopped: .link(try LinkChange(.stopped, try EventFields(self)))
         default: nil
         }
     }

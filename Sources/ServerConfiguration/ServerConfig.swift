@@ -178,7 +178,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var retryIntervalMs: Int64 = 60_000
     }
 
-    /// Targets of the server's own connections: hooks, webhooks, relay tasks.
+    /// Targets of the server's own connections: hooks, webhooks, links.
     package struct Outbound: Sendable, Equatable {
         /// Private networks, loopback included, where targets are allowed. Public addresses always are.
         package var allowPrivate: [CIDR] = []

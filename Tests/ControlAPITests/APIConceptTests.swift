@@ -17,7 +17,7 @@ import Testing
         ("sessionId", ["session", "sessionID", "connection", "connectionId", "id"]), ("userId", ["user", "uid", "userID"]),
         ("deliveryId", ["callback", "notice", "noticeId", "id"]), ("targetId", []),
         ("recordingId", ["recording", "recordId", "id"]),
-        ("taskId", ["task", "relayTaskId", "id"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
+        ("linkId", ["link", "id"]), ("taskId", ["task"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
         ("deviceUid", ["device", "deviceId", "uid"]), ("isPublic", ["public"]),
     ]
     /// Ends of the names of schemas that may call their own number `id`. An event has no call of its own; its number is the feed's cursor.

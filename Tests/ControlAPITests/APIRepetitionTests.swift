@@ -62,7 +62,7 @@ import Testing
         ("rooms/r1/members/bob/kick", "{}"), ("tokens", #"{"name":"x","role":"app"}"#), ("streams/live/s2/forbid", "{}"),
         ("streams/live/s1/resume", "{}"), ("rooms/r1/talk/members/ann/mute", #"{"muted":true}"#),
         ("rooms/r1/talk/members/ann/kick", #"{"seconds":60}"#), ("rooms/r1/talk/members/bob/allow", "{}"),
-        ("relay-tasks", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
+        ("links", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
     ]) func withoutItsAnswerNothingIsDone(_ path: String, _ body: String) async throws {
         let loopback = [try CIDR(parsing: "127.0.0.0/8")]
         try await UnboundServer.run({
@@ -75,8 +75,7 @@ import Testing
             try await api.ok("POST", "streams/live/s1/forbid", "{}")
             func state() async throws -> [Data] {
                 var texts: [Data] = []
-                for path in ["rooms", "rooms/r1/members", "tokens", "streams/forbidden", "rooms/r1/talk", "relay-tasks", "rooms/r1/events"]
-                {
+                for path in ["rooms", "rooms/r1/members", "tokens", "streams/forbidden", "rooms/r1/talk", "links", "rooms/r1/events"] {
                     let data = try await api.ok("GET", path).value.orThrow()
                     texts.append(try JSONSerialization.data(withJSONObject: data, options: .sortedKeys))
                 }

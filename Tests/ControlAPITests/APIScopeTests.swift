@@ -40,7 +40,7 @@ import Testing
                 #expect(error["rule"].string == "expected app live and a name that begins with acme-", "\(error)")
             }
             try await api.refused(
-                403, "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"zulu","url":"rtmp://192.0.2.1/a/b"}"#, token: token)
+                403, "POST", "links", #"{"direction":"pull","app":"live","name":"zulu","url":"rtmp://192.0.2.1/a/b"}"#, token: token)
             try await api.ok("POST", "rooms", #"{"roomId":"zulu","deviceUid":"cam"}"#, status: 201)
             try await api.refused(404, "POST", "events/ticket", #"{"roomId":"zulu"}"#, token: token)
             // The answer does not name the other room.

@@ -133,7 +133,7 @@ import Testing
                 ("GET", "streams?streams=live/cafe%CC%81", nil, "streams"), ("GET", "sessions?stream=live/cafe%CC%81", nil, "stream"),
                 ("POST", "tokens", #"{"name":"cafe\#u{301}","role":"app"}"#, "name"),
                 (
-                    "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"cafe\#u{301}","url":"rtmp://example.com/live/x"}"#,
+                    "POST", "links", #"{"direction":"pull","app":"live","name":"cafe\#u{301}","url":"rtmp://example.com/live/x"}"#,
                     "name"
                 ),
             ]

@@ -9,8 +9,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import Notifications
+@testable import Streaming
 
 /// `earshot events follow`, against real servers that stop, come back and forget.
 @Suite struct CLIFollowTests {

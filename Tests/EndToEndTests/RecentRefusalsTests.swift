@@ -9,8 +9,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import EarshotServer
+@testable import Streaming
 
 /// Devices and viewers that were refused, as operators see them; `RecentRefusals` itself has its tests in `StreamingTests`.
 @Suite struct RecentRefusalsTests {

@@ -10,9 +10,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import Listening
 @testable import ServerConfiguration
+@testable import Streaming
 @testable import Support
 
 /// The event feed of a real server, over sockets.

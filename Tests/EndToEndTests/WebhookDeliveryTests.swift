@@ -10,8 +10,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import Listening
+@testable import Streaming
 
 /// Webhooks of real room changes. The receiver is real too, and down, slow or failing at times.
 @Suite struct WebhookDeliveryTests {

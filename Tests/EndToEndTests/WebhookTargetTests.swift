@@ -8,11 +8,11 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import EarshotServer
 @testable import Notifications
 @testable import RoomRegistry
 @testable import Rooms
+@testable import Streaming
 
 /// The names of webhook targets in the log, in calls and on the command line.
 @Suite struct WebhookTargetTests {

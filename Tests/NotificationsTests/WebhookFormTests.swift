@@ -182,7 +182,7 @@ import Testing
 
     @Test(arguments: RoomEvent.Kind.allCases) func targetsTakeWhatTheirFormatHas(_ kind: RoomEvent.Kind) {
         let counterparts = ["stream.begin", "stream.end", "snapshot.taken"]
-        let isTencents = counterparts.contains(kind.rawValue) || kind.rawValue.hasPrefix("record.") || kind.rawValue.hasPrefix("relay.")
+        let isTencents = counterparts.contains(kind.rawValue) || kind.rawValue.hasPrefix("record.") || kind.rawValue.hasPrefix("link.")
         #expect(Self.earshot.takes(kind))
         #expect(Self.tencent.takes(kind) == isTencents, "\(kind.rawValue)")
     }

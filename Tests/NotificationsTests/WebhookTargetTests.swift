@@ -8,11 +8,11 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import EarshotServer
 @testable import Notifications
 @testable import RoomRegistry
 @testable import Rooms
+@testable import Streaming
 
 /// Targets of webhooks: what counts as delivered, and what Tencent's shape says.
 @Suite struct WebhookTargetTests {
@@ -97,7 +97,7 @@ import Testing
                 #"{"app":"live","name":"c","slot":1,"taskId":"t","recordingId":"r1","startedMs":1,"endedMs":2,"durationMs":1,"bytes":9}"#)
             #expect(file["video_url"].string == "\(server.http)/api/v1/recordings/r1/file")
             let relay = try body(
-                .relayStarted, #"{"app":"live","name":"c","taskId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)
+                .linkStarted, #"{"app":"live","name":"c","linkId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)
             #expect(relay["source_urls"].string == "\(server.rtmp)/live/c")
         }
         var config = ServerConfig()

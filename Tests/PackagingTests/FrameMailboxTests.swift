@@ -7,8 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Streaming
 @testable import Packaging
+@testable import Streaming
 
 @Suite struct FrameMailboxTests {
     private final class Wakes: Sendable {

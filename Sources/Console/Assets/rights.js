@@ -4,7 +4,7 @@ export const rights = {
   createRoom: 'app', closeRoom: 'app', expireRoom: 'ops', renewRoom: 'app', forbidRoom: 'ops', resumeRoom: 'ops', deleteRoom: 'admin',
   makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
-  muteTalker: 'app', kickTalker: 'app', changeFloor: 'app', changeTalk: 'app', listRelayTasks: 'ops',
+  muteTalker: 'app', kickTalker: 'app', changeFloor: 'app', changeTalk: 'app', listLinks: 'ops',
   getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
   getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverWebhook: 'admin*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',

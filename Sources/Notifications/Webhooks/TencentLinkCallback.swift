@@ -4,21 +4,21 @@ import Support
 /// The status of a link (314), in the format of Tencent Cloud's callbacks. Pure.
 struct TencentLinkCallback: TencentCallback {
     private let event: RoomEvent
-    private let relay: RelayChange
+    private let link: LinkChange
 
-    var stream: StreamPath { self.relay.path }
+    var stream: StreamPath { self.link.path }
 
-    init(_ event: RoomEvent, _ relay: RelayChange) {
+    init(_ event: RoomEvent, _ link: LinkChange) {
         self.event = event
-        self.relay = relay
+        self.link = link
     }
 
     func fields(_ sender: WebhookSender) -> [(String, JSONValue)] {
-        let relay = self.relay
-        let here = "\(sender.rtmp)/\(relay.path)"
-        let isPull = relay.direction == .pull
+        let link = self.link
+        let here = "\(sender.rtmp)/\(link.path)"
+        let isPull = link.direction == .pull
         let word =
-            switch relay.kind {
+            switch link.kind {
             case .started: "TaskStart"
             case .connected: "TaskConnected"
             case .interrupted: "TaskAlarm"
@@ -26,9 +26,9 @@ struct TencentLinkCallback: TencentCallback {
             }
         return [
             ("event_type", 314), ("callback_event", .string(word)), ("event_time", .integer(self.event.at / 1_000)),
-            ("task_id", .string(String(relay.task))), ("source_urls", .string(isPull ? relay.target : here)),
-            ("to_url", .string(isPull ? here : relay.target)), ("errcode", .string(relay.reason ?? "")),
-            ("message", .string(relay.error ?? relay.reason ?? "")), ("sequence", .string(String(self.event.number))),
+            ("task_id", .string(String(link.linkID))), ("source_urls", .string(isPull ? link.target : here)),
+            ("to_url", .string(isPull ? here : link.target)), ("errcode", .string(link.reason ?? "")),
+            ("message", .string(link.error ?? link.reason ?? "")), ("sequence", .string(String(self.event.number))),
         ]
     }
 }

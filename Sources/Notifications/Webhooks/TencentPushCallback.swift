@@ -65,8 +65,8 @@ struct TencentPushCallback: TencentCallback {
 extension TencentPushCallback {
     /// The events to which one of Tencent's callbacks corresponds.
     static let kinds: Set<RoomEvent.Kind> = [
-        .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .relayStarted,
-        .relayConnected, .relayInterrupted, .relayStopped,
+        .streamBegin, .streamEnd, .recordStarted, .recordFinished, .recordFailed, .recordEnded, .snapshotTaken, .linkStarted,
+        .linkConnected, .linkInterrupted, .linkStopped,
     ]
 
     /// The callback that corresponds to the event. Throws when there is none, or the event's data is incomplete.
@@ -81,7 +81,7 @@ extension TencentPushCallback {
         case .push(let push)?: TencentPushCallback(event, push)
         case .recording(let recording)?: TencentRecordCallback(event, recording)
         case .snapshot(let picture)?: TencentSnapshotCallback(picture)
-        case .relay(let link)?: TencentLinkCallback(event, link)
+        case .link(let link)?: TencentLinkCallback(event, link)
         case nil: throw WebhookBodyError(description: "\(event.kind.rawValue) has no counterpart among Tencent's callbacks")
         }
     }

@@ -340,9 +340,9 @@ enum FirstSchemaOfSQLite {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Other servers and back ends. A relay task's URL holds the other server's credential. A delivery of a webhook has `webhook:ID` for a URL.
+    /// Other servers and back ends. A link's URL holds the other server's credential. A delivery of a webhook has `webhook:ID` for a URL.
     private static let targets = """
-        CREATE TABLE relay_tasks (
+        CREATE TABLE links (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             direction TEXT NOT NULL,
             app TEXT NOT NULL,

@@ -30,10 +30,10 @@ import Testing
         try await api.ok("POST", "rooms/\(Self.foreign)/record", #"{"action":"start"}"#)
         try await api.ok("POST", "streams/live/\(Self.foreign)-ban/forbid", "{}")
         let task = try await api.ok(
-            "POST", "relay-tasks",
+            "POST", "links",
             #"{"direction":"pull","app":"live","name":"\#(Self.foreign)-in","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#,
             status: 201)
-        foreign.ids["taskId"] = "\(task["taskId"].int ?? 0)"
+        foreign.ids["linkId"] = "\(task["linkId"].int ?? 0)"
         let session = try await api.ok("GET", "sessions")["list"][0]["sessionId"].int.orThrow()
         let callback = try await api.ok("GET", "webhooks/deliveries")["list"][0]["deliveryId"].int.orThrow()
         foreign.ids["sessionId"] = "\(session)"
@@ -76,7 +76,7 @@ import Testing
             let token = try await api.limitedToken(limits)
             func state() async throws -> [String] {
                 var texts: [String] = []
-                for path in ["rooms/\(Self.foreign)/members", "tokens", "streams/forbidden", "rooms/\(Self.foreign)/talk", "relay-tasks"] {
+                for path in ["rooms/\(Self.foreign)/members", "tokens", "streams/forbidden", "rooms/\(Self.foreign)/talk", "links"] {
                     texts.append(try await api("GET", path).text.replacing(/"requestId":"[^"]*"/, with: ""))
                 }
                 return texts

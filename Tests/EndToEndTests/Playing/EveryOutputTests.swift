@@ -75,16 +75,16 @@ import Testing
         #expect(all.count >= 120)
         let sent = try media.sent(tags)
         try await Fixture.withDirectory { directory in
-            try await TestServer.run(RelayTaskTests.open) { edge in
+            try await TestServer.run(LinkTests.open) { edge in
                 try await TestServer.run({
-                    RelayTaskTests.open(&$0)
+                    LinkTests.open(&$0)
                     $0.rooms.policy.graceMs = 500
                     $0.recording.apps = ["live"]
                     $0.hls.always = true
                     $0.hls.segmentMs = 1_000
                     $0.hls.windowMs = 60_000
                 }) { server in
-                    _ = try await RelayTaskTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
+                    _ = try await LinkTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
                     let client = try await TagClient.publish(to: server, "live/cam1")
                     let publisher = PacedPublisher(client)
                     async let publishing = publisher.send(sent)

@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Streaming
 @testable import EarshotServer
 @testable import Notifications
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Snapshots taken at an interval.
 @Suite struct PeriodicSnapshotTests {
