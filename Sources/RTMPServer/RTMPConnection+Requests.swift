@@ -142,7 +142,7 @@ extension RTMPConnection: ViewerSink {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)
-        // Does not occur in RTMP's packaging.
+        // Does not occur in RTMP's wire format.
         case .changed: break
         }
         self.performRequests()

@@ -1,20 +1,6 @@
 package import Media
 package import NIOCore
 
-/// The wire format in which viewers receive a stream's messages.
-package enum Packaging: Int, Sendable, CaseIterable {
-    /// RTMP chunks.
-    case rtmp
-    /// FLV tags, each a chunk of an HTTP/1.1 body.
-    case flvOverHTTP
-    /// FLV tags, each a WebSocket message.
-    case flvOverWebSocket
-    /// The payload alone, as a chunk of an HTTP/1.1 body.
-    case payloadOverHTTP
-    /// The payload alone, as a WebSocket message.
-    case payloadOverWebSocket
-}
-
 /// Encodes frames for viewers. The relay calls it once per frame, whatever the number of viewers.
 package protocol FrameEncoder: Sendable {
     /// Bytes that `encode` will write.
@@ -32,7 +18,7 @@ extension FrameEncoder {
     package func change(of frame: Frame) -> StreamChange? { nil }
 }
 
-/// An encoder whose messages can be decoded again, to make other packagings from them.
+/// An encoder whose messages can be decoded again, to make other wire formats from them.
 package protocol ReversibleEncoder: FrameEncoder {
     /// Extracts a frame's payload from the output of `encode` and the header length it returned.
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
@@ -46,7 +32,7 @@ package enum StreamChange: UInt8, Sendable {
     case left
     /// The publisher is connected but sends no media.
     case dried
-    /// The payloads that follow have another type. Only in packagings whose messages cannot say so.
+    /// The payloads that follow have another type. Only in wire formats whose messages cannot say so.
     case changed
 }
 

@@ -68,7 +68,7 @@ package struct FanoutRing: Sendable {
         return copy
     }
 
-    /// Copies the ring with each message in another packaging, under the same sequence numbers.
+    /// Copies the ring with each message in another wire format, under the same sequence numbers.
     func repackaged(_ repackage: (EncodedMessage) -> EncodedMessage?) -> FanoutRing {
         var copy = self
         copy.messages = Deque(minimumCapacity: self.messages.count)

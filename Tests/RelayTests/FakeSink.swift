@@ -110,9 +110,9 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     }
 
     @discardableResult
-    func play(_ stream: Relay.Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard) -> Viewer {
+    func play(_ stream: Relay.Stream, _ wireFormat: WireFormat = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard) -> Viewer {
         let viewer = Viewer(
-            stream: stream, packaging, streamID: streamID, tracks: tracks, sink: self, nowMs: self.loop.nowMs)
+            stream: stream, wireFormat, streamID: streamID, tracks: tracks, sink: self, nowMs: self.loop.nowMs)
         self.viewers.append(viewer)
         #expect(stream.enterViewer(limit: .max))
         self.loop.attach(viewer)

@@ -50,10 +50,10 @@ import Testing
     }
 
     /// In FLV, data is a tag like any other.
-    @Test(arguments: [Packaging.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ packaging: Packaging) async throws {
+    @Test(arguments: [WireFormat.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ wireFormat: WireFormat) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
-            let sink = try await relay.join(live.stream, on: relay.other, packaging)
+            let sink = try await relay.join(live.stream, on: relay.other, wireFormat)
             try await relay.publish([try Make.metadata(1)], to: live)
             #expect(try await relay.with(sink) { $0.bytes }.contains(18))
             #expect(try await relay.changes(sink).contains(.changed) == false)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Relay
 
-/// The same stream for viewers of other packagings, and for taps.
-@Suite struct PackagingTests {
+/// The same stream for viewers of other wire formats, and for taps.
+@Suite struct WireFormatTests {
     /// Adobe FLV 10.1 §E.4.1: an audio tag of three bytes at 0x01020304 ms.
     @Test func flvTag() throws {
         let frame = Frame(kind: .audio, timestamp: 0x0102_0304, payload: ByteBuffer(bytes: [0xAF, 1, 2]), tag: TagInfo())
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// A packaging without viewers is neither kept nor made.
+    /// A wire format without viewers is neither kept nor made.
     @Test func unusedPackagingsGo() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
