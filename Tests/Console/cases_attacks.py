@@ -66,7 +66,7 @@ def markup(server, browser, keep):
     server.api("rooms", {"roomId": "cam", "title": MARK, "owner": "ann", "custom": {MARK: MARK}})
     server.api("rooms", {"roomId": "banned", "title": MARK})
     server.api("rooms/banned/forbid", {"reason": MARK, "seconds": 3600})
-    server.api("tokens", {"name": MARK[:64], "role": "app"})
+    server.api("tokens", {"name": MARK[:64], "role": "backend"})
     # Nobody listens there, so its deliveries fail.
     server.api("webhooks", {"name": MARK[:60], "url": f"https://127.0.0.1:9/?{urllib.parse.quote(SHORT)}"})
     server.api("links", {"direction": "push", "app": "live", "name": "cam", "url": f"rtmp://127.0.0.1:9/live/{urllib.parse.quote(SHORT)}"})

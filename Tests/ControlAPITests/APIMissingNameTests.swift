@@ -34,7 +34,7 @@ import Testing
                 }.joined(separator: "/")
                 // Some calls need a body.
                 let bodies: [String?] = [
-                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
+                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"backend"}"#,
                     #"{"key":"nobody"}"#, #"{"userId":"nobody"}"#,
                 ]
                 for body in bodies.prefix(route.body == nil ? 1 : bodies.count) {

@@ -51,7 +51,7 @@ import Testing
             let room = try await api.ok("POST", "rooms", #"{"deviceUid":"cam"}"#, status: 201, token: token)
             #expect(room["roomId"].string?.hasPrefix("acme-") == true)
             for limits in [#""rooms":["a b"]"#, #""rooms":[""]"#, #""apps":"live""#] {
-                try await api.refused(400, "POST", "tokens", #"{"name":"x","role":"app",\#(limits)}"#)
+                try await api.refused(400, "POST", "tokens", #"{"name":"x","role":"backend",\#(limits)}"#)
             }
             let list = try await api.ok("GET", "tokens")["list"]
             #expect(list[1]["rooms"].list.map(\.string) == ["acme-"] && list[1]["apps"].list.map(\.string) == ["live"])

@@ -62,7 +62,7 @@ import Testing
                     await self.ledger.ban("x\(id)", nil)
                     if try await self.post("streams/live/x\(id)/forbid", nil).status == 200 { await self.ledger.ban("x\(id)", true) }
                     if number % 4 == 0 {
-                        let answer = try await self.post("tokens", #"{"name":"t\#(id)","role":"app"}"#)
+                        let answer = try await self.post("tokens", #"{"name":"t\#(id)","role":"backend"}"#)
                         if answer.status == 201 { await self.ledger.token("t\(id)") }
                     }
                 }

@@ -209,14 +209,14 @@ import Testing
         #expect(try await test.registry.token(secret: secret + "x") == nil)
         #expect(try await test.registry.token(secret: "' OR 1=1 --") == nil)
         #expect(try test.sql(Int.self, "SELECT count(*) FROM tokens WHERE hash LIKE '%earshot_%' OR length(hash) <> 64") == 0)
-        #expect(await fieldError { try await test.registry.createToken(name: "ops'; --", role: .app) }?.field == "name")
-        #expect(await fieldError { try await test.registry.createToken(name: "", role: .app) }?.field == "name")
-        #expect(await fieldError { try await test.registry.createToken(name: "a\nb", role: .app) }?.field == "name")
+        #expect(await fieldError { try await test.registry.createToken(name: "ops'; --", role: .backend) }?.field == "name")
+        #expect(await fieldError { try await test.registry.createToken(name: "", role: .backend) }?.field == "name")
+        #expect(await fieldError { try await test.registry.createToken(name: "a\nb", role: .backend) }?.field == "name")
         // The command line's store, beside the server.
         let store = try TokenStore(try TestPostgres.store(in: test.directory))
         defer { store.close() }
         #expect(try store.list() == [token])
-        let (second, secondSecret) = try store.create(name: "app", role: .app)
+        let (second, secondSecret) = try store.create(name: "app", role: .backend)
         #expect(try await test.registry.token(secret: secondSecret)?.id == second.id)
         #expect(try store.revoke(token.id)?.revokedAt != nil)
         #expect(try store.revoke(99) == nil)

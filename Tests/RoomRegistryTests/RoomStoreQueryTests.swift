@@ -371,7 +371,7 @@ import Testing
             .close, to: "cam1", action: "close", by: Actor("t"),
             keeping: KeptAnswer(key: key) { _ in StoredAnswer(status: 200, body: "{}") })
         await test.advance(RoomPolicy().retentionMs)
-        _ = try await test.registry.createToken(name: "a", role: .app)
+        _ = try await test.registry.createToken(name: "a", role: .backend)
         _ = try await test.registry.revokeToken(1)
         try await test.create("cam2") { $0.deviceUid = "dev-2" }
         try await test.apply(.expire, "cam2")

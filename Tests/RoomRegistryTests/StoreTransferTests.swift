@@ -70,7 +70,7 @@ import Testing
         _ = try await registry.apply(.close, to: "closed", action: "close", by: self.actor)
         _ = try await registry.apply(.expire, to: "expired", action: "expire", by: self.actor)
         let (token, _) = try await registry.createToken(name: "ops", role: .admin)
-        let (gone, _) = try await registry.createToken(name: "gone", role: .app)
+        let (gone, _) = try await registry.createToken(name: "gone", role: .backend)
         try await registry.keep(StoredAnswer(status: 200, body: "{}"), for: IdempotencyKey(tokenID: token.id, key: "k", fingerprint: "f"))
         try await registry.delete("deleted", by: self.actor)
         await registry.stop()

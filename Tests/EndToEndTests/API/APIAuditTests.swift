@@ -156,7 +156,7 @@ import Testing
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
                 let tokens = try TokenStore(try TestPostgres.store(in: data))
-                let made = try tokens.create(name: "shop", role: .app)
+                let made = try tokens.create(name: "shop", role: .backend)
                 _ = try tokens.revoke(made.token.id)
                 tokens.close()
                 let api = try await CheckedAPI(server)

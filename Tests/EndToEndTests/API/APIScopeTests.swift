@@ -157,7 +157,7 @@ import Testing
     @Test func theFeedIsLimitedToo() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
-            let token = try await api.limitedToken(role: "app")
+            let token = try await api.limitedToken(role: "backend")
             for id in ["zulu", "acme-0"] { try await api.ok("POST", "rooms", #"{"roomId":"\#(id)"}"#, status: 201) }
             let ticket = try await api.ok("POST", "events/ticket", token: token)["ticket"].string.orThrow()
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(ticket)&after=0")
@@ -177,7 +177,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
-                let arguments = ["token", "create", "acme", "--role", "app", "--rooms", "acme-", "--rooms", "acme_", "--apps", "live"]
+                let arguments = ["token", "create", "acme", "--role", "backend", "--rooms", "acme-", "--rooms", "acme_", "--apps", "live"]
                 let made = try await EarshotProcess.command(arguments + ["--data", data])
                 let secret = try #require(made.lines.first, "\(made.errors)")
                 let api = try await CheckedAPI(server)
@@ -185,7 +185,7 @@ import Testing
                 try await api.refused(403, "POST", "rooms", #"{"roomId":"zulu"}"#, token: secret)
                 let list = try await EarshotProcess.command(["token", "list", "--data", data])
                 #expect(list.text.contains("apps live; rooms acme-, acme_"), "\(list.text)")
-                let bad = try await EarshotProcess.command(["token", "create", "x", "--role", "app", "--rooms", "a b", "--data", data])
+                let bad = try await EarshotProcess.command(["token", "create", "x", "--role", "backend", "--rooms", "a b", "--data", data])
                 #expect(bad.status == 1 && bad.errors.contains("rooms"), "\(bad.errors)")
             }
         }
