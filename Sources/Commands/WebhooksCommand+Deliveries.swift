@@ -77,7 +77,7 @@ extension WebhooksCommand {
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["webhooks", "targets"], things: "webhook targets in the server's settings",
+                path: ["webhooks", "targets"], things: "webhooks in the server's settings",
                 columns: [
                     .left("TARGET"), .text("URL"), .left("STATE"), .right("FOR"), .right("FAILED"), .right("GIVEN UP"), .text("LAST ERROR"),
                 ],

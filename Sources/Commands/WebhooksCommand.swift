@@ -2,11 +2,11 @@ import ArgumentParser
 import CommandSupport
 import Support
 
-/// `earshot webhooks`: webhook targets, and what was sent to them.
+/// `earshot webhooks`: webhooks, and what was sent to them.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks",
-        abstract: "List webhook targets; add, change, test, pause and remove them; list deliveries.",
+        abstract: "List webhooks; add, change, test, pause and remove them; list deliveries.",
         discussion: """
             A target gets events by HTTP POST, signed with a secret of its own. Targets in the server's settings are listed by \
             `earshot webhooks targets`. A URL may hold a secret: to keep it out of process lists, give - and write it to standard input. No \
@@ -29,12 +29,12 @@ struct WebhooksCommand: AsyncParsableCommand {
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "List webhook targets, the oldest first.")
+        static let configuration = CommandConfiguration(abstract: "List webhooks, the oldest first.")
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["webhooks"], things: "webhook targets",
+                path: ["webhooks"], things: "webhooks",
                 columns: [
                     .right("ID"), .text("NAME"), .text("URL"), .left("FORMAT"), .left("STATE"), .right("WAITING"), .text("EVENTS"),
                     .text("LAST ERROR"),
@@ -89,7 +89,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             if !self.options.quiet {
                 Console.complain(
                     DisplayText.escaped(
-                        "webhook target \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
+                        "webhook \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
             }
         }
     }
@@ -125,7 +125,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             if !self.rooms.isEmpty || self.allRooms { body["rooms"] = .array(self.rooms.map(JSONValue.string)) }
             let id = self.webhook
             try self.options.report(try await api.patch(["webhooks", "\(id)"], body)) {
-                "webhook target \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
+                "webhook \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
             }
         }
     }
@@ -161,7 +161,7 @@ struct WebhooksCommand: AsyncParsableCommand {
 
         func run(_ api: APIClient) async throws {
             let id = self.webhook
-            try self.options.report(try await api.post(["webhooks", "\(id)", "pause"])) { _ in "webhook target \(id) is paused" }
+            try self.options.report(try await api.post(["webhooks", "\(id)", "pause"])) { _ in "webhook \(id) is paused" }
         }
     }
 
@@ -173,7 +173,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             let id = self.webhook
             try self.options.report(try await api.post(["webhooks", "\(id)", "resume"])) {
-                "webhook target \(id) is resumed; deliveries waiting: \($0["pending"].plain ?? "0")"
+                "webhook \(id) is resumed; deliveries waiting: \($0["pending"].plain ?? "0")"
             }
         }
     }
@@ -207,7 +207,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         func run(_ api: APIClient) async throws {
             let id = self.webhook
             try self.options.report(try await api.delete(["webhooks", "\(id)"])) {
-                "webhook target \(id) is removed; deliveries dropped: \($0["dropped"].plain ?? "0")"
+                "webhook \(id) is removed; deliveries dropped: \($0["dropped"].plain ?? "0")"
             }
         }
     }

@@ -34,7 +34,7 @@ package final class ServerParts: Sendable {
     package let admission: RoomAdmission
     package let control: LiveControl
     package let events = EventHub()
-    /// The health of webhook targets, and the log lines about it.
+    /// The health of webhooks, and the log lines about it.
     package let webhookLog: WebhookLog
     package let talk: Talkback
     package let recordings: Recordings

@@ -75,7 +75,7 @@ package actor RoomRegistry {
     private let problemAtEnd = Mutex<String?>(nil)
     /// Whether a report of viewers waits for the store; another would only repeat it a little later.
     let isReporting = Atomic<Bool>(false)
-    /// Webhook targets made by the API.
+    /// Webhooks made by the API.
     let hookCount = Atomic<Int>(0)
 
     var isRunning = false

@@ -1,6 +1,6 @@
 import Crypto
 
-/// A webhook target, from the settings or the API, and the format of its deliveries.
+/// A webhook, from the settings or the API, and the format of its deliveries.
 package struct WebhookTarget: Sendable, Equatable {
     /// The name of the format of a target's deliveries, as it is stored. The sender of deliveries knows the formats: see `WebhookTarget.Format.known` in
     /// Notifications.

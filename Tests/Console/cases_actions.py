@@ -1,4 +1,4 @@
-"""Actions that the other cases do not press: on the second stream of a room, on people who talk, viewers, tokens and webhook targets; charts by keys."""
+"""Actions that the other cases do not press: on the second stream of a room, on people who talk, viewers, tokens and webhooks; charts by keys."""
 import contextlib
 import http.server
 import json

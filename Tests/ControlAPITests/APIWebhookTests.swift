@@ -12,7 +12,7 @@ import Testing
 @testable import ControlAPI
 @testable import HTTPAPI
 
-/// Webhook targets made by calls, with a real receiver.
+/// Webhooks made by calls, with a real receiver.
 @Suite struct APIWebhookTests {
     private static func configure(_ config: inout ServerConfig) {
         config.webhooks.key = "the server's own key"

@@ -124,9 +124,9 @@ import Testing
                 #expect(order == order.sorted(), "\(stream)")
                 #expect(deliveries.count == 6)
             }
-            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+            #expect(server.lines.all.filter { $0.contains("A webhook fails") }.count == 2)
             try await eventually("their lines") {
-                server.lines.all.filter { $0.contains("A webhook target works again") }.count == 2
+                server.lines.all.filter { $0.contains("A webhook works again") }.count == 2
             }
         }
         for receiver in [down, up, tencent] { await receiver.stop() }
@@ -210,7 +210,7 @@ import Testing
             #expect(log.map(\.lastStatus) == [200, 200])
             #expect(!server.lines.all.contains { $0.contains("secret") })
             // One line for the target; none for its attempts, nor for its next failure right after.
-            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 1)
+            #expect(server.lines.all.filter { $0.contains("A webhook fails") }.count == 1)
         }
         await receiver.stop()
     }
@@ -230,8 +230,8 @@ import Testing
             #expect(failed.first?.attempts == 3)
             #expect(failed.first?.lastStatus == 404)
             #expect(failed.first?.lastError?.contains("404") == true)
-            #expect(await server.lines.comes("A webhook was given up", "room=cam1", "attempts=3"))
-            #expect(server.lines.all.filter { $0.contains("A webhook was given up") }.count == 1)
+            #expect(await server.lines.comes("A delivery was given up", "room=cam1", "attempts=3"))
+            #expect(server.lines.all.filter { $0.contains("A delivery was given up") }.count == 1)
             try await eventually("the counters") {
                 let counters = server.server.parts.connections.counters.current
                 return counters.webhooksGivenUp == 1 && counters.webhookAttemptsFailed == 3 && counters.webhooksDelivered == 1
@@ -277,7 +277,7 @@ import Testing
             // When the machine stalls for a second, the second attempt is too late as well.
             let attempts = receiver.accepted.first?.json["attempt"].int ?? 0
             #expect(attempts >= 2)
-            #expect(await server.lines.comes("A webhook target fails", "http://127.0.0.1:\(receiver.port)"))
+            #expect(await server.lines.comes("A webhook fails", "http://127.0.0.1:\(receiver.port)"))
             try await eventually("the tries in the log") {
                 let tries = try await server.server.parts.rooms.deliveries(state: .delivered, room: "cam1", before: nil, limit: 1)
                 return tries.first?.attempts ?? 0 >= attempts
@@ -322,7 +322,7 @@ import Testing
             }
         ) { server in
             _ = try await server.server.parts.rooms.newRoom("cam1")
-            #expect(await server.lines.comes("A webhook target fails", "outbound.allowPrivate"))
+            #expect(await server.lines.comes("A webhook fails", "outbound.allowPrivate"))
         }
         // The target is removed from the settings.
         try await TestServer.run(
@@ -335,7 +335,7 @@ import Testing
             try await eventually("it to be given up") {
                 try await rooms.deliveries(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
             }
-            #expect(await server.lines.comes("A webhook was given up", "no longer in the settings"))
+            #expect(await server.lines.comes("A delivery was given up", "no longer in the settings"))
         }
         #expect(receiver.deliveries.isEmpty)
         await receiver.stop()

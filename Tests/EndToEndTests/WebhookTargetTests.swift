@@ -14,7 +14,7 @@ import Testing
 @testable import Rooms
 @testable import Streaming
 
-/// The names of webhook targets in the log, in calls and on the command line.
+/// The names of webhooks in the log, in calls and on the command line.
 @Suite struct WebhookTargetTests {
     private static func configure(_ config: inout ServerConfig, urls: [String]) {
         config.webhooks.urls = urls
@@ -41,7 +41,7 @@ import Testing
             #expect(try await api.ok("GET", "webhooks/deliveries?targetId=\(one.id)&state=failed")["list"].count == 0)
             let unknown = try await api.refused(400, "GET", "webhooks/deliveries?targetId=earshot-0")
             #expect(unknown["field"].string == "targetId" && unknown["rule"].string?.contains(one.id) == true)
-            for line in ["A webhook target fails", "A webhook was given up"] {
+            for line in ["A webhook fails", "A delivery was given up"] {
                 try await eventually(line) { server.lines.contains(line, "target=\(other.id)") }
                 #expect(!server.lines.contains(line, one.id))
             }

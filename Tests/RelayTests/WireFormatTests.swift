@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Early and late viewers on both loops, beside RTMP viewers, all get the same frames.
-    @Test func everyPackagingGetsTheSame() async throws {
+    @Test func everyWireFormatGetsTheSame() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             let frames = try Make.stream(groups: 4)
@@ -63,7 +63,7 @@ import Testing
     }
 
     /// A wire format without viewers is neither kept nor made.
-    @Test func unusedPackagingsGo() async throws {
+    @Test func unusedWireFormatsGo() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             try await relay.publish(try Make.stream(groups: 1), to: live)

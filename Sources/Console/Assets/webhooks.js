@@ -1,4 +1,4 @@
-// Webhook targets, and failed deliveries.
+// Webhooks, and failed deliveries.
 import { get, may, patch, post, remove, whyNot } from './api.js';
 import { dim, h, head, panel, show, stack } from './dom.js';
 import { clock, count, none } from './format.js';
@@ -47,7 +47,7 @@ export function webhooksPage() {
   async function change(hook) {
     if (await ask(`${t('Change')}: ${hook.name}`, t('Deliveries that wait go to the new address.'), fieldsOf(hook), ({ url, ...values }) =>
       patch(`/webhooks/${hook.webhookId}`, { ...values, ...(url && { url }) }), { verb: t('Change') })) {
-      notice(t('Changed a webhook target'));
+      notice(t('Changed a webhook'));
       await load();
     }
   }
@@ -63,7 +63,7 @@ export function webhooksPage() {
     const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
     return [hook.name, h('code', null, hook.url), only || t('all events'), stateOf(hook, hook.isPaused, tests.get(hook.webhookId)), count(hook.pending), h('span', { class: 'row tight' },
       act('test', 'Test', (answer) => test(hook, answer)),
-      hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook target'))) : act('pause', 'Pause', () => notice(t('Paused a webhook target'))),
+      hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook'))) : act('pause', 'Pause', () => notice(t('Paused a webhook'))),
       act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No delivery to this target was given up. What is pending is tried again by itself.'))),
       small(t('Change…'), () => change(hook)),
       dangerous(t('Remove'), t('Remove'), `${hook.name}: ${t('Deliveries that wait for it are dropped.')}`, () => remove(`/webhooks/${hook.webhookId}`), t('Removed.'), load))];
@@ -80,7 +80,7 @@ export function webhooksPage() {
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), number(t('Pending')), ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
     show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
-      stateOf(target)]))] : dim(t('No webhook targets.')));
+      stateOf(target)]))] : dim(t('No webhooks.')));
     show(failed, h('h2', null, t('Failed deliveries')), deliveries.list.length ? [
       button(t('Send again'), async () => { for (const each of deliveries.list) await resend(each); notice(t('Sent the failed deliveries again')); await load(); }),
       table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], deliveries.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,

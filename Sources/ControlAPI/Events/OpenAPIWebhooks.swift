@@ -42,7 +42,7 @@ package enum OpenAPIWebhooks {
         return [
             "event": [
                 "post": [
-                    "operationId": "receiveDelivery", "summary": "An event, sent to each webhook target",
+                    "operationId": "receiveDelivery", "summary": "An event, sent to each webhook",
                     "description": """
                     Events of one room arrive in order, each at least once: the next waits until the one before is accepted or given up. \
                     Targets in Tencent's format get other bodies, which docs/webhooks.md describes.

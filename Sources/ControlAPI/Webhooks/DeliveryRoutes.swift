@@ -12,7 +12,7 @@ enum DeliveryRoutes {
     private static let state = Input("state", .choice() as InputType<WebhookDelivery.State>, "Only deliveries in this state.")
     private static let room = Input("roomId", .id, "Only this room's deliveries.")
     private static let target = Input(
-        "targetId", .sought(length: 1...64), "Only deliveries to this webhook target; /webhooks/targets lists the ids.")
+        "targetId", .sought(length: 1...64), "Only deliveries to this webhook; /webhooks/targets lists the ids.")
     private static let before = Input("before", .whole(1...Int64.max), "Only deliveries with smaller ids.")
     private static let limit = Input("limit", .whole(1...1_000), "The maximum number of deliveries.", fallback: 100)
     private static let id = Input("deliveryId", .whole(1...Int64.max), "The delivery's id.").required
@@ -32,7 +32,7 @@ enum DeliveryRoutes {
         },
         ControlRoute(
             .get, "/webhooks/targets", "listWebhookTargets", .webhooks, .ops, .server,
-            "List all webhook targets, and whether each is failing: those in the settings, then those made by calls.",
+            "List all webhooks, and whether each is failing: those in the settings, then those made by calls.",
             answers: WebhookTargetListAnswer.outputType
         ) { call in
             WebhookTargetListAnswer(
@@ -68,13 +68,13 @@ enum DeliveryRoutes {
         if !call.scope.isLimited { targets = try await Self.targets(call) }
         guard let target = targets.first(where: { $0.id == id }) else {
             let known = targets.isEmpty ? "there is none" : "expected one of \(targets.map(\.id).joined(separator: ", "))"
-            throw APIError(FieldError("targetId", id, "is not a webhook target; \(known)"))
+            throw APIError(FieldError("targetId", id, "is not a webhook; \(known)"))
         }
         return target
     }
 }
 
-/// A webhook target and its failures.
+/// A webhook and its failures.
 struct WebhookTargetAnswer: Sendable {
     let target: WebhookTarget
     /// Nil if nothing was sent to it since the server started.

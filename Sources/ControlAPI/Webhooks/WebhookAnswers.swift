@@ -3,7 +3,7 @@ import Notifications
 import RoomRegistry
 import Rooms
 
-/// A webhook target made by a call, without its secret.
+/// A webhook made by a call, without its secret.
 struct WebhookAnswer: Sendable {
     let hook: StoredWebhook
     let pending: Int

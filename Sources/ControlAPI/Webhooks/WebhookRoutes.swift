@@ -7,7 +7,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// Inputs of the calls on webhook targets.
+/// Inputs of the calls on webhooks.
 private enum WebhookInputs {
     static let id = Input("webhookId", .whole(1...Int64.max), "The target's number.").required
     static let name = Input("name", .text(length: 1...StoredWebhook.nameLength), "The target's name, for people.")
@@ -26,11 +26,11 @@ private enum WebhookInputs {
 }
 
 enum WebhookRoutes {
-    /// Webhook targets that calls make.
+    /// Webhooks that calls make.
     static let all: [ControlRoute] = [
         ControlRoute(
             .get, "/webhooks", "listWebhooks", .webhooks, .admin, .server,
-            "List the webhook targets made by calls. Those of the settings are in /webhooks/targets.",
+            "List the webhooks made by calls. Those of the settings are in /webhooks/targets.",
             answers: WebhookListAnswer.outputType
         ) { call in
             var list: [WebhookAnswer] = []
@@ -39,7 +39,7 @@ enum WebhookRoutes {
         },
         ControlRoute(
             storing: "/webhooks", "createWebhook", .webhooks, .admin, .server,
-            "Add a webhook target. Only this answer contains its secret, which signs its calls.",
+            "Add a webhook. Only this answer contains its secret, which signs its calls.",
             body: [
                 WebhookInputs.name.required, WebhookInputs.url.required, WebhookInputs.format,
                 WebhookInputs.kinds, WebhookInputs.rooms, WebhookInputs.isPaused,
@@ -57,7 +57,7 @@ enum WebhookRoutes {
             }
         },
         ControlRoute(
-            .get, "/webhooks/{webhookId}", "getWebhook", .webhooks, .admin, .server, "Look a webhook target up.",
+            .get, "/webhooks/{webhookId}", "getWebhook", .webhooks, .admin, .server, "Look a webhook up.",
             in: [WebhookInputs.id],
             answers: WebhookAnswer.outputType
         ) { call in
@@ -65,7 +65,7 @@ enum WebhookRoutes {
         },
         ControlRoute(
             .patch, "/webhooks/{webhookId}", "updateWebhook", .webhooks, .admin, .server,
-            "Change a webhook target; omitted fields stay unchanged. A new URL holds for what waits already.",
+            "Change a webhook; omitted fields stay unchanged. A new URL holds for what waits already.",
             in: [WebhookInputs.id],
             body: [
                 WebhookInputs.name, WebhookInputs.url, WebhookInputs.kinds, WebhookInputs.rooms,
@@ -83,15 +83,15 @@ enum WebhookRoutes {
         },
         ControlRoute(
             .delete, "/webhooks/{webhookId}", "deleteWebhook", .webhooks, .admin, .server,
-            "Delete a webhook target, and the deliveries that wait for it.", in: [WebhookInputs.id],
+            "Delete a webhook, and the deliveries that wait for it.", in: [WebhookInputs.id],
             answers: DroppedDeliveriesAnswer.outputType
         ) { call in
             let id = try call.value(WebhookInputs.id)
             return DroppedDeliveriesAnswer(dropped: try Self.found(try await call.rooms.deleteWebhook(id), id))
         },
-        Self.pausing("pause", "pauseWebhook", "Pause a webhook target: its deliveries wait, at most for rooms.history.", isPaused: true),
+        Self.pausing("pause", "pauseWebhook", "Pause a webhook: its deliveries wait, at most for rooms.history.", isPaused: true),
         Self.pausing(
-            "resume", "resumeWebhook", "Send a paused webhook target its deliveries again, those that waited first.", isPaused: false),
+            "resume", "resumeWebhook", "Send a paused webhook its deliveries again, those that waited first.", isPaused: false),
         ControlRoute(
             .post, "/webhooks/{webhookId}/test", "testWebhook", .webhooks, .admin, .server,
             "Send a signed test call of the kind webhook.test, and answer what came back. Nothing is stored or retried.",
@@ -142,7 +142,7 @@ enum WebhookRoutes {
     }
 
     private static func found<Value>(_ value: Value?, _ id: Int64) throws(APIError) -> Value {
-        guard let value else { throw APIError.notFound("webhook target", "\(id)", field: "webhookId") }
+        guard let value else { throw APIError.notFound("webhook", "\(id)", field: "webhookId") }
         return value
     }
 

@@ -1,13 +1,13 @@
 import CommandSupport
 import Support
 
-/// Checks whether events leave the server: its webhook targets, and a temporary one of the doctor.
+/// Checks whether events leave the server: its webhooks, and a temporary one of the doctor.
 struct WebhookCheck: Sendable {
     let api: APIClient
 
     /// Targets whose last attempt failed.
     func targets() async -> DoctorResult {
-        let name = "webhook targets"
+        let name = "webhooks"
         do {
             let list = try await self.api.get(["webhooks", "targets"])["list"].list
             let failing = list.filter { $0["isFailing"].bool == true }

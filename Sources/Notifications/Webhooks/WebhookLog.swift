@@ -68,7 +68,7 @@ package final class WebhookLog: Sendable {
         }
         guard let was, was.isReported else { return }
         self.log.info(
-            "A webhook target works again",
+            "A webhook works again",
             metadata: Self.metadata(target).merging([
                 "failed": "\(was.failed)", "givenUp": "\(was.givenUp)", "seconds": "\((now - was.since) / 1_000)",
             ]) { $1 })
@@ -96,12 +96,12 @@ package final class WebhookLog: Sendable {
         var metadata = Self.metadata(entry.target)
         metadata["problem"] = "\(problem)"
         if isDue, standing.failed == 1 {
-            self.log.warning("A webhook target fails", metadata: metadata)
+            self.log.warning("A webhook fails", metadata: metadata)
         } else if isDue {
             let counts: Logger.Metadata = [
                 "failed": "\(standing.failed)", "givenUp": "\(standing.givenUp)", "seconds": "\((now - standing.since) / 1_000)",
             ]
-            self.log.warning("A webhook target still fails", metadata: metadata.merging(counts) { $1 })
+            self.log.warning("A webhook still fails", metadata: metadata.merging(counts) { $1 })
         }
         guard logsGivenUp else { return }
         metadata["event"] = "\(entry.event.kind.rawValue)"
@@ -109,7 +109,7 @@ package final class WebhookLog: Sendable {
         metadata["attempts"] = "\(entry.attempts + 1)"
         metadata["givenUp"] = "\(standing.givenUp)"
         if let room = entry.event.roomID { metadata["room"] = "\(room)" }
-        self.log.error("A webhook was given up", metadata: metadata)
+        self.log.error("A delivery was given up", metadata: metadata)
     }
 
     private static func metadata(_ target: WebhookTarget) -> Logger.Metadata {

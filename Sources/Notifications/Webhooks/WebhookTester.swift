@@ -15,7 +15,7 @@ package struct WebhookTestResult: Sendable, Equatable {
     package var isDelivered: Bool { WebhookDelivery.isDelivered(self.status) }
 }
 
-/// Sends signed test calls to webhook targets. They are no deliveries: nothing is stored or retried. Any thread.
+/// Sends signed test calls to webhooks. They are no deliveries: nothing is stored or retried. Any thread.
 package final class WebhookTester: Sendable {
     package static let longestAnswer = 1_024
 

@@ -3,7 +3,7 @@ import Store
 import Support
 import Synchronization
 
-/// Webhook targets made by the API.
+/// Webhooks made by the API.
 extension RoomRegistry {
     package nonisolated func webhooks() async throws(RegistryError) -> [StoredWebhook] { try await self.store.read { try $0.webhooks() } }
 

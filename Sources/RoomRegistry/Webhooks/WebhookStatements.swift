@@ -1,7 +1,7 @@
 import Rooms
 import Store
 
-/// Webhook targets made by the API, and operations on all deliveries of one target.
+/// Webhooks made by the API, and operations on all deliveries of one target.
 extension StoreAccess {
     private static let webhookColumns = "id, name, url, format, kinds, rooms, is_paused, secret, created_at"
 
@@ -35,7 +35,7 @@ extension StoreAccess {
     /// Stores a new target; the returned one has its id.
     func insert(_ hook: StoredWebhook) throws -> StoredWebhook {
         guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
-            throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
+            throw RegistryError.tooMany(what: "webhooks", limit: RoomLimits.webhooks)
         }
         self.memory?.webhooks = nil
         let id = try self.insert(

@@ -1,4 +1,4 @@
-"""Webhook targets that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
+"""Webhooks that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
 disturbed meanwhile."""
 
 import os
