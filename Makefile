@@ -31,7 +31,7 @@ rounds: ## `make test` several times in a row (ARGS='5', ARGS='1 2': once, with 
 players: ## OBS, VLC, mpv, ffmpeg, gstreamer, rtmpdump, Chromium, hls.js and mpegts.js with streams of every kind (75 minutes; fourteen cases are part of `make test` and `make verify`)
 	@exec scripts/players.sh $(ARGS)
 
-torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhook targets (hours; two minutes of it are a step of `make verify`)
+torture: ## kills, stops, full and failing disks, power cuts, clock leaps, hostile clients, bad webhooks (hours; two minutes of it are a step of `make verify`)
 	@exec scripts/torture.sh $(ARGS)
 
 soak: ## the long forms of tests that are short in `make test`: 200 kills, 10,000 connections and names, ten minutes of churn, an hour without an alert

@@ -27,7 +27,7 @@ let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "
 
 // What the fuzz targets drive.
 let fuzzed = [
-    "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
+    "Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Rooms", "ServerConfiguration", "Listening", "HTTPServer", "Apps",
     "Access", "Relay",
     "LibC",
 ]
@@ -103,8 +103,8 @@ let package = Package(
         library("Talk", "LibC"),
         // Playlists and what they list; no sockets, no clock.
         library("HLS", "Support", [nioCore]),
-        // Links to other RTMP servers: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
-        library("Upstream", "CLibRTMP COpenSSL LibC Media RTMP Support", [nioCore]),
+        // Clients of other RTMP servers, for links: librtmp, with TLS by OpenSSL. RTMP reads and writes the commands.
+        library("LinkTransport", "CLibRTMP COpenSSL LibC Media RTMP Support", [nioCore]),
         .systemLibrary(
             name: "CFFmpeg", pkgConfig: "libavformat",
             providers: [.apt(["libavformat-dev", "libavcodec-dev", "libavutil-dev", "libswresample-dev", "libswscale-dev"])]),
@@ -141,78 +141,79 @@ let package = Package(
             [logging, nioCore, lifecycle, crypto]),
         // Live streams: who may use them, on which loop they live, memory and limits, and what rooms decide about them.
         library(
-            "Delivery", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Trace",
+            "Streaming", "Access Health LibC Listening Media RTMP Relay Rooms ServerConfiguration Support Trace",
             [crypto, logging, nioCore, nioPosix, lifecycle]),
         // RTMP's port and connections.
         library(
-            "RTMPServer", "Access Delivery Listening Media RTMP Relay Rooms ServerConfiguration Support Talk Trace",
+            "RTMPServer", "Access Listening Media RTMP Relay Rooms ServerConfiguration Streaming Support Talk Trace",
             [logging, nioCore, nioPosix, nioSSL, lifecycle]),
         // Streams in containers: remuxers for HLS and MP4, recordings, pictures.
         library(
-            "Packaging", "Delivery FFmpeg HLS LibC Media RTMP Relay Rooms ServerConfiguration Support",
+            "Packaging", "FFmpeg HLS LibC Media RTMP Relay Rooms ServerConfiguration Streaming Support",
             [logging, nioCore, nioPosix, lifecycle]),
         // The rooms' talk channels: admission, clocks, mixes as streams.
         library(
-            "Talkback", "Access Delivery FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Support Talk",
+            "Talkback", "Access FFmpeg LibC Media Notifications RTMP Relay RoomRegistry Rooms ServerConfiguration Streaming Support Talk",
             [logging, nioCore]),
         // Figures over time, and the plays and pushes that are over, in a file of their own.
-        library("Statistics", "Access Delivery Relay Rooms Support", [grdb, lifecycle, logging, nioCore]),
+        library("Statistics", "Access Relay Rooms Streaming Support", [grdb, lifecycle, logging, nioCore]),
         // How a call of the HTTP API is declared, read, checked, answered and documented; it knows no call.
         library(
             "HTTPAPI", "Access HTTPServer Health Listening Outbound RTMP RoomRegistry Rooms ServerConfiguration Support",
             [hummingbird, httpTypes, crypto, logging, nioCore]),
         // Streams pulled from other servers and pushed to them.
         library(
-            "Forwarding", "Access Delivery HTTPAPI HTTPServer Media Outbound Relay RoomRegistry Rooms ServerConfiguration Support Upstream",
+            "Links",
+            "Access HTTPAPI HTTPServer LinkTransport Media Outbound Relay RoomRegistry Rooms ServerConfiguration Streaming Support",
             [httpTypes, logging, nioCore, lifecycle]),
         // Playing over HTTP: FLV, MP4 and HLS.
         library(
-            "Playback", "Access Delivery HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Support Trace",
+            "Playback", "Access HLS HTTPServer LibC Listening Packaging RTMP Relay Rooms ServerConfiguration Streaming Support Trace",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1]),
         // The files of the apps' pages as bytes.
         .target(name: "CAppAssets"),
         // Endpoints of apps' clients: the mesh, the channel, the cloud's API, the push heartbeat.
         library(
             "AppServer",
-            "Access Apps CAppAssets Delivery HTTPAPI HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Support",
+            "Access Apps CAppAssets HTTPAPI HTTPServer Listening Media Playback RTMP Relay RoomRegistry Rooms ServerConfiguration Streaming Support",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, lifecycle], exclude: ["Assets"]),
         // The calls of the HTTP API about rooms, streams, sessions and the server; events, metrics.
         library(
             "ControlAPI",
-            "Access Delivery HTTPAPI HTTPServer Health Listening Media Notifications Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Support Talk Talkback Trace",
+            "Access HTTPAPI HTTPServer Health Listening Media Notifications Packaging Relay RoomRegistry Rooms ServerConfiguration Statistics Streaming Support Talk Talkback Trace",
             [hummingbird, httpTypes, logging, nioCore, nioHTTP1, .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")]),
         // The console's files as bytes.
         .target(name: "CConsoleAssets"),
         // The console: its page, its files, logging in and out. Its data comes from the API.
         library(
             "Console",
-            "Access CConsoleAssets ControlAPI Delivery HTTPAPI HTTPServer Listening RoomRegistry Rooms ServerConfiguration Support",
+            "Access CConsoleAssets ControlAPI HTTPAPI HTTPServer Listening RoomRegistry Rooms ServerConfiguration Streaming Support",
             [hummingbird, httpTypes, logging, nioCore], exclude: ["Assets"]),
         // Wiring only: makes the services and hands each what it needs.
         library(
             "EarshotServer",
-            "Access AppServer Console ControlAPI Delivery Forwarding HTTPAPI HTTPServer LibC Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Support Talkback",
+            "Access AppServer Console ControlAPI HTTPAPI HTTPServer LibC Links Listening Notifications Outbound Packaging Playback RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerData Statistics Store Streaming Support Talkback",
             [
                 hummingbird, httpTypes, logging, nioCore, nioPosix, lifecycle,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]),
         // A server without rooms, to show that a frame's way needs none.
         program(
-            "RelayExample", "Access Delivery HTTPServer Listening Outbound Packaging Playback RTMPServer ServerConfiguration Support",
+            "RelayExample", "Access HTTPServer Listening Outbound Packaging Playback RTMPServer ServerConfiguration Streaming Support",
             [hummingbird, lifecycle, logging, nioPosix]),
         // What a data directory holds besides the rooms, and where settings say that the rooms are.
         library("ServerData", "Access LibC RoomRegistry Rooms ServerConfiguration Store Support", [logging]),
         // Floor 3: the command line. The commands stand beside the server, which they know by its API, its settings and its files alone.
         // What they share: options, calls of the API, tables, times.
         library(
-            "CommandSupport", "FFmpeg LibC Media Rooms ServerConfiguration Support Upstream",
+            "CommandSupport", "FFmpeg LibC LinkTransport Media Rooms ServerConfiguration Support",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         // Checks of a server and of its machine.
         library(
-            "Doctor", "CommandSupport FFmpeg LibC Media ServerConfiguration ServerData Store Support Upstream",
+            "Doctor", "CommandSupport FFmpeg LibC LinkTransport Media ServerConfiguration ServerData Store Support",
             [
                 httpClient, webSocket, nioCore, nioPosix, nioSSL, nioHTTP1,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -249,17 +250,17 @@ let package = Package(
         // Whole servers without ports, and calls of their API with every answer and event compared with the document.
         library(
             "APITestSupport",
-            "Access ControlAPI Delivery EarshotServer HTTPAPI HTTPServer Notifications PostgresTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
+            "Access ControlAPI EarshotServer HTTPAPI HTTPServer Notifications PostgresTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Streaming Support TestSupport",
             [hummingbird, httpTypes, lifecycle, logging, nioCore, nioEmbedded], path: "Tests/APITestSupport"),
         // RTMP connections in memory to a server without ports; a canary beside bad deeds, a room that talks.
         library(
             "RTMPTestSupport",
-            "APITestSupport ControlAPI Delivery EarshotServer FFmpeg Listening Media RTMP RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Support TestSupport",
+            "APITestSupport ControlAPI EarshotServer FFmpeg Listening Media RTMP RTMPServer Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Streaming Support TestSupport",
             [nioCore, nioPosix], path: "Tests/RTMPTestSupport"),
         // A whole server without ports whose clients connect to it in memory, by HTTP, WebSocket and RTMP.
         library(
             "PortlessTestSupport",
-            "APITestSupport Delivery EarshotServer HTTPServer PostgresTestSupport RTMPServer RTMPTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "APITestSupport EarshotServer HTTPServer PostgresTestSupport RTMPServer RTMPTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [lifecycle, logging, nioCore], path: "Tests/PortlessTestSupport"),
         tests("SupportTests", "Support TestSupport"),
         tests("MediaTests", "Media TestSupport", [nioCore]),
@@ -270,58 +271,58 @@ let package = Package(
         tests("TalkTests", "SignalCheck Talk"),
         tests("TraceTests", "TestSupport Trace"),
         tests("HLSTests", "HLS HLSCheck", [nioCore]),
-        tests("UpstreamTests", "Media RTMP Support TestSupport Upstream", [nioCore, nioPosix]),
+        tests("LinkTransportTests", "LinkTransport Media RTMP Support TestSupport", [nioCore, nioPosix]),
         tests("AppsTests", "Apps Rooms Support", [crypto]),
         tests("RoomsTests", "RoomTestSupport Rooms Support"),
         tests("RoomRegistryTests", "LibC PostgresTestSupport RoomRegistry RoomTestSupport Rooms Store Support TestSupport", [grdb]),
         tests("ServerConfigurationTests", "Rooms ServerConfiguration ServerTestSupport Support", [logging, nioCore]),
-        tests("OutboundTests", "Outbound ServerConfiguration ServerTestSupport Support TestSupport Upstream", [nioCore, nioSSL]),
+        tests("OutboundTests", "LinkTransport Outbound ServerConfiguration ServerTestSupport Support TestSupport", [nioCore, nioSSL]),
         tests("AccessTests", "Access Outbound RTMP Rooms ServerConfiguration ServerTestSupport Support TestSupport", [logging, nioCore]),
         tests(
             "ListeningTests", "LibC Listening Relay ServerConfiguration ServerTestSupport Support TestSupport",
             [logging, nioCore, nioPosix]),
         tests(
             "HTTPServerTests",
-            "Delivery EarshotServer HTTPServer Listening PortlessTestSupport RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "EarshotServer HTTPServer Listening PortlessTestSupport RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [httpTypes, nioCore, nioHTTP1]),
         tests(
             "NotificationsTests",
-            "APITestSupport Access Delivery EarshotServer Notifications RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "APITestSupport Access EarshotServer Notifications RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [logging, nioCore]),
         tests(
-            "DeliveryTests", "Access Delivery Listening RTMP Relay Rooms ServerConfiguration ServerTestSupport Support TestSupport Trace",
+            "StreamingTests", "Access Listening RTMP Relay Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport Trace",
             [nioCore]),
         tests(
             "RTMPServerTests",
-            "APITestSupport Access Delivery EarshotServer Listening Media RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "APITestSupport Access EarshotServer Listening Media RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [nioCore]),
         tests(
             "PackagingTests",
-            "Delivery EarshotServer FFmpeg HLS HLSCheck HTTPServer Media Packaging Relay RoomRegistry Rooms ServerConfiguration Store Support TestSupport",
+            "EarshotServer FFmpeg HLS HLSCheck HTTPServer Media Packaging Relay RoomRegistry Rooms ServerConfiguration Store Streaming Support TestSupport",
             [logging, nioCore, nioEmbedded, nioPosix]),
         tests(
             "TalkbackTests",
-            "APITestSupport Access Delivery EarshotServer FFmpeg Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Support Talk Talkback TestSupport",
+            "APITestSupport Access EarshotServer FFmpeg Media RTMP RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Streaming Support Talk Talkback TestSupport",
             [nioCore, nioPosix]),
         tests(
-            "ForwardingTests", "Delivery Forwarding Media PortlessTestSupport Rooms ServerTestSupport Support TestSupport Upstream",
+            "LinksTests", "LinkTransport Links Media PortlessTestSupport Rooms ServerTestSupport Streaming Support TestSupport",
             [nioCore]),
-        tests("StatisticsTests", "Delivery Relay Rooms ServerTestSupport Statistics Support TestSupport", [grdb, logging]),
+        tests("StatisticsTests", "Relay Rooms ServerTestSupport Statistics Streaming Support TestSupport", [grdb, logging]),
         tests(
             "PlaybackTests",
             "Access EarshotServer HTTPServer Packaging PortlessTestSupport Playback RTMP ServerConfiguration ServerTestSupport Support TestSupport",
             [httpTypes, nioCore]),
         tests(
             "AppServerTests",
-            "Access AppServer Apps Delivery EarshotServer HTTPServer Media PortlessTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Support TestSupport",
+            "Access AppServer Apps EarshotServer HTTPServer Media PortlessTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport Streaming Support TestSupport",
             [crypto, logging, nioCore, nioPosix]),
         tests(
             "ControlAPITests",
-            "APITestSupport Access Apps ControlAPI Delivery EarshotServer Forwarding HTTPAPI HTTPServer Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Support Talk Talkback TestSupport Upstream",
+            "APITestSupport Access Apps ControlAPI EarshotServer HTTPAPI HTTPServer LinkTransport Links Listening Media Notifications Playback PostgresTestSupport RTMP Relay RoomRegistry Rooms ServerConfiguration ServerData ServerTestSupport Store Streaming Support Talk Talkback TestSupport",
             [crypto, httpTypes, nioCore, nioEmbedded]),
         tests(
             "EarshotServerTests",
-            "Delivery EarshotServer Packaging PortlessTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Support TestSupport",
+            "EarshotServer Packaging PortlessTestSupport RoomRegistry Rooms ServerConfiguration ServerTestSupport Store Streaming Support TestSupport",
             [logging, nioPosix]),
         // The command line, without its process.
         tests(
@@ -338,7 +339,7 @@ let package = Package(
         // Whole servers with real clients.
         tests(
             "EndToEndTests",
-            "APITestSupport Access AppServer ControlAPI Delivery EarshotServer FFmpeg Forwarding HLSCheck HTTPAPI HTTPServer LibC Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Support Talk Talkback TestSupport Trace Upstream",
+            "APITestSupport Access AppServer ControlAPI EarshotServer FFmpeg HLSCheck HTTPAPI HTTPServer LibC LinkTransport Links Listening Media MediaClips Notifications Packaging Playback PostgresTestSupport RTMP RTMPServer RTMPTestSupport Relay RoomRegistry Rooms ServerConfiguration ServerTestSupport SignalCheck Store Streaming Support Talk Talkback TestSupport Trace",
             [crypto, httpClient, httpTypes, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL]),
     ]
 )

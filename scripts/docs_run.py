@@ -24,14 +24,14 @@ SKIPPED = (
     "make ", "sudo make ", "sudo install ", "sudo apt-get ", "sudo systemctl ", "systemctl ", "tar ", "./run", "certbot ", "docker ", "kubectl ",
     "earshot serve ", "python3 -m venv ", "~/.machine/bin/python ", "sudo -u earshot earshot store restore ", "earshot store copy ")
 ENDLESS = ("ffmpeg -re ", "ffplay ", "earshot events follow")
-# Exit statuses other than 0 that the text leads to: there is no such notice, and no such host.
-EXPECTED = {"earshot callbacks redeliver 17": 3, "earshot webhooks test 1": 1}
+# Exit statuses other than 0 that the text leads to: there is no such delivery, and no such host.
+EXPECTED = {"earshot webhooks deliveries redeliver 17": 3, "earshot webhooks test 1": 1}
 # Of the API, of claw machines, and of classes.
 REFUSED = re.compile(r'\{"code":\d+,.*"error":\{|\{"code":(?!200\b)\d+,"msg":|\{"data":.*"errCode":[1-9]', re.S)
 # Each document mostly waits.
 AT_ONCE = 4
 # Documents whose commands are about a room that the reader has: its own push is not among them.
-HAS = {"credentials.md": "walk", "health.md": "cam1", "recording.md": "cam1", "talkback.md": "cam1", "forwarding.md": "cam1"}
+HAS = {"credentials.md": "walk", "health.md": "cam1", "recording.md": "cam1", "talkback.md": "cam1", "links.md": "cam1"}
 PATIENCE = 60
 
 

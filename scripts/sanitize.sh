@@ -12,7 +12,7 @@ case $sanitizer in
 address)
     # The fuzz targets' program is built in the same folder (fuzz.sh).
     export EARSHOT_CORE=$ADDRESS_CORE EARSHOT_FUZZ=1
-    tests=(--filter '^(Support|Media|RTMP|HLS|Talk|Relay|FFmpeg|Upstream)Tests\.')
+    tests=(--filter '^(Support|Media|RTMP|HLS|Talk|Relay|FFmpeg|LinkTransport)Tests\.')
     width=2
     ;;
 thread)

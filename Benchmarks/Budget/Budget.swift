@@ -208,7 +208,7 @@ private final class Player: ChannelInboundHandler, ViewerSink, SocketWriterOwner
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int) {
         self.writer?.finish(message, header: header, from: offset)
     }
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) {}
+    func notify(_ viewer: Viewer, _ change: StreamChange) {}
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {}
     func shed(_ viewer: Viewer) {}
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }

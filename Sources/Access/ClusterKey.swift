@@ -16,7 +16,7 @@ package struct ClusterKey: Sendable {
         case webhooks
         /// Signs the console's cookies: ``SessionKey``.
         case cookies
-        /// Seals the addresses of relay tasks: ``URLVault``.
+        /// Seals the addresses of links: ``URLVault``.
         case vault
         /// Seals one-time tickets: ``OneTimeTickets``.
         case tickets

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Seals the addresses of relay tasks, which contain other servers' credentials, for the store. The key is in a file beside the store; in a
+/// Seals the addresses of links, which contain other servers' credentials, for the store. The key is in a file beside the store; in a
 /// cluster it comes from the cluster's key instead. A value; printing it shows no key.
 package struct URLVault: Sendable, CustomStringConvertible {
     private let key: SymmetricKey
@@ -19,8 +19,8 @@ package struct URLVault: Sendable, CustomStringConvertible {
 
     /// Prefix of sealed text; no URL begins with it.
     private static let mark = "sealed1:"
-    package static let fileName = "relay.key"
-    private static let advice = "restore it from a backup, or remove it and create the relay tasks again"
+    package static let fileName = "links.key"
+    private static let advice = "restore it from a backup, or remove it and create the links again"
 
     package var description: String { "URLVault(key not shown)" }
 
@@ -41,13 +41,13 @@ package struct URLVault: Sendable, CustomStringConvertible {
     package static func isSealed(_ text: String) -> Bool { text.hasPrefix(Self.mark) }
 
     /// Binds the sealed text to the task's direction and path: it cannot be opened for another direction or path.
-    package func seal(_ url: String, _ direction: RelayTask.Direction, _ path: StreamPath) throws -> String {
+    package func seal(_ url: String, _ direction: Link.Direction, _ path: StreamPath) throws -> String {
         let box = try ChaChaPoly.seal(Array(url.utf8), using: self.key, authenticating: Self.context(direction, path))
         return Self.mark + box.combined.base64EncodedString()
     }
 
     /// Nil when it was sealed for another direction or path, with another key, or not at all.
-    package func open(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
+    package func open(_ text: String, _ direction: Link.Direction, _ path: StreamPath) -> String? {
         for key in [self.key] + self.formerKeys {
             if let url = Self.open(text, key, direction, path) { return url }
         }
@@ -55,11 +55,11 @@ package struct URLVault: Sendable, CustomStringConvertible {
     }
 
     /// Whether the text should be sealed anew: it is not sealed, or with a key that only opens and will go some day.
-    package func isOutdated(_ text: String, _ direction: RelayTask.Direction, _ path: StreamPath) -> Bool {
+    package func isOutdated(_ text: String, _ direction: Link.Direction, _ path: StreamPath) -> Bool {
         Self.open(text, self.key, direction, path) == nil
     }
 
-    private static func open(_ text: String, _ key: SymmetricKey, _ direction: RelayTask.Direction, _ path: StreamPath) -> String? {
+    private static func open(_ text: String, _ key: SymmetricKey, _ direction: Link.Direction, _ path: StreamPath) -> String? {
         guard self.isSealed(text), let data = Data(base64Encoded: String(text.dropFirst(self.mark.count))) else { return nil }
         do {
             let box = try ChaChaPoly.SealedBox(combined: data)
@@ -70,7 +70,7 @@ package struct URLVault: Sendable, CustomStringConvertible {
         }
     }
 
-    private static func context(_ direction: RelayTask.Direction, _ path: StreamPath) -> [UInt8] {
-        Array("relay \(direction.rawValue) \(path)".utf8)
+    private static func context(_ direction: Link.Direction, _ path: StreamPath) -> [UInt8] {
+        Array("link \(direction.rawValue) \(path)".utf8)
     }
 }

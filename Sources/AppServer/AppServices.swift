@@ -1,12 +1,12 @@
 package import Access
 import Apps
-package import Delivery
 import Listening
 import Logging
 import Playback
 package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 
 /// The services that the apps' endpoints use. Any thread.

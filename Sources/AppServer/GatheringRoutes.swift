@@ -50,7 +50,7 @@ package enum GatheringRoutes {
     /// Gatherings of apps: members, queues, and tokens for admission.
     package static let all: [Route<AppServices>] = [
         Route<AppServices>(
-            .get, "/gatherings", "listGatherings", .gatherings, .app, .list,
+            .get, "/gatherings", "listGatherings", .gatherings, .backend, .list,
             "List the gatherings in use, by id: channels, mesh rooms, classes and claw machines.",
             query: [GatheringInputs.kind, GatheringInputs.after, GatheringInputs.limit],
             answers: GatheringListAnswer.outputType
@@ -72,7 +72,7 @@ package enum GatheringRoutes {
                 total: all.count, next: rest.count > limit ? rest.prefix(limit).last?.id : nil, list: Array(rest.prefix(limit)))
         },
         Route<AppServices>(
-            .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .app, .thing, "Get a gathering: its members and its queue.",
+            .get, "/gatherings/{gatheringId}", "getGathering", .gatherings, .backend, .thing, "Get a gathering: its members and its queue.",
             in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType, home: .gathering
         ) { call in
             try await call.gathering()
@@ -102,21 +102,21 @@ package enum GatheringRoutes {
             _ = try await Self.apply(.kick(id: user), found, call)
         },
         Route<AppServices>(
-            .post, "/gatherings/{gatheringId}/queue/pause", "pauseQueue", .gatherings, .app, .thing,
+            .post, "/gatherings/{gatheringId}/queue/pause", "pauseQueue", .gatherings, .backend, .thing,
             "Take nobody new into a gathering's queue.", in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict], home: .gathering
         ) { call in
             try await Self.pause(true, call)
         },
         Route<AppServices>(
-            .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .app, .thing,
+            .post, "/gatherings/{gatheringId}/queue/resume", "resumeQueue", .gatherings, .backend, .thing,
             "Let members into a gathering's queue again.", in: [GatheringInputs.id], answers: Gatherings.Snapshot.wholeType,
             failures: [.conflict], home: .gathering
         ) { call in
             try await Self.pause(false, call)
         },
         Route<AppServices>(
-            .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .app, .thing,
+            .post, "/gatherings/{gatheringId}/queue/remove", "removeFromQueue", .gatherings, .backend, .thing,
             "Take a member out of a gathering's queue.", in: [GatheringInputs.id], body: [GatheringInputs.key],
             answers: Gatherings.Snapshot.wholeType, failures: [.conflict], home: .gathering
         ) { call in
@@ -125,7 +125,7 @@ package enum GatheringRoutes {
             return try await Self.apply(.remove(key: key), found, call)
         },
         Route<AppServices>(
-            .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .app, .room,
+            .post, "/rooms/{roomId}/channel-token", "makeChannelToken", .gatherings, .backend, .room,
             "Make a token with which one user comes into the room's channel, or its mesh room.",
             in: [GatheringInputs.room],
             body: [GatheringInputs.user, GatheringInputs.name, GatheringInputs.tokenKind, GatheringInputs.role, GatheringInputs.lifetime],

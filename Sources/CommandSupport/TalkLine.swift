@@ -1,16 +1,16 @@
 package import FFmpeg
+import LinkTransport
 import Media
 import NIOCore
 import Synchronization
-import Upstream
 
 /// One end of a room's talk channel over librtmp, for the talk commands.
 package enum TalkLine {
     /// Milliseconds to connect and to be admitted.
     private static let patienceMs = 10_000
 
-    private static func options() -> UpstreamOptions {
-        var options = UpstreamOptions { _ in nil }
+    private static func options() -> LinkOptions {
+        var options = LinkOptions { _ in nil }
         options.connectTimeoutMs = self.patienceMs
         options.handshakeTimeoutMs = self.patienceMs
         options.bufferMs = 100
@@ -19,14 +19,14 @@ package enum TalkLine {
         return options
     }
 
-    private static func url(_ text: String) throws -> UpstreamURL {
-        do throws(UpstreamError) { return try UpstreamURL(parsing: text) } catch {
+    private static func url(_ text: String) throws -> LinkURL {
+        do throws(LinkError) { return try LinkURL(parsing: text) } catch {
             throw CommandFailure(.failed, "the server's talk address cannot be used: \(error)")
         }
     }
 
     /// Waits until `isReady`, for `seconds` or 20 s at most; false on a timeout. Throws the reason when the link fails.
-    private static func wait(for task: UpstreamTask, seconds: Double? = nil, until isReady: (UpstreamTask) -> Bool) async throws -> Bool {
+    private static func wait(for task: LinkClient, seconds: Double? = nil, until isReady: (LinkClient) -> Bool) async throws -> Bool {
         let end = ContinuousClock.now + .seconds(min(seconds ?? .infinity, Double(2 * self.patienceMs) / 1_000))
         while !isReady(task) {
             if case .failed(let reason, _) = task.state { throw self.refused(task.status.lastError.map { "\($0)" } ?? reason) }
@@ -51,7 +51,7 @@ package enum TalkLine {
     /// Writes the channel's sound until the time is over or the channel ends. Returns the seconds written.
     package static func listen(_ text: String, to writer: sending WAVWriter, seconds: Double?) async throws -> Double {
         let ear = Ear(writer)
-        let task = UpstreamTask.pull(try self.url(text), options: self.options()) { ear.take($0) }
+        let task = LinkClient.pull(try self.url(text), options: self.options()) { ear.take($0) }
         task.start()
         defer { task.stop() }
         guard try await self.wait(for: task, seconds: seconds, until: { _ in ear.hasBegun || ear.end != nil }) else {
@@ -124,7 +124,7 @@ package enum TalkLine {
         }
         var options = self.options()
         options.timestampsFromZero = false
-        let task = UpstreamTask.push(try self.url(text), options: options)
+        let task = LinkClient.push(try self.url(text), options: options)
         defer { task.stop() }
         task.offer(try self.frame(encoder.sequenceMessage, 0))
         task.start()

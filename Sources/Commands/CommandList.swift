@@ -12,7 +12,7 @@ package enum CommandList {
     /// Those that call a running server.
     package static let ofRunningServer: [any ParsableCommand.Type] = [
         RoomsCommand.self, StreamsCommand.self, SessionsCommand.self, EventsCommand.self, RecordingsCommand.self, TalkCommand.self,
-        RelaysCommand.self, CallbacksCommand.self, WebhooksCommand.self, AuditCommand.self, GatheringsCommand.self, NodesCommand.self,
+        LinksCommand.self, WebhooksCommand.self, AuditCommand.self, GatheringsCommand.self, NodesCommand.self,
         SelfcheckCommand.self, StatsCommand.self, ConsoleCommand.self,
     ]
     /// The statuses with which commands end, for the help.

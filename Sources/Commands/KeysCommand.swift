@@ -15,7 +15,7 @@ struct KeysCommand: AsyncParsableCommand {
             directory: run them on its machine, as the user that the server runs as. A running server applies the change at once. For a \
             server with a PostgreSQL database give --config FILE, or set EARSHOT_DATABASE_URL.
 
-            The role app may ask for lists and states; ops and admin may also drop, forbid and resume streams.
+            The role backend may ask for lists and states; ops and admin may also drop, forbid and resume streams.
 
             EXAMPLES
               earshot keys create shop-backend --role ops
@@ -31,7 +31,7 @@ struct KeysCommand: AsyncParsableCommand {
             abstract: "Make a key and print its id and its secret, which is shown only once.",
             discussion: "Only these two go to standard output, in two lines: SecretId=… and SecretKey=….")
         @Argument(help: ArgumentHelp("The key's owner, for the list and the audit trail.", valueName: "NAME")) var name: String
-        @Option(help: ArgumentHelp("The key's role: admin, ops or app.", valueName: "ROLE")) var role: TokenRole
+        @Option(help: ArgumentHelp("The key's role: admin, ops or backend.", valueName: "ROLE")) var role: TokenRole
         @Flag(help: "Print JSON: secretId, secretKey, name, role.") var json = false
         @OptionGroup var place: StorePlaceOptions
 

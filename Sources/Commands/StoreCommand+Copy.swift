@@ -13,7 +13,7 @@ extension StoreCommand {
         static let configuration = CommandConfiguration(
             abstract: "Copy the whole registry from a data directory into PostgreSQL, or back.",
             discussion: """
-                Rooms, streams, bans, events, notices, tokens, keys, webhooks, links, recordings' entries and the audit: every row is copied \
+                Rooms, streams, bans, events, tokens, keys, webhooks and their deliveries, links, recordings' entries and the audit: every row is copied \
                 and then compared, value by value. Stop the server first. The source stays as it is. The target must be empty; a copy \
                 that fails or is interrupted leaves it empty. Files stay where they are: secrets, recordings, pictures, statistics.
 

@@ -74,7 +74,7 @@ struct StoreCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Copy database and keys into a new folder, with or without a running server.",
             discussion: """
-                The copy is the database at one moment, checked, with keys.json, relay.key and admin-token. The folder contains secrets: \
+                The copy is the database at one moment, checked, with keys.json, links.key and admin-token. The folder contains secrets: \
                 only its owner may read it. It must not exist yet.
                 """)
         @Argument(help: ArgumentHelp("The folder to create.", valueName: "BACKUP")) var backup: String

@@ -15,11 +15,11 @@ struct TokenCommand: AsyncParsableCommand {
             These commands work on the server's data directory: run them on its machine, as the user that the server runs as. A running \
             server applies the change at once. For a server with a PostgreSQL database give --config FILE, or set EARSHOT_DATABASE_URL.
 
-            The role app may create, list, change and close rooms and make their URLs; ops may also forbid them, list and cut streams \
+            The role backend may create, list, change and close rooms and make their URLs; ops may also forbid them, list and cut streams \
             and sessions, and manage recordings; admin may do everything.
 
             EXAMPLES
-              (umask 077; earshot token create shop-backend --role app > shop.token)
+              (umask 077; earshot token create shop-backend --role backend > shop.token)
               earshot token create acme --role ops --rooms acme- --apps live
               earshot rooms list --token-file shop.token
               earshot token revoke shop-backend
@@ -33,7 +33,7 @@ struct TokenCommand: AsyncParsableCommand {
             abstract: "Make a token and print its secret, which is shown only once.",
             discussion: "Only the secret goes to standard output. The server keeps nothing but its hash, so it cannot be shown again.")
         @Argument(help: ArgumentHelp("The token's owner, for the list and the audit trail.", valueName: "NAME")) var name: String
-        @Option(help: ArgumentHelp("The token's role: admin, ops or app.", valueName: "ROLE"))
+        @Option(help: ArgumentHelp("The token's role: admin, ops or backend.", valueName: "ROLE"))
         var role: TokenRole
         @Option(
             help: ArgumentHelp(

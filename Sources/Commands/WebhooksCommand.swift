@@ -2,14 +2,14 @@ import ArgumentParser
 import CommandSupport
 import Support
 
-/// `earshot webhooks`: webhook targets made by calls.
+/// `earshot webhooks`: webhooks, and what was sent to them.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks",
-        abstract: "List webhook targets; add, change, test, pause and remove them.",
+        abstract: "List webhooks; add, change, test, pause and remove them; list deliveries.",
         discussion: """
             A target gets events by HTTP POST, signed with a secret of its own. Targets in the server's settings are listed by \
-            `earshot callbacks targets`. A URL may hold a secret: to keep it out of process lists, give - and write it to standard input. No \
+            `earshot webhooks targets`. A URL may hold a secret: to keep it out of process lists, give - and write it to standard input. No \
             command prints it again.
 
             EXAMPLES
@@ -17,19 +17,24 @@ struct WebhooksCommand: AsyncParsableCommand {
               earshot webhooks test 1
               earshot webhooks change 1 --all-rooms --kind room.expired
               earshot webhooks redeliver 1 --from 2026-11-25T00:00:00Z
+              earshot webhooks deliveries --state failed
+              earshot webhooks deliveries redeliver 1234
 
             \(ExitStatus.explanation)
             """,
-        subcommands: [List.self, Add.self, Change.self, Test.self, Pause.self, Resume.self, Redeliver.self, Remove.self],
+        subcommands: [
+            List.self, Add.self, Change.self, Test.self, Pause.self, Resume.self, Redeliver.self, Remove.self, Targets.self,
+            DeliveriesCommand.self,
+        ],
         defaultSubcommand: List.self)
 
     struct List: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "List webhook targets, the oldest first.")
+        static let configuration = CommandConfiguration(abstract: "List webhooks, the oldest first.")
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let listing = Listing(
-                path: ["webhooks"], things: "webhook targets",
+                path: ["webhooks"], things: "webhooks",
                 columns: [
                     .right("ID"), .text("NAME"), .text("URL"), .left("FORMAT"), .left("STATE"), .right("WAITING"), .text("EVENTS"),
                     .text("LAST ERROR"),
@@ -68,7 +73,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         @Option(
             help: ArgumentHelp("Only events of rooms whose ids begin so; may be given several times.", valueName: "PREFIX"))
         var rooms: [String] = []
-        @Flag(help: "Let its notices wait until it is resumed.") var paused = false
+        @Flag(help: "Let its deliveries wait until it is resumed.") var paused = false
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
@@ -84,7 +89,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             if !self.options.quiet {
                 Console.complain(
                     DisplayText.escaped(
-                        "webhook target \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
+                        "webhook \(hook["webhookId"].plain ?? "-") \(self.name); keep the secret, it is not shown again"))
             }
         }
     }
@@ -92,7 +97,7 @@ struct WebhooksCommand: AsyncParsableCommand {
     struct Change: ServerCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change a target; what is not given stays.",
-            discussion: "Notices that wait go to the new URL. The secret stays.")
+            discussion: "Deliveries that wait go to the new URL. The secret stays.")
         @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
         @Option(help: ArgumentHelp("Its new name.", valueName: "NAME")) var name: String?
         @Option(help: ArgumentHelp("Where events are posted; - reads it from standard input.", valueName: "URL")) var url: String?
@@ -120,7 +125,7 @@ struct WebhooksCommand: AsyncParsableCommand {
             if !self.rooms.isEmpty || self.allRooms { body["rooms"] = .array(self.rooms.map(JSONValue.string)) }
             let id = self.webhook
             try self.options.report(try await api.patch(["webhooks", "\(id)"], body)) {
-                "webhook target \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
+                "webhook \(id) \($0["name"].plain ?? "-") is changed: \(List.events($0)), \($0["url"].plain ?? "-")"
             }
         }
     }
@@ -150,35 +155,35 @@ struct WebhooksCommand: AsyncParsableCommand {
     }
 
     struct Pause: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Let a target's notices wait.")
+        static let configuration = CommandConfiguration(abstract: "Let a target's deliveries wait.")
         @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let id = self.webhook
-            try self.options.report(try await api.post(["webhooks", "\(id)", "pause"])) { _ in "webhook target \(id) is paused" }
+            try self.options.report(try await api.post(["webhooks", "\(id)", "pause"])) { _ in "webhook \(id) is paused" }
         }
     }
 
     struct Resume: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Send a paused target its notices again.")
+        static let configuration = CommandConfiguration(abstract: "Send a paused target its events again.")
         @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let id = self.webhook
             try self.options.report(try await api.post(["webhooks", "\(id)", "resume"])) {
-                "webhook target \(id) is resumed; notices waiting: \($0["pending"].plain ?? "0")"
+                "webhook \(id) is resumed; deliveries waiting: \($0["pending"].plain ?? "0")"
             }
         }
     }
 
     struct Redeliver: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Send a target's failed notices again.")
+        static let configuration = CommandConfiguration(abstract: "Send a target's failed deliveries again.")
         @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
-        @Option(help: ArgumentHelp("Only notices of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
-        @Option(help: ArgumentHelp("Only notices of events at this time or later.", valueName: "TIME")) var from: String?
-        @Option(help: ArgumentHelp("Only notices of events before this time.", valueName: "TIME")) var to: String?
+        @Option(help: ArgumentHelp("Only deliveries of this kind; may be given several times.", valueName: "KIND")) var kind: [String] = []
+        @Option(help: ArgumentHelp("Only deliveries of events at this time or later.", valueName: "TIME")) var from: String?
+        @Option(help: ArgumentHelp("Only deliveries of events before this time.", valueName: "TIME")) var to: String?
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
@@ -189,20 +194,20 @@ struct WebhooksCommand: AsyncParsableCommand {
             let answer = try await api.post(["webhooks", "\(self.webhook)", "redeliver"], body)
             try self.options.report(answer) {
                 let more = $0["isComplete"].bool == false ? "; there are more, repeat the command for them" : ""
-                return "notices sent again: \($0["queued"].plain ?? "0")\(more)"
+                return "deliveries sent again: \($0["queued"].plain ?? "0")\(more)"
             }
         }
     }
 
     struct Remove: ServerCommand {
-        static let configuration = CommandConfiguration(abstract: "Remove a target, and drop the notices that wait for it.")
+        static let configuration = CommandConfiguration(abstract: "Remove a target, and drop the deliveries that wait for it.")
         @Argument(help: ArgumentHelp("The target's number.", valueName: "ID")) var webhook: Int64
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
             let id = self.webhook
             try self.options.report(try await api.delete(["webhooks", "\(id)"])) {
-                "webhook target \(id) is removed; notices dropped: \($0["dropped"].plain ?? "0")"
+                "webhook \(id) is removed; deliveries dropped: \($0["dropped"].plain ?? "0")"
             }
         }
     }

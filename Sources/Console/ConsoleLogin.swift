@@ -1,6 +1,5 @@
 import Access
 import ControlAPI
-package import Delivery
 package import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -11,6 +10,7 @@ import NIOCore
 package import RoomRegistry
 import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 
 /// Login by a token or a one-time code, and logout. Any thread.

@@ -1,6 +1,5 @@
 package import Access
 package import HTTPAPI
-package import Delivery
 import Listening
 import Logging
 package import Notifications
@@ -8,6 +7,7 @@ package import Packaging
 package import RoomRegistry
 import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 package import Statistics
 import Synchronization

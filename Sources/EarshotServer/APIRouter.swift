@@ -1,12 +1,12 @@
 import AppServer
 import Console
 import ControlAPI
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Hummingbird
 import Playback
+import Streaming
 
 /// Routes of the HTTP port: health checks for load balancers, metrics, HLS, and the API under `/api/v1`.
 struct APIRouter {

@@ -2,12 +2,11 @@ import Access
 import AppServer
 import Console
 import ControlAPI
-import Delivery
-import Forwarding
 import HTTPAPI
 package import HTTPServer
 package import Hummingbird
 import LibC
+import Links
 import Listening
 package import Logging
 import NIOCore
@@ -23,6 +22,7 @@ import ServerData
 package import ServiceLifecycle
 import Statistics
 import Store
+import Streaming
 package import Support
 import Synchronization
 import UnixSignals
@@ -198,11 +198,11 @@ package final class Server: Sendable {
             // Ends after every service whose end causes room events, and before the store.
             self.webhooks, RecordingService(parts.recordings),
             SnapshotService(parts.live, parts.rooms, parts.streams, parts.pushes, parts.snapshots, log: self.log),
-            RelayTaskService(parts.relayTasks), GatheringService(parts.apps.gatherings),
+            LinkService(parts.links), GatheringService(parts.apps.gatherings),
             MemoryService(parts.memory, parts.connections.admission, log: self.log),
         ]
         // Statistics before the links and connections, so that they stop after all of these have reported.
-        return (parts.statistics.map { [StatisticsService($0, parts.streams) { [tasks = parts.relayTasks] in tasks.received }] } ?? [])
+        return (parts.statistics.map { [StatisticsService($0, parts.streams) { [links = parts.links] in links.received }] } ?? [])
             + first
     }
 

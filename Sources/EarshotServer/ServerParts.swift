@@ -1,8 +1,7 @@
 package import Access
 package import AppServer
 package import ControlAPI
-package import Delivery
-package import Forwarding
+package import Links
 import Listening
 package import Logging
 package import NIOCore
@@ -15,6 +14,7 @@ package import RoomRegistry
 import Rooms
 package import ServerConfiguration
 package import Statistics
+package import Streaming
 package import Support
 package import Talkback
 
@@ -34,12 +34,12 @@ package final class ServerParts: Sendable {
     package let admission: RoomAdmission
     package let control: LiveControl
     package let events = EventHub()
-    /// The health of webhook targets, and the log lines about it.
+    /// The health of webhooks, and the log lines about it.
     package let webhookLog: WebhookLog
     package let talk: Talkback
     package let recordings: Recordings
     package let remuxers: RemuxTable
-    package let relayTasks: RelayTasks
+    package let links: LinkTable
     package let snapshots = SnapshotMaker()
     let storeWatch: StoreWatch
     /// Nil when the setting turns statistics off.
@@ -81,7 +81,7 @@ package final class ServerParts: Sendable {
         self.talk = Talkback(live, rooms, self.rules, streams, self.events, limits: limits, log: log)
         self.recordings = Recordings(live, rooms, streams, memory.ledger, limits: limits, talk: self.talk, log: log)
         self.remuxers = RemuxTable(live, rooms, streams, memory.ledger, limits: limits, log: log) { [sessions] in sessions.play($0, $1) }
-        self.relayTasks = RelayTasks(live, rooms, self.admission, connections)
+        self.links = LinkTable(live, rooms, self.admission, connections)
         self.storeWatch = StoreWatch(log: log)
         self.statistics = Self.statistics(config, rooms, log)
         self.apps = AppServices(
@@ -100,7 +100,7 @@ package final class ServerParts: Sendable {
                 live,
                 sender: { WebhookSender(config: live.current, addresses: connections.addresses, key: liveKeys.webhookKey) },
                 outbound: self.outbound), others: [self.apps], figures: figures)
-        figures.add { [remuxers = self.remuxers, links = self.relayTasks] sources in
+        figures.add { [remuxers = self.remuxers, links = self.links] sources in
             sources.windowBytes = { [weak remuxers] in remuxers?.windowBytes ?? 0 }
             sources.links = { [weak links] in (links?.publishing ?? 0, links?.received.reduce(0) { $0 &+ $1.bytes } ?? 0) }
         }
@@ -126,13 +126,13 @@ package final class ServerParts: Sendable {
     /// Connects observers to the services that they follow. Weak where an observer holds that service.
     private func follow() {
         self.streams.whenPublished { [weak recordings = self.recordings] in recordings?.publishBegan($0, $1) }
-        self.streams.whenPublished { [weak relayTasks = self.relayTasks] stream, _ in relayTasks?.publishBegan(stream) }
+        self.streams.whenPublished { [weak links = self.links] stream, _ in links?.publishBegan(stream) }
         self.streams.whenPublished { [weak remuxers = self.remuxers] stream, _ in remuxers?.publishBegan(stream) }
         if let statistics = self.statistics {
             self.streams.observeSessions(statistics)
             self.streams.whenPublished { [weak statistics] _, grant in statistics?.published(grant.path.description, room: grant.roomID) }
         }
-        self.streams.whenWanted { [weak relayTasks = self.relayTasks] in relayTasks?.wanted($0) ?? false }
+        self.streams.whenWanted { [weak links = self.links] in links?.wanted($0) ?? false }
         self.memory.whenShort { [remuxers = self.remuxers] in await remuxers.dropUnwatched() }
         self.memory.whenShort { [streams = self.streams] in await streams.sweep() }
         self.control.whenPlaysEnd { [sessions = self.playback.sessions] in sessions.end($0, $1) }

@@ -1,10 +1,10 @@
 import Access
 import ControlAPI
-import Delivery
 import HTTPAPI
 import Listening
 import Logging
 import ServiceLifecycle
+import Streaming
 import Support
 import UnixSignals
 

@@ -1,7 +1,7 @@
-import Delivery
 import Listening
 import RoomRegistry
 import ServiceLifecycle
+import Streaming
 import Support
 import UnixSignals
 

@@ -1,12 +1,12 @@
 import AppServer
 import ControlAPI
-import Delivery
-import Forwarding
 package import HTTPAPI
 import HTTPServer
 import HTTPTypes
+import Links
 import NIOCore
 import Playback
+import Streaming
 import Support
 
 // The HTTP API as this server has it: the calls of the control API and those of the apps, and the document of all.
@@ -14,7 +14,7 @@ import Support
 extension APIRoute {
     /// Every call of the API, in the document's order.
     package static let all: [APIRoute] =
-        ControlRoutes.all.map(\.route) + RelayTaskRoutes.all.map(\.route) + GatheringRoutes.all.map(\.route)
+        ControlRoutes.all.map(\.route) + LinkRoutes.all.map(\.route) + GatheringRoutes.all.map(\.route)
 }
 
 extension OpenAPIDocument {
@@ -43,7 +43,7 @@ extension ServerParts {
             ledger: self.memory.ledger, nodes: NodeForwarder(self.rooms, self.outbound), auditor: auditor, figures: self.api.figures.calls,
             document: { OpenAPIDocument.buffer }, log: self.log)
         let routes =
-            ControlRoutes.all.map { $0.served(by: self.api) } + RelayTaskRoutes.all.map { $0.served(by: self.relayTasks) }
+            ControlRoutes.all.map { $0.served(by: self.api) } + LinkRoutes.all.map { $0.served(by: self.links) }
             + GatheringRoutes.all.map { $0.served(by: self.apps) }
         return APIService(core, routes, sessions: sessions) { path in
             if let own = ServerPath(rawValue: path) { return own == .events ? [.get] : [.get, .head] }

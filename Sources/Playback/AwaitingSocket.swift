@@ -1,9 +1,9 @@
 import Access
-import Delivery
 import HTTPServer
 import NIOCore
 import RTMP
 import Relay
+import Streaming
 import Support
 
 /// The WebSocket of a player whose publisher has not come yet. It is open and silent until there is something to play, then replaced by its

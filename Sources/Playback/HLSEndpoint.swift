@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HLS
 package import HTTPServer
 import HTTPTypes
@@ -12,6 +11,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// Serves HLS through the router. The multivariant playlist opens a session, whose token is in the URIs of all that follows.

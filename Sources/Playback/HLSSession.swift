@@ -1,11 +1,11 @@
 import Access
-package import Delivery
 import Listening
 package import Logging
 import NIOCore
 import RTMP
 import Relay
 import ServerConfiguration
+package import Streaming
 package import Support
 import Synchronization
 package import Trace

@@ -1,5 +1,4 @@
 package import Access
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Listening
@@ -8,6 +7,7 @@ import NIOCore
 import RTMP
 import Relay
 import Rooms
+import Streaming
 import Support
 import Synchronization
 

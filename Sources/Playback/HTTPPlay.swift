@@ -1,5 +1,5 @@
 import Access
-import Delivery
+import Streaming
 
 /// A viewer over HTTP that was admitted.
 struct HTTPPlay: Sendable {

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HLS
 package import HTTPServer
 import HTTPTypes
@@ -10,6 +9,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// Plays streams over HTTP and WebSocket: `GET /live/cam.flv`, `/live/cam.mp4`. The connection leaves HTTP and becomes a viewer of the stream.
@@ -129,12 +129,12 @@ package struct LiveEndpoint: HTTPTakeover {
         _ play: HTTPPlay, _ format: LivePath.Format, _ request: HTTPTakeoverRequest, isWebSocket: Bool
     ) async throws(APIError) -> (viewer: LiveViewer.Play, type: String) {
         let stream = play.request.address.path
-        let packaging: Packaging
+        let wireFormat: WireFormat
         let transport: SessionSnapshot.Transport
         let preface: ByteBuffer
         let type: String
         if format == .flv {
-            packaging = isWebSocket ? .flvOverWebSocket : .flvOverHTTP
+            wireFormat = isWebSocket ? .flvOverWebSocket : .flvOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssFLV : .wsFLV) : (request.isSecure ? .httpsFLV : .httpFLV)
             let kinds = play.listener == nil ? try await self.services.liveKinds(stream) : (audio: true, video: false)
             let header = FLVHeader.bytes(audio: kinds.audio, video: kinds.video)
@@ -142,14 +142,14 @@ package struct LiveEndpoint: HTTPTakeover {
             type = Self.flvType
         } else {
             type = try await self.mimeType(stream)
-            packaging = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
+            wireFormat = isWebSocket ? .payloadOverWebSocket : .payloadOverHTTP
             transport = isWebSocket ? (request.isSecure ? .wssMP4 : .wsMP4) : (request.isSecure ? .httpsMP4 : .httpMP4)
             // WebSockets get the type in the stream; HTTP gets it in the answer's head.
             preface = ByteBuffer()
         }
         let viewer = LiveViewer.Play(
-            request: play.request, grant: play.grant, listener: play.listener, packaging: packaging, transport: transport, preface: preface,
-            client: request.head.headers.first(name: "user-agent"))
+            request: play.request, grant: play.grant, listener: play.listener, wireFormat: wireFormat, transport: transport,
+            preface: preface, client: request.head.headers.first(name: "user-agent"))
         return (viewer, type)
     }
 

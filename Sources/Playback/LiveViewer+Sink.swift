@@ -1,10 +1,10 @@
 import Access
-import Delivery
 import NIOCore
 import Packaging
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 
@@ -18,13 +18,13 @@ extension LiveViewer: ViewerSink {
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
+    func notify(_ viewer: Viewer, _ change: StreamChange) {
         // A channel that is over ends its listeners itself, with its own reason.
         if self.play.grant.listening?.isOver == true { return }
-        // The only notice that a player over HTTP understands is the end.
-        if notice == .left { self.close(self.services.admission.endOfPlay(self.play.request.address.path), detail: nil) }
+        // The only change that a player over HTTP understands is the end.
+        if change == .left { self.close(self.services.admission.endOfPlay(self.play.request.address.path), detail: nil) }
         // An HTTP body keeps the one type named in its head, so the player must send a new request.
-        if notice == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
+        if change == .changed { self.close(.streamEnded, detail: "its tracks or codecs changed") }
     }
 
     func skipped(_ viewer: Viewer, behindMs: Int64) {

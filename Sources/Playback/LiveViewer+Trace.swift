@@ -1,9 +1,9 @@
 import Access
-import Delivery
 import Listening
 import Packaging
 import RTMP
 import Relay
+import Streaming
 import Support
 import Trace
 

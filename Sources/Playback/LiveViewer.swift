@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPServer
 import Listening
 import Logging
@@ -8,6 +7,7 @@ import Packaging
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 
@@ -24,15 +24,15 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
         let grant: PlayGrant
         /// Its place in a talk channel, which may end it; nil for a stream's viewer.
         let listener: TalkListener?
-        let packaging: Packaging
+        let wireFormat: WireFormat
         let transport: SessionSnapshot.Transport
         /// Bytes sent before the first message; over a WebSocket, whole messages.
         let preface: ByteBuffer
         /// The client's User-Agent.
         let client: String?
 
-        var isOfPieces: Bool { self.packaging == .payloadOverHTTP || self.packaging == .payloadOverWebSocket }
-        var isWebSocket: Bool { self.packaging == .flvOverWebSocket || self.packaging == .payloadOverWebSocket }
+        var isOfPieces: Bool { self.wireFormat == .payloadOverHTTP || self.wireFormat == .payloadOverWebSocket }
+        var isWebSocket: Bool { self.wireFormat == .flvOverWebSocket || self.wireFormat == .payloadOverWebSocket }
     }
 
     let id: UInt64
@@ -142,7 +142,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
             _ = played.enterViewer(limit: .max)
         }
         let viewer = Viewer(
-            stream: played, self.play.packaging, tracks: self.play.request.track.flatMap { TrackChoice($0) } ?? .standard, sink: self,
+            stream: played, self.play.wireFormat, tracks: self.play.request.track.flatMap { TrackChoice($0) } ?? .standard, sink: self,
             nowMs: loop.relay.nowMs)
         self.viewer = viewer
         self.send(self.play.preface)

@@ -1,9 +1,9 @@
-package import Delivery
 import Listening
 import Logging
 package import Packaging
 import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 
 /// The services that playing over HTTP uses. Any thread.

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Listening
@@ -9,6 +8,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 /// Holds HTTP players that arrive before the publisher.

@@ -1,5 +1,5 @@
-import Delivery
 import NIOCore
+import Streaming
 import Support
 
 /// A talk listener over HTTP, as its channel sees it. The channel may end it before its viewer exists. Any thread, unless noted.

@@ -1,9 +1,9 @@
 import Access
-import Delivery
 import NIOCore
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 
 /// Bounds the input that a connection buffers, by pausing its reads.

@@ -1,6 +1,6 @@
 import Access
-import Delivery
 import Listening
+import Streaming
 import Support
 
 /// The connection's place among all: others may take it until the connection publishes or plays.

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import Listening
 import Logging
 import NIOCore
@@ -7,6 +6,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// Playing: admission, the viewer, and the end.

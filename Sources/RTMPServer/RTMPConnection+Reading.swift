@@ -1,10 +1,10 @@
-import Delivery
 import Listening
 package import Media
 package import NIOCore
 import RTMP
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 

@@ -1,4 +1,3 @@
-import Delivery
 import Listening
 import Logging
 import Media
@@ -7,6 +6,7 @@ import RTMP
 package import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 
@@ -137,12 +137,12 @@ extension RTMPConnection: ViewerSink {
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    package func notify(_ viewer: Viewer, _ notice: StreamNotice) {
-        switch notice {
+    package func notify(_ viewer: Viewer, _ change: StreamChange) {
+        switch change {
         case .arrived: self.session.publisherArrived(viewer.streamID, extra: self.way(of: viewer.stream.path))
         case .left: self.session.publisherLeft(viewer.streamID)
         case .dried: self.session.streamDried(viewer.streamID)
-        // Does not occur in RTMP's packaging.
+        // Does not occur in RTMP's wire format.
         case .changed: break
         }
         self.performRequests()

@@ -1,6 +1,6 @@
-package import Delivery
 import RTMP
 import Relay
+package import Streaming
 
 extension RTMPConnection {
     package func snapshot() -> SessionSnapshot {

@@ -1,7 +1,7 @@
-import Delivery
 import Listening
 import Media
 import RTMP
+import Streaming
 import Support
 import Trace
 

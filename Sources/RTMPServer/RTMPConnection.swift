@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import Listening
 import Logging
 import Media
@@ -8,6 +7,7 @@ import RTMP
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 package import Trace
 

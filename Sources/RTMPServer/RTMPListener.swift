@@ -1,10 +1,10 @@
-import Delivery
 package import Listening
 import Logging
 package import NIOCore
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
+import Streaming
 package import Support
 import Synchronization
 

@@ -1,7 +1,7 @@
-import Delivery
 import NIOCore
 import Relay
 import Rooms
+import Streaming
 import Support
 
 /// A publish or play on one message stream of an RTMP connection, for use on other threads.

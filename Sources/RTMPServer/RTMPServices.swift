@@ -1,8 +1,8 @@
 import Access
-package import Delivery
 import Logging
 import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 
 /// The services that RTMP connections use. Any thread.

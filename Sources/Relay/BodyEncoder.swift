@@ -63,7 +63,7 @@ package struct BodyEncoder: FrameEncoder {
     }
 
     /// A data frame does not fit a chunked body of payloads. There it means that the following payloads have another type.
-    package func notice(of frame: Frame) -> StreamNotice? {
+    package func change(of frame: Frame) -> StreamChange? {
         frame.kind == .data && self.body == .payload && self.framing == .httpChunk ? .changed : nil
     }
 

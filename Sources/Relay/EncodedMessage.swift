@@ -1,20 +1,6 @@
 package import Media
 package import NIOCore
 
-/// The wire format in which viewers receive a stream's messages.
-package enum Packaging: Int, Sendable, CaseIterable {
-    /// RTMP chunks.
-    case rtmp
-    /// FLV tags, each a chunk of an HTTP/1.1 body.
-    case flvOverHTTP
-    /// FLV tags, each a WebSocket message.
-    case flvOverWebSocket
-    /// The payload alone, as a chunk of an HTTP/1.1 body.
-    case payloadOverHTTP
-    /// The payload alone, as a WebSocket message.
-    case payloadOverWebSocket
-}
-
 /// Encodes frames for viewers. The relay calls it once per frame, whatever the number of viewers.
 package protocol FrameEncoder: Sendable {
     /// Bytes that `encode` will write.
@@ -24,29 +10,29 @@ package protocol FrameEncoder: Sendable {
     func encode(_ frame: Frame, into bytes: UnsafeMutableRawBufferPointer) -> Int
     /// Changes the message stream id in a header that `encode` wrote.
     func setStreamID(_ streamID: UInt32, inHeader header: UnsafeMutableRawBufferPointer)
-    /// The notice that replaces the frame, which is then not encoded. Called for data frames only.
-    func notice(of frame: Frame) -> StreamNotice?
+    /// The change that replaces the frame, which is then not encoded. Called for data frames only.
+    func change(of frame: Frame) -> StreamChange?
 }
 
 extension FrameEncoder {
-    package func notice(of frame: Frame) -> StreamNotice? { nil }
+    package func change(of frame: Frame) -> StreamChange? { nil }
 }
 
-/// An encoder whose messages can be decoded again, to make other packagings from them.
+/// An encoder whose messages can be decoded again, to make other wire formats from them.
 package protocol ReversibleEncoder: FrameEncoder {
     /// Extracts a frame's payload from the output of `encode` and the header length it returned.
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
-/// A notice to viewers, delivered between messages at its place in the stream.
-package enum StreamNotice: UInt8, Sendable {
+/// A change of a stream, which viewers are told of between messages, at its place in the stream.
+package enum StreamChange: UInt8, Sendable {
     /// A publisher started on an idle stream.
     case arrived
     /// The stream ended: its grace period is over, or it was evicted.
     case left
     /// The publisher is connected but sends no media.
     case dried
-    /// The payloads that follow have another type. Only in packagings whose messages cannot say so.
+    /// The payloads that follow have another type. Only in wire formats whose messages cannot say so.
     case changed
 }
 
@@ -79,31 +65,31 @@ package struct EncodedMessage: @unchecked Sendable {
 
     package let slab: Slab?
     package let start: UnsafeRawPointer?
-    /// Bytes, chunk headers included. 0 for a notice.
+    /// Bytes, chunk headers included. 0 for a change.
     package let length: Int
     /// Bytes of the first chunk's header.
     package let headerLength: UInt8
     package let flags: Flags
-    package let notice: StreamNotice?
+    package let change: StreamChange?
     /// Milliseconds on the stream's own timeline.
     package let timestamp: Int64
     /// Arrival time, in milliseconds of the server's monotonic clock.
     package let arrivalMs: Int64
 
-    init(notice: StreamNotice, timestamp: Int64, arrivalMs: Int64) {
+    init(change: StreamChange, timestamp: Int64, arrivalMs: Int64) {
         self.slab = nil
         self.start = nil
         self.length = 0
         self.headerLength = 0
         self.flags = []
-        self.notice = notice
+        self.change = change
         self.timestamp = timestamp
         self.arrivalMs = arrivalMs
     }
 
     init(_ frame: Frame, encoder: any FrameEncoder, allocator: inout SlabAllocator, arrivalMs: Int64) {
-        if frame.kind == .data, let notice = encoder.notice(of: frame) {
-            self.init(notice: notice, timestamp: frame.timestamp, arrivalMs: arrivalMs)
+        if frame.kind == .data, let change = encoder.change(of: frame) {
+            self.init(change: change, timestamp: frame.timestamp, arrivalMs: arrivalMs)
             return
         }
         self.init(coded: frame, encoder: encoder, allocator: &allocator, arrivalMs: arrivalMs)
@@ -123,12 +109,12 @@ package struct EncodedMessage: @unchecked Sendable {
         self.start = UnsafeRawPointer(bytes.baseAddress)
         self.length = length
         self.flags = flags ?? Self.flags(of: frame)
-        self.notice = nil
+        self.change = nil
         self.timestamp = frame.timestamp
         self.arrivalMs = arrivalMs
     }
 
-    /// Decodes the frame that this message was made from; nil for a notice.
+    /// Decodes the frame that this message was made from; nil for a change.
     func frame(_ encoder: any ReversibleEncoder) -> Frame? {
         guard let start = self.start else { return nil }
         let kind: Frame.Kind = !self.flags.isDisjoint(with: [.video, .filler]) ? .video : self.flags.contains(.audio) ? .audio : .data

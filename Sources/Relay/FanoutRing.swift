@@ -43,8 +43,8 @@ package struct FanoutRing: Sendable {
     package private(set) var lastTimestamp: Int64?
     /// Timestamp of the first message ever other than headers and data, in milliseconds.
     private(set) var firstTimestamp: Int64?
-    /// The newest notice, even when its message is gone. Viewers moved past it still get it.
-    package private(set) var lastNotice: (sequence: Int, notice: StreamNotice)?
+    /// The newest change, even when its message is gone. Viewers moved past it still get it.
+    package private(set) var lastChange: (sequence: Int, change: StreamChange)?
 
     package init(bounds: Bounds) {
         self.bounds = bounds
@@ -68,7 +68,7 @@ package struct FanoutRing: Sendable {
         return copy
     }
 
-    /// Copies the ring with each message in another packaging, under the same sequence numbers.
+    /// Copies the ring with each message in another wire format, under the same sequence numbers.
     func repackaged(_ repackage: (EncodedMessage) -> EncodedMessage?) -> FanoutRing {
         var copy = self
         copy.messages = Deque(minimumCapacity: self.messages.count)
@@ -92,7 +92,7 @@ package struct FanoutRing: Sendable {
             made.setPrelude(headers(self.gopPrelude))
             for sequence in start..<self.head {
                 let message = self[sequence]
-                if message.notice != nil { made.append(message) } else if let other = retrack(message) { made.append(other) }
+                if message.change != nil { made.append(message) } else if let other = retrack(message) { made.append(other) }
             }
         }
         made.setPrelude(headers(self.livePrelude))
@@ -129,11 +129,11 @@ package struct FanoutRing: Sendable {
         let sequence = self.head
         self.messages.append(message)
         self.totalBytes += Self.cost(message)
-        if let notice = message.notice { self.lastNotice = (sequence, notice) }
+        if let change = message.change { self.lastChange = (sequence, change) }
         // Data carries whatever timestamp the device chose.
         if !message.flags.contains(.data) { self.lastTimestamp = message.timestamp }
-        // The notice of a first publisher comes before the stream has a time.
-        if self.firstTimestamp == nil, message.notice == nil, message.flags.isDisjoint(with: [.essential, .data]) {
+        // The change of a first publisher comes before the stream has a time.
+        if self.firstTimestamp == nil, message.change == nil, message.flags.isDisjoint(with: [.essential, .data]) {
             self.firstTimestamp = message.timestamp
         }
         if message.flags.contains(.video) { self.hasVideo = true }

@@ -23,13 +23,3 @@ enum Flush {
         return Frame(kind: .video, timestamp: timestamp, payload: payload, tag: TagInfo(flags: .command))
     }
 }
-
-extension Packaging {
-    /// Whether viewers in this packaging get FLV tags, either plain or inside RTMP messages.
-    var carriesTags: Bool {
-        switch self {
-        case .rtmp, .flvOverHTTP, .flvOverWebSocket: true
-        case .payloadOverHTTP, .payloadOverWebSocket: false
-        }
-    }
-}

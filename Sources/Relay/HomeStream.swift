@@ -16,7 +16,7 @@ final class HomeStream {
     var notices = VerdictNotices()
     var advice = UplinkAdvice()
     /// RTMP's is always there and first: it holds the pictures that joiners start with. Others exist while they have viewers.
-    var packagings: [PackagedStream]
+    var wireFormats: [PackagedStream]
     var taps: [any StreamTap] = []
     var delegate: (any PublisherDelegate)? {
         didSet { self.overflowsTold = nil }
@@ -28,11 +28,11 @@ final class HomeStream {
         self.stream = stream
         self.registry = registry
         self.state = StreamState(grace: grace)
-        self.packagings = [rtmp]
+        self.wireFormats = [rtmp]
     }
 
-    /// The ring from which all other packagings are made.
-    var ring: FanoutRing { self.packagings[0].fanout.ring }
+    /// The ring from which all other wire formats are made.
+    var ring: FanoutRing { self.wireFormats[0].fanout.ring }
 
     /// Counts and relays a frame of the present publisher.
     @inline(__always)
@@ -44,12 +44,12 @@ final class HomeStream {
         self.state.ingest(frame, token: token, nowMs: nowMs, items: &items)
     }
 
-    func packaged(_ form: FanoutForm) -> PackagedStream? { self.packagings.first { $0.fanout.form == form } }
+    func packaged(_ form: FanoutForm) -> PackagedStream? { self.wireFormats.first { $0.fanout.form == form } }
 
     /// Loops besides the home loop that have viewers, in any form.
     var subscribers: [RelayLoop] {
         var all: [RelayLoop] = []
-        for packaged in self.packagings {
+        for packaged in self.wireFormats {
             for loop in packaged.subscribers where !all.contains(where: { $0 === loop }) { all.append(loop) }
         }
         return all

@@ -126,7 +126,7 @@ package final class LoopFanout {
     }
 
     /// Moves a viewer past messages that it cannot or need not get. It gets the headers in force at its new position, because it may have missed
-    /// their changes, and the last notice that it missed.
+    /// their changes, and the last change that it missed.
     func rejoin(_ viewer: Viewer, nowMs: Int64) {
         let from = viewer.cursor ?? 0
         let point = self.ring.rejoinPoint(from: from)
@@ -136,8 +136,8 @@ package final class LoopFanout {
         viewer.prelude = self.encodedPrelude(point.prelude, at: point.sequence)
         viewer.preludeIndex = 0
         if self.ring.hasVideo { viewer.gate.skipVideo(untilKeyframeFrom: point.sequence) }
-        guard let missed = self.ring.lastNotice, (from..<point.sequence).contains(missed.sequence) else { return }
-        viewer.sink.notify(viewer, missed.notice)
+        guard let missed = self.ring.lastChange, (from..<point.sequence).contains(missed.sequence) else { return }
+        viewer.sink.notify(viewer, missed.change)
     }
 
     /// Only marks the viewer, because the list may be in use by an iteration.
@@ -194,7 +194,7 @@ package final class LoopFanout {
         let base = self.ring.base
         var slots = self.slots.base
         var count = self.viewers.count
-        // Notices sent meanwhile may bring messages or viewers, which start a new lap.
+        // Changes sent meanwhile may bring messages or viewers, which start a new lap.
         var left = self.unvisited
         self.unvisited = 0
         var next = self.nextVisited
@@ -286,7 +286,7 @@ package final class LoopFanout {
         return max(0, self.longestWaitMs - self.coalesceMs)
     }
 
-    /// The slow path: handles headers, notices, gates and full sockets.
+    /// The slow path: handles headers, changes, gates and full sockets.
     private func serve(_ viewer: Viewer, scratch: PumpScratch, policy: RelayPolicy, nowMs: Int64) {
         guard !viewer.isDetached, !viewer.isPaused, var cursor = viewer.cursor else { return }
         defer {
@@ -322,10 +322,10 @@ package final class LoopFanout {
                 }
             }
             self.skipIfBehind(viewer, cursor: cursor, policy: policy, nowMs: nowMs)
-            if let notice = self.ring[cursor].notice {
+            if let change = self.ring[cursor].change {
                 cursor += 1
                 viewer.cursor = cursor
-                viewer.sink.notify(viewer, notice)
+                viewer.sink.notify(viewer, change)
                 continue
             }
             if viewer.gate.isOpen, viewer.streamID == 1, !self.ring.isSplit {

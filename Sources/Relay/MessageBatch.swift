@@ -21,7 +21,7 @@ final class MessageBatch {
     /// Valid until the next ``gather(from:in:)``, and as long as the ring keeps the messages.
     var vectors: UnsafeBufferPointer<IOVector> { UnsafeBufferPointer(rebasing: self.pieces[..<self.count]) }
 
-    /// Gathers the messages from `from` on that can be sent unchanged: up to a notice, at most one batch. Reuses the batch for the same position.
+    /// Gathers the messages from `from` on that can be sent unchanged: up to a change, at most one batch. Reuses the batch for the same position.
     func gather(from: Int, in ring: FanoutRing) {
         // Messages never change: a batch from here is complete unless it ended at the head and the ring grew.
         if self.from == from, self.to < self.head || self.head == ring.head { return }

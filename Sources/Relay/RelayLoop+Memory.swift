@@ -16,7 +16,7 @@ extension RelayLoop {
     /// The sweep calls it while the ledger is over its limit, just before it trims the rings.
     func dropUnwatchedCaches() {
         for home in self.homes.values where home.stream.viewerCount == 0 {
-            for packaged in home.packagings {
+            for packaged in home.wireFormats {
                 packaged.fanout.apply(.dropGOP)
                 packaged.allocator.reset()
             }

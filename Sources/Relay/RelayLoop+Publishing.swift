@@ -123,18 +123,18 @@ extension RelayLoop {
         return (delegate, token)
     }
 
-    /// Encodes the items once per packaging in use, then notifies the publisher and the taps.
+    /// Encodes the items once per wire format in use, then notifies the publisher and the taps.
     func perform(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
-        for packaged in home.packagings { self.pack(items, into: packaged, of: home, nowMs: nowMs) }
+        for packaged in home.wireFormats { self.pack(items, into: packaged, of: home, nowMs: nowMs) }
         for item in items {
             switch item {
             case .active:
                 if let token = home.state.publisherToken { home.delegate?.publisherActive(token, home.meter) }
             case .quiet:
                 if let token = home.state.publisherToken { home.delegate?.publisherQuiet(token) }
-            case .frame, .notice, .flush, .prelude, .dropGOP, .end: break
+            case .frame, .change, .flush, .prelude, .dropGOP, .end: break
             }
         }
         guard !home.taps.isEmpty else { return }
@@ -148,7 +148,7 @@ extension RelayLoop {
     private func pack(_ items: [StreamState.Item], into packaged: PackagedStream, of home: HomeStream, nowMs: Int64) {
         let fanout = packaged.fanout
         let form = fanout.form
-        let encoder = self.encoder(form.packaging)
+        let encoder = self.encoder(form.wireFormat)
         let isShared = !packaged.subscribers.isEmpty
         var isChanged = false
         var updates: [RingUpdate] = []
@@ -167,10 +167,10 @@ extension RelayLoop {
                 for chosen in packaged.chosen(frame, track, home.state.tracks) {
                     notify(.append(EncodedMessage(chosen, encoder: encoder, allocator: &packaged.allocator, arrivalMs: nowMs)))
                 }
-            case .notice(let notice, let timestamp):
-                notify(.append(EncodedMessage(notice: notice, timestamp: timestamp, arrivalMs: nowMs)))
+            case .change(let change, let timestamp):
+                notify(.append(EncodedMessage(change: change, timestamp: timestamp, arrivalMs: nowMs)))
             case .flush(let timestamp):
-                guard form.packaging.carriesTags else { continue }
+                guard form.wireFormat.carriesTags else { continue }
                 notify(
                     .append(
                         EncodedMessage(

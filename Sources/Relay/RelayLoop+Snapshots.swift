@@ -12,8 +12,8 @@ extension RelayLoop {
     private func snapshot(of home: HomeStream, nowMs: Int64) -> StreamSnapshot {
         StreamSnapshot(
             path: home.stream.path, phase: home.state.phase, liveForMs: home.state.liveSinceMs.map { nowMs - $0 }, meter: home.meter,
-            health: home.health, viewers: home.stream.viewerCount, ringBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.bytes },
-            cachedBytes: home.packagings.reduce(0) { $0 + $1.fanout.ring.cachedBytes }, announced: home.arrivals.announced,
+            health: home.health, viewers: home.stream.viewerCount, ringBytes: home.wireFormats.reduce(0) { $0 + $1.fanout.ring.bytes },
+            cachedBytes: home.wireFormats.reduce(0) { $0 + $1.fanout.ring.cachedBytes }, announced: home.arrivals.announced,
             kinds: (
                 home.meter.audio != nil && !home.state.isAbsent(.audio), home.meter.video != nil && !home.state.isAbsent(.video)
             ))

@@ -8,7 +8,7 @@ package import Support
 package final class RelayLoop: @unchecked Sendable {
     package let eventLoop: any EventLoop
     let rtmp: any ReversibleEncoder
-    /// Indexed by packaging.
+    /// Indexed by wire format.
     private let encoders: [any FrameEncoder]
     let policy: RelayPolicy
     private let turns: (any TurnTaking)?
@@ -17,7 +17,7 @@ package final class RelayLoop: @unchecked Sendable {
     private let clock: (@Sendable () -> Int64)?
 
     var homes: [ObjectIdentifier: HomeStream] = [:]
-    /// By stream and packaging.
+    /// By stream and wire format.
     private(set) var fanouts: [FanoutKey: LoopFanout] = [:]
     /// Whether viewers here have ever chosen a track.
     private(set) var hasChosenTracks = false
@@ -63,8 +63,8 @@ package final class RelayLoop: @unchecked Sendable {
     ) {
         self.eventLoop = eventLoop
         self.rtmp = encoder
-        self.encoders = Packaging.allCases.map { packaging in
-            switch packaging {
+        self.encoders = WireFormat.allCases.map { wireFormat in
+            switch wireFormat {
             case .rtmp: encoder
             case .flvOverHTTP: BodyEncoder(.flvTag, .httpChunk)
             case .flvOverWebSocket: BodyEncoder(.flvTag, .webSocket)
@@ -81,7 +81,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     package var nowMs: Int64 { self.clock?() ?? NIODeadline.now().relayMs }
 
-    func encoder(_ packaging: Packaging) -> any FrameEncoder { self.encoders[packaging.rawValue] }
+    func encoder(_ wireFormat: WireFormat) -> any FrameEncoder { self.encoders[wireFormat.rawValue] }
 
     /// Runs the body on the loop: at once when called there, otherwise as the loop's next task.
     package func run(_ body: @escaping @Sendable (RelayLoop) -> Void) {
@@ -127,7 +127,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     /// Removes a stream that nobody uses any more.
     func abandon(_ stream: Stream) {
-        for packaged in self.homes.removeValue(forKey: stream.id)?.packagings ?? [] {
+        for packaged in self.homes.removeValue(forKey: stream.id)?.wireFormats ?? [] {
             self.fanouts[FanoutKey(stream, packaged.fanout.form)] = nil
         }
         for form in FanoutForm.plain { self.fanouts[FanoutKey(stream, form)] = nil }
@@ -135,7 +135,7 @@ package final class RelayLoop: @unchecked Sendable {
 
     private func makeFanout(_ stream: Stream, _ form: FanoutForm, ring: FanoutRing, isSeeded: Bool) -> LoopFanout {
         let fanout = LoopFanout(
-            stream, form, ring: ring, isSeeded: isSeeded, encoder: self.encoder(form.packaging), policy: self.policy,
+            stream, form, ring: ring, isSeeded: isSeeded, encoder: self.encoder(form.wireFormat), policy: self.policy,
             figures: self.figures, nowMs: self.nowMs)
         self.fanouts[FanoutKey(stream, form)] = fanout
         if form.track != nil { self.hasChosenTracks = true }
@@ -146,7 +146,7 @@ package final class RelayLoop: @unchecked Sendable {
     private func packaged(_ home: HomeStream, _ form: FanoutForm) -> PackagedStream {
         if let there = home.packaged(form) { return there }
         var allocator = SlabAllocator(ledger: self.policy.ledger)
-        let encoder = self.encoder(form.packaging)
+        let encoder = self.encoder(form.wireFormat)
         let ring: FanoutRing
         if let track = form.track {
             ring = home.ring.retracked(
@@ -165,7 +165,7 @@ package final class RelayLoop: @unchecked Sendable {
         }
         let made = PackagedStream(self.makeFanout(home.stream, form, ring: ring, isSeeded: true))
         made.allocator = allocator
-        home.packagings.append(made)
+        home.wireFormats.append(made)
         return made
     }
 
@@ -385,7 +385,7 @@ package final class RelayLoop: @unchecked Sendable {
             guard form != .rtmp, let home = self.homes[stream.id], home.packaged(form)?.subscribers.isEmpty == true else {
                 return false
             }
-            home.packagings.removeAll { $0.fanout === fanout }
+            home.wireFormats.removeAll { $0.fanout === fanout }
             self.fanouts[FanoutKey(stream, form)] = nil
             return true
         }

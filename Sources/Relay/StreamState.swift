@@ -60,7 +60,7 @@ package struct StreamState: Sendable {
     /// An instruction to the relay; performed in order.
     package enum Item: Sendable {
         case frame(Frame)
-        case notice(StreamNotice, timestamp: Int64)
+        case change(StreamChange, timestamp: Int64)
         /// Nothing has arrived for a while: see ``Flush``.
         case flush(timestamp: Int64)
         /// Headers and metadata for joiners, from here on.
@@ -159,7 +159,7 @@ package struct StreamState: Sendable {
         }
         if case .idle = self.phase {
             self.liveSinceMs = nowMs
-            items.append(.notice(.arrived, timestamp: self.timeline.lastTimestamp ?? 0))
+            items.append(.change(.arrived, timestamp: self.timeline.lastTimestamp ?? 0))
         }
         self.lastToken += 1
         self.phase = .live(token: self.lastToken, identity: identity)
@@ -379,7 +379,7 @@ package struct StreamState: Sendable {
             }
             if silentMs >= self.grace.dryMs, !self.isDry, self.timeline.lastTimestamp != nil {
                 self.isDry = true
-                items.append(.notice(.dried, timestamp: self.timeline.lastTimestamp ?? 0))
+                items.append(.change(.dried, timestamp: self.timeline.lastTimestamp ?? 0))
             }
             if silentMs >= self.grace.quietMs, self.activity == .active {
                 self.activity = .quiet
@@ -406,7 +406,7 @@ package struct StreamState: Sendable {
     private mutating func end(items: inout [Item]) {
         self.releaseHeld(items: &items)
         items.append(contentsOf: self.heldEnd.map(Item.frame))
-        items.append(.notice(.left, timestamp: self.timeline.lastTimestamp ?? 0))
+        items.append(.change(.left, timestamp: self.timeline.lastTimestamp ?? 0))
         items.append(.end)
         self.phase = .idle
         self.liveSinceMs = nil

@@ -78,7 +78,7 @@ extension TapItem {
         case .frame(let frame): self = .frame(frame)
         case .dropGOP: self = .restarted
         case .end: self = .ended
-        case .notice, .flush, .prelude, .active, .quiet: return nil
+        case .change, .flush, .prelude, .active, .quiet: return nil
         }
     }
 }

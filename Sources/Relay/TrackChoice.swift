@@ -30,24 +30,24 @@ package enum TrackChoice: Hashable, Sendable {
     var unwanted: EncodedMessage.Flags { self == .all ? .single : .tracks }
 }
 
-/// What all viewers of a fanout get: a packaging and, where they chose one, a track.
+/// What all viewers of a fanout get: a wire format and, where they chose one, a track.
 struct FanoutForm: Hashable {
     /// What every stream has, and the others are made from.
     static let rtmp = FanoutForm(.rtmp)
 
-    let packaging: Packaging
+    let wireFormat: WireFormat
     let track: UInt8?
 
-    init(_ packaging: Packaging, track: UInt8? = nil) {
-        self.packaging = packaging
-        self.track = packaging.carriesTags ? track : nil
+    init(_ wireFormat: WireFormat, track: UInt8? = nil) {
+        self.wireFormat = wireFormat
+        self.track = wireFormat.carriesTags ? track : nil
     }
 
     /// Those without a chosen track.
-    static let plain = Packaging.allCases.map { FanoutForm($0) }
+    static let plain = WireFormat.allCases.map { FanoutForm($0) }
     static let all =
         Self.plain
-        + Packaging.allCases.filter(\.carriesTags).flatMap { packaging in
-            (1...TrackChoice.last).map { FanoutForm(packaging, track: $0) }
+        + WireFormat.allCases.filter(\.carriesTags).flatMap { wireFormat in
+            (1...TrackChoice.last).map { FanoutForm(wireFormat, track: $0) }
         }
 }

@@ -9,7 +9,7 @@ package protocol ViewerSink: AnyObject {
     /// Finishes a message that `write` wrote in part, or not at all when `offset` is 0. Calls `pump` again when there is room. A non-empty `header`
     /// replaces the message's own first header.
     func finish(_ message: EncodedMessage, header: UnsafeRawBufferPointer, from offset: Int)
-    func notify(_ viewer: Viewer, _ notice: StreamNotice)
+    func notify(_ viewer: Viewer, _ change: StreamChange)
     /// The viewer is behind and will not get all pictures. Rare: once per skip.
     func skipped(_ viewer: Viewer, behindMs: Int64)
     /// The viewer is over the age limit; its connection closes.
@@ -30,7 +30,7 @@ extension ViewerSink {
 package final class Viewer {
     package let stream: Stream
     let form: FanoutForm
-    /// Message stream id on its connection; 1 where the packaging has none.
+    /// Message stream id on its connection; 1 where the wire format has none.
     package let streamID: UInt32
     /// Messages in a form that is not for it: Multitrack ones, or the default track alone.
     let unwanted: EncodedMessage.Flags
@@ -68,11 +68,11 @@ package final class Viewer {
     var lowWater = 0
 
     package init(
-        stream: Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard, sink: any ViewerSink,
+        stream: Stream, _ wireFormat: WireFormat = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard, sink: any ViewerSink,
         nowMs: Int64
     ) {
         self.stream = stream
-        self.form = FanoutForm(packaging, track: tracks.track)
+        self.form = FanoutForm(wireFormat, track: tracks.track)
         self.streamID = streamID
         self.unwanted = tracks.unwanted
         self.sink = sink

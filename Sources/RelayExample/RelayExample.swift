@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPServer
 import Hummingbird
 import Listening
@@ -11,6 +10,7 @@ import Playback
 import RTMPServer
 import ServerConfiguration
 import ServiceLifecycle
+import Streaming
 import Support
 
 /// An RTMP server whose streams play as RTMP, HLS, FLV and MP4: what a frame's way needs, without rooms, store, API and talk. Its arguments are ports

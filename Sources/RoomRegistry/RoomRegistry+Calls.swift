@@ -117,9 +117,9 @@ extension RoomRegistry {
         try await self.perform { try $0.store.keep(answer, for: key, now: $0.now) }
     }
 
-    // MARK: - Outbox
+    // MARK: - Deliveries
 
-    /// Records an attempt. Without a 2xx the notice is retried at `retryAt`, or given up if that is nil.
+    /// Records an attempt. Without a 2xx the delivery is retried at `retryAt`, or given up if that is nil.
     package nonisolated func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?)
         async throws(RegistryError)
     {
@@ -128,10 +128,10 @@ extension RoomRegistry {
         }.asRegistryResult.get()
     }
 
-    /// Queues a copy of a notice; nil if there is none with this id.
+    /// Queues a copy of a delivery; nil if there is none with this id.
     package nonisolated func redeliver(
-        _ id: Int64, keeping: KeptAnswer<OutboxEntry?>? = nil
-    ) async throws(RegistryError) -> OutboxEntry? {
+        _ id: Int64, keeping: KeptAnswer<WebhookDelivery?>? = nil
+    ) async throws(RegistryError) -> WebhookDelivery? {
         try await self.perform(keeping: keeping) { try $0.store.redeliver(id, now: $0.now) }
     }
 }

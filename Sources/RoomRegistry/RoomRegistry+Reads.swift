@@ -120,25 +120,25 @@ extension RoomRegistry {
         try await self.store.read { try $0.answer(to: key) }
     }
 
-    /// The oldest pending notice per target and room if due, and the next due time. Returns at most `limit` per target. A notice stays due
+    /// The oldest pending delivery per target and room if due, and the next due time. Returns at most `limit` per target. A delivery stays due
     /// until ``recordAttempt(_:status:error:durationMs:retryAt:)``.
-    package nonisolated func dueNotices(limit: Int) async throws(RegistryError) -> (due: [OutboxEntry], nextAt: Int64?) {
-        // One node sends for all, so that each room's notices stay in order.
+    package nonisolated func dueDeliveries(limit: Int) async throws(RegistryError) -> (due: [WebhookDelivery], nextAt: Int64?) {
+        // One node sends for all, so that each room's deliveries stay in order.
         guard self.isKeeper else { return ([], nil) }
         let now = self.clock.now()
-        return try await self.store.read { try $0.dueNotices(now: now, limit: Self.pageLimit(limit)) }
+        return try await self.store.read { try $0.dueDeliveries(now: now, limit: Self.pageLimit(limit)) }
     }
 
-    package nonisolated func notice(_ id: Int64) async throws(RegistryError) -> OutboxEntry? {
-        try await self.store.read { try $0.notice(id) }
+    package nonisolated func delivery(_ id: Int64) async throws(RegistryError) -> WebhookDelivery? {
+        try await self.store.read { try $0.delivery(id) }
     }
 
     /// The delivery log, newest first.
-    package nonisolated func notices(
-        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
-    ) async throws(RegistryError) -> [OutboxEntry] {
+    package nonisolated func deliveries(
+        state: WebhookDelivery.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
+    ) async throws(RegistryError) -> [WebhookDelivery] {
         try await self.store.read {
-            try $0.notices(state: state, room: room, target: target, scope: scope, before: before, limit: Self.pageLimit(limit))
+            try $0.deliveries(state: state, room: room, target: target, scope: scope, before: before, limit: Self.pageLimit(limit))
         }
     }
 

@@ -14,7 +14,7 @@ package actor RoomRegistry {
         package var webhooks: [WebhookTarget] = []
         /// Whether a target is notified of events of this kind.
         package var notifies: @Sendable (WebhookTarget, RoomEvent.Kind) -> Bool = { _, _ in true }
-        /// How long events, pushes and delivered notices are kept.
+        /// How long events, pushes and ended deliveries are kept.
         package var historyMs: Int64 = 7 * 86_400_000
         package var audit = AuditRetention()
         /// Rejects a directory that another registry uses. Tests that simulate a killed server turn it off.
@@ -75,7 +75,7 @@ package actor RoomRegistry {
     private let problemAtEnd = Mutex<String?>(nil)
     /// Whether a report of viewers waits for the store; another would only repeat it a little later.
     let isReporting = Atomic<Bool>(false)
-    /// Webhook targets made by the API.
+    /// Webhooks made by the API.
     let hookCount = Atomic<Int>(0)
 
     var isRunning = false

@@ -245,10 +245,10 @@ final class RoomTransaction {
         let event = try self.store.insertEvent(
             kind, number: number, roomID: roomID, instance: instance, at: self.now, data: data.text, app: app, subject: subject)
         for target in self.settings.webhooks where self.settings.notifies(target, kind) {
-            try self.store.addNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
+            try self.store.addDelivery(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
         for hook in try self.store.knownWebhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
-            try self.store.addNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
+            try self.store.addDelivery(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))
     }

@@ -5,7 +5,7 @@ package enum EventDetails: Sendable, Equatable {
     case push(PushDetails)
     case recording(RecordingDetails)
     case snapshot(SnapshotDetails)
-    case relay(RelayChange)
+    case link(LinkChange)
 }
 
 extension RoomEvent {
@@ -16,10 +16,10 @@ extension RoomEvent {
         case .streamEnd: .push(try PushDetails(try EventFields(self), hasEnded: true))
         case .recordStarted, .recordFinished, .recordFailed, .recordEnded: .recording(try RecordingDetails(try EventFields(self)))
         case .snapshotTaken: .snapshot(try SnapshotDetails(try EventFields(self)))
-        case .relayStarted: .relay(try RelayChange(.started, try EventFields(self)))
-        case .relayConnected: .relay(try RelayChange(.connected, try EventFields(self)))
-        case .relayInterrupted: .relay(try RelayChange(.interrupted, try EventFields(self)))
-        case .relayStopped: .relay(try RelayChange(.stopped, try EventFields(self)))
+        case .linkStarted: .link(try LinkChange(.started, try EventFields(self)))
+        case .linkConnected: .link(try LinkChange(.connected, try EventFields(self)))
+        case .linkInterrupted: .link(try LinkChange(.interrupted, try EventFields(self)))
+        case .linkStopped: .link(try LinkChange(.stopped, try EventFields(self)))
         default: nil
         }
     }

@@ -38,13 +38,13 @@ package struct RoomEvent: Sendable, Equatable {
         /// A picture of a stream was taken automatically.
         case snapshotTaken = "snapshot.taken"
         /// The server starts to keep up a link to another server.
-        case relayStarted = "relay.started"
+        case linkStarted = "link.started"
         /// Media flows over the link.
-        case relayConnected = "relay.connected"
+        case linkConnected = "link.connected"
         /// Media stopped, or never flowed; the link is retried.
-        case relayInterrupted = "relay.interrupted"
+        case linkInterrupted = "link.interrupted"
         /// The link is no longer kept up.
-        case relayStopped = "relay.stopped"
+        case linkStopped = "link.stopped"
         /// The right to speak in the talk channel was granted, denied, revoked or released.
         case floorGranted = "talk.floor.granted"
         case floorDenied = "talk.floor.denied"

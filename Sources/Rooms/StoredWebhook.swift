@@ -1,6 +1,6 @@
 import Support
 
-/// A webhook target made by the API: its URL, its events, and the secret that signs its notices. A value; printing it shows no secret.
+/// A webhook made by the API: its URL, its events, and the secret that signs its deliveries. A value; printing it shows no secret.
 package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
     package let id: Int64
     package var name: String
@@ -45,7 +45,7 @@ package struct StoredWebhook: Sendable, Equatable, CustomStringConvertible {
     package static let nameLength = 64
 }
 
-/// A call's changes to a webhook target. Nil stays unchanged.
+/// A call's changes to a webhook. Nil stays unchanged.
 package struct WebhookPatch: Sendable, Equatable {
     package var name: String?
     package var url: String?
@@ -55,7 +55,7 @@ package struct WebhookPatch: Sendable, Equatable {
     package init() {}
 }
 
-/// A query for a target's failed notices that are to be sent again.
+/// A query for a target's failed deliveries that are to be sent again.
 package struct RedeliveryQuery: Sendable, Equatable {
     /// Empty: all.
     package var kinds: [RoomEvent.Kind] = []
@@ -67,12 +67,12 @@ package struct RedeliveryQuery: Sendable, Equatable {
 }
 
 extension RoomLimits {
-    /// Maximum webhook targets made by the API, since each has concurrent attempts of its own.
+    /// Maximum webhooks made by the API, since each has concurrent attempts of its own.
     package static let webhooks = 32
 }
 
 extension AuditChange {
-    /// A new, changed or deleted webhook target. Shows only the origin of its URL, and nothing of its secret.
+    /// A new, changed or deleted webhook. Shows only the origin of its URL, and nothing of its secret.
     package mutating func webhook(from old: StoredWebhook?, to new: StoredWebhook?) {
         self.object = (new ?? old).map { "webhook/\($0.id)" }
         func texts(_ list: [String]?) -> JSONValue? { list.flatMap { $0.isEmpty ? nil : .array($0.map(JSONValue.string)) } }

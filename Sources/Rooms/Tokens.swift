@@ -4,8 +4,8 @@ package enum TokenRole: String, Sendable, CaseIterable, Comparable {
     case admin
     /// Rooms, streams, sessions: list, expire, drop, forbid.
     case ops
-    /// An app's back end: create and look up rooms, URLs, members.
-    case app
+    /// A back end: create and look up rooms, URLs, members.
+    case backend
 
     private var rank: Int { self == .admin ? 2 : self == .ops ? 1 : 0 }
     package static func < (left: TokenRole, right: TokenRole) -> Bool { left.rank < right.rank }

@@ -22,7 +22,7 @@ extension ConfigSetting {
             "Where the cluster's other servers reach this one's API. Not set: the address of http.listen, unless that is 0.0.0.0 or [::]."),
         .make(
             "cluster.key", \.cluster.key, .optional(.clusterKey),
-            "The secret of all servers that share database.url as a cluster; the keys of keys.json, console.key and relay.key come from it.",
+            "The secret of all servers that share database.url as a cluster; the keys of keys.json, console.key and links.key come from it.",
             isSecret: true),
         .make(
             "cluster.previousKey", \.cluster.previousKey, .optional(.clusterKey),

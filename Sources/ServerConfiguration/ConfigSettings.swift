@@ -120,7 +120,7 @@ extension ConfigSetting {
                 "The same for single apps, e.g. [live=reject, talk=takeover].", applies: .reload),
             .make(
                 "rooms.history", \.rooms.historyMs, .duration(3_600_000...(400 * day)),
-                "How long events, pushes and delivered notices are kept.", applies: .reload),
+                "How long events, pushes and ended deliveries are kept.", applies: .reload),
             .make(
                 "rooms.clockHold", \.rooms.clockHoldMs, .duration(1_000...day),
                 "How long a leap of the machine's clock (over a minute) must hold before rooms and recordings follow it."),

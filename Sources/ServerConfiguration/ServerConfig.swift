@@ -135,7 +135,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var duplicatePublish = DuplicatePublish.identity
         /// Exceptions, by app.
         package var duplicatePublishByApp: NameTable<DuplicatePublish> = [:]
-        /// How long events, pushes and delivered notices are kept.
+        /// How long events, pushes and ended deliveries are kept.
         package var historyMs: Int64 = 7 * 86_400_000
         /// How long a leap of the machine's clock must last before the server follows it.
         package var clockHoldMs = RoomClock.defaultHoldMs
@@ -165,7 +165,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var timeoutMs: Int64 = 5_000
     }
 
-    /// Notices of events to other servers.
+    /// Webhooks: events are sent to other servers.
     package struct Webhooks: Sendable, Equatable {
         /// Numbered events, signed with HMAC-SHA256.
         package var urls: [String] = []
@@ -178,7 +178,7 @@ package struct ServerConfig: Sendable, Equatable {
         package var retryIntervalMs: Int64 = 60_000
     }
 
-    /// Targets of the server's own connections: hooks, webhooks, relay tasks.
+    /// Targets of the server's own connections: hooks, webhooks, links.
     package struct Outbound: Sendable, Equatable {
         /// Private networks, loopback included, where targets are allowed. Public addresses always are.
         package var allowPrivate: [CIDR] = []

@@ -1,7 +1,7 @@
-package import Delivery
 package import Logging
 import Relay
 package import Rooms
+package import Streaming
 import Support
 import Synchronization
 

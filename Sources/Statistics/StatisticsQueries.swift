@@ -1,6 +1,6 @@
-package import Delivery
 import Relay
 package import Rooms
+package import Streaming
 import Support
 
 /// A time in steps. A value.

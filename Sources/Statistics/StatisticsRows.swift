@@ -1,4 +1,4 @@
-import Delivery
+import Streaming
 
 /// A finished play or push with the times of its begin and end. A value.
 package struct Finished<Session: Sendable & Equatable>: Sendable, Equatable {

@@ -1,9 +1,9 @@
 import Access
-package import Delivery
 import Logging
 import NIOCore
 import Relay
 import ServiceLifecycle
+package import Streaming
 import Support
 
 /// Samples the event loops every ten seconds, and has the rows written. On shutdown it writes the last ones.

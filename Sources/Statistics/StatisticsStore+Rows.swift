@@ -1,6 +1,6 @@
-import Delivery
 import Relay
 import Rooms
+import Streaming
 import Support
 
 /// The rows as the tables hold them.

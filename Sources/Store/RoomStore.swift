@@ -1,6 +1,6 @@
 package import Rooms
 
-/// The database of rooms, streams, events, tokens and notices. It runs transactions and reads; the statements are extensions of
+/// The database of rooms, streams, events, tokens and webhook deliveries. It runs transactions and reads; the statements are extensions of
 /// ``StoreAccess``. One writer; readers run beside it.
 package protocol RoomStore: AnyObject, Sendable {
     /// Problems found at the start and their remedies, one log line each.

@@ -5,7 +5,7 @@ package import Rooms
 package final class TransactionMemory {
     /// The number of the newest event. The row that counts them is locked from the first one on.
     package var lastEvent: Int64?
-    /// The webhook targets made by the API. Whoever changes them waits for this transaction's end.
+    /// The webhooks made by the API. Whoever changes them waits for this transaction's end.
     package var webhooks: [StoredWebhook]?
 
     /// Something was undone.

@@ -1,7 +1,7 @@
-import Delivery
 import FFmpeg
 import Media
 import NIOCore
+import Streaming
 import Talk
 
 /// Encodes one mix, tick by tick, for all its listeners. Silence is encoded once and then repeated.

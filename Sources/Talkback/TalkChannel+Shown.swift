@@ -1,5 +1,5 @@
-import Delivery
 package import Rooms
+import Streaming
 import Synchronization
 import Talk
 

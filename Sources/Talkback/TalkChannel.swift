@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import LibC
 import Logging
 import NIOCore
@@ -8,6 +7,7 @@ import Relay
 import RoomRegistry
 package import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 package import Synchronization
 package import Talk

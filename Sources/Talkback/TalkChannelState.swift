@@ -1,6 +1,6 @@
-import Delivery
 import Relay
 import Rooms
+import Streaming
 import Talk
 
 /// The state of a ``TalkChannel``, under its lock. A plain value.

@@ -1,8 +1,8 @@
-import Delivery
 import Logging
 import Media
 import NIOCore
 import RTMP
+import Streaming
 package import Talk
 
 /// A channel's work per tick. Decodes its talkers, mixes them, encodes each distinct mix once and publishes it.

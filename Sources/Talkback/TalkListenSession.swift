@@ -1,5 +1,5 @@
 import Access
-package import Delivery
+package import Streaming
 import Synchronization
 import Talk
 

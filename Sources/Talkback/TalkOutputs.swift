@@ -1,5 +1,5 @@
-import Delivery
 import Rooms
+import Streaming
 import Talk
 
 /// A channel's mixes that exist as streams. A mix without listeners ends soon; a later listener restarts it at the channel's time. A plain value,

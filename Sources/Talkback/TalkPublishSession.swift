@@ -1,8 +1,8 @@
 import Access
-import Delivery
 import NIOCore
 import Relay
 import Rooms
+import Streaming
 import Support
 import Synchronization
 import Talk

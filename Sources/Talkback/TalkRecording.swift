@@ -1,8 +1,8 @@
 import Access
-import Delivery
 import Logging
 import RoomRegistry
 package import Rooms
+import Streaming
 
 /// Recordings of a room's talk, in a file beside the stream's recording. They contain the mix of all voices.
 extension Talkback: RoomTalk {

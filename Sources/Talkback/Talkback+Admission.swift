@@ -1,9 +1,9 @@
 package import Access
-package import Delivery
 import RTMP
 import RoomRegistry
 package import Rooms
 import ServerConfiguration
+package import Streaming
 import Support
 package import Talk
 

@@ -1,11 +1,11 @@
 package import Access
-package import Delivery
 package import Logging
 package import Notifications
 package import Relay
 package import RoomRegistry
 package import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 import Synchronization
 import Talk

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 package import Foundation
 import HTTPServer
 import HTTPTypes
@@ -12,6 +11,7 @@ package import RoomRegistry
 package import ServerConfiguration
 package import ServerTestSupport
 import ServiceLifecycle
+import Streaming
 package import Support
 import TestSupport
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Access
 
-/// Sealed addresses of relay tasks.
+/// Sealed addresses of links.
 @Suite struct URLVaultTests {
     private static let path = StreamPath(app: "live", name: "cam1")
     private static let url = "rtmp://localhost:9/live/hush-hush-key?token=hush-hush-token"
@@ -24,7 +24,7 @@ import Testing
         for broken in ["", "sealed1:", "sealed1:%", "sealed1:AAAA", String(sealed.dropLast(4)), Self.url] {
             #expect(vault.open(broken, .push, Self.path) == nil)
         }
-        let file = "\(directories[0])/relay.key"
+        let file = "\(directories[0])/links.key"
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
         #expect(mode == 0o600 && !"\(vault)".contains("key:"))
         try Data(count: 31).write(to: URL(fileURLWithPath: file))

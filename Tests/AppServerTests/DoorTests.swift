@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import Foundation
 import HTTPServer
 import NIOCore
@@ -8,6 +7,7 @@ import RTMP
 import Relay
 import ServerConfiguration
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -35,9 +35,9 @@ def keys(server):
     """A key has a share of calls of its own, is listed without its secret, and is worth nothing once it is revoked."""
     data = ["--data", os.path.join(server.folder, "data")]
     shop, other = made(server, "shop"), made(server, "other", "app")
-    assert "exists already" in command(server, "keys", "create", "shop", "--role", "app", *data, status=4)
+    assert "exists already" in command(server, "keys", "create", "shop", "--role", "backend", *data, status=4)
     listed = json.loads(command(server, "keys", "list", "--json", *data))
-    assert {row["name"]: row["role"] for row in listed["list"]} == {"shop": "ops", "other": "app"}, listed
+    assert {row["name"]: row["role"] for row in listed["list"]} == {"shop": "ops", "other": "backend"}, listed
     assert not any(each["secretKey"] in json.dumps(listed) for each in (shop, other))
     assert signed.call(server.http, shop)["StreamState"] == "inactive"
     # Five a second, and ten at once.

@@ -129,7 +129,7 @@ def talk(server, browser, keep):
 @case()
 def roles(server, browser, keep):
     """Actions that a role may not do are not offered."""
-    secret = server.api("tokens", {"name": "desk", "role": "app"})["secret"]
+    secret = server.api("tokens", {"name": "desk", "role": "backend"})["secret"]
     server.api("rooms", {"roomId": "den"})
     page = browser.page(f"http://{server.http}/")
     page.wait("Boolean(document.querySelector('#token'))", "the login")

@@ -1,4 +1,4 @@
-"""Actions that the other cases do not press: on the second stream of a room, on people who talk, viewers, tokens and webhook targets; charts by keys."""
+"""Actions that the other cases do not press: on the second stream of a room, on people who talk, viewers, tokens and webhooks; charts by keys."""
 import contextlib
 import http.server
 import json
@@ -129,7 +129,7 @@ def tokensAndTargets(server, browser, keep):
     try:
         server.api("webhooks", {"name": "shop", "url": f"http://127.0.0.1:{target.server_address[1]}/hook"})
         visit(page, "#/webhooks")
-        page.wait(f"{row('shop')}?.innerText.includes('no notice sent since the start')", "that nothing is known of it")
+        page.wait(f"{row('shop')}?.innerText.includes('nothing sent since the start')", "that nothing is known of it")
         press(page, "shop", "Test")
         told(page, "The target answered HTTP 204.")
         page.wait(f"/Test at .*The target answered HTTP 204/.test({row('shop')}?.innerText)", "the outcome in its row")
@@ -143,7 +143,7 @@ def tokensAndTargets(server, browser, keep):
         wait_for("what was held", lambda: any("held" in json.dumps(each) for each in heard))
         page.wait(f"/\\bgood\\b/.test({row('shop')}?.innerText)", "the good state")
         press(page, "shop", "Send again")
-        page.wait("document.getElementById('notice').textContent.startsWith('No notice to this target was given up.')", "that none had failed")
+        page.wait("document.getElementById('notice').textContent.startsWith('No delivery to this target was given up.')", "that none had failed")
         press(page, "shop", "Remove")
         confirm(page, "Remove")
         told(page, "Removed.")

@@ -62,14 +62,14 @@ def markup(server, browser, keep):
     # Ids have no room for markup; other texts are kept as they are.
     for body in ({"roomId": SHORT}, {"roomId": "r", "owner": SHORT}, {"roomId": "r", "deviceUid": SHORT}):
         assert refused(server, "rooms", body), body
-    assert refused(server, "relay-tasks", {"direction": "push", "app": "live", "name": "cam", "url": f"javascript:{SHORT}"})
+    assert refused(server, "links", {"direction": "push", "app": "live", "name": "cam", "url": f"javascript:{SHORT}"})
     server.api("rooms", {"roomId": "cam", "title": MARK, "owner": "ann", "custom": {MARK: MARK}})
     server.api("rooms", {"roomId": "banned", "title": MARK})
     server.api("rooms/banned/forbid", {"reason": MARK, "seconds": 3600})
-    server.api("tokens", {"name": MARK[:64], "role": "app"})
-    # Nobody listens there, so its notices fail.
+    server.api("tokens", {"name": MARK[:64], "role": "backend"})
+    # Nobody listens there, so its deliveries fail.
     server.api("webhooks", {"name": MARK[:60], "url": f"https://127.0.0.1:9/?{urllib.parse.quote(SHORT)}"})
-    server.api("relay-tasks", {"direction": "push", "app": "live", "name": "cam", "url": f"rtmp://127.0.0.1:9/live/{urllib.parse.quote(SHORT)}"})
+    server.api("links", {"direction": "push", "app": "live", "name": "cam", "url": f"rtmp://127.0.0.1:9/live/{urllib.parse.quote(SHORT)}"})
     server.api("streams/live/" + urllib.parse.quote(f"{SHORT}2", safe="") + "/forbid", {"reason": MARK, "seconds": 60})
     metadata = ["-metadata", f"title={MARK}", "-metadata", f"encoder={MARK}", "-metadata", f"{SHORT}={MARK}", "-rtmp_flashver", MARK]
     with contextlib.ExitStack() as peers:

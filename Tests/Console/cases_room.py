@@ -144,20 +144,20 @@ def links(server, browser, keep):
         assert not page.run(f"Boolean({panel})"), "a panel of links before there are any"
         other.api("rooms", {"roomId": "copy"})
         address = other.api("rooms/copy/push-url", {"slot": 1})["rtmp"]
-        server.api("relay-tasks", {"direction": "push", "app": "live", "name": "cam", "url": address})
+        server.api("links", {"direction": "push", "app": "live", "name": "cam", "url": address})
         wait_for("the copy", lambda: other.is_live("copy"))
         page.wait(f"/^sent to.*rtmp:.*carries media running/s.test({panel}?.querySelector('tbody tr').innerText)", "the link that carries media")
         page.run(f"{panel}.scrollIntoView()")
         keep(page)
         # The other way, for a room of its own.
         server.api("rooms", {"roomId": "fetched"})
-        server.api("relay-tasks", {"direction": "pull", "app": "live", "name": "fetched", "url": f"rtmp://{other.rtmp}/live/nobody"})
+        server.api("links", {"direction": "pull", "app": "live", "name": "fetched", "url": f"rtmp://{other.rtmp}/live/nobody"})
         visit(page, "#/rooms/fetched")
         page.wait(f"/^fetched from/.test({panel}?.querySelector('tbody tr').innerText)", "the link that fetches")
         visit(page, "#/rooms/cam")
         other.stop(signal.SIGKILL)
         page.wait(f"{panel}?.innerText.includes('waits to try again') && {panel}.querySelector('.note').textContent.length > 5", "the broken link, and why")
-        page.wait("/Link interrupted relay.interrupted.*sent to/s.test(document.querySelector('.timeline').innerText)", "the line of the events, in words of its own")
+        page.wait("/Link interrupted link.interrupted.*sent to/s.test(document.querySelector('.timeline').innerText)", "the line of the events, in words of its own")
         assert "txSecret" in address and "txSecret" not in page.text(), "the credential is shown"
         page.run(f"{panel}.scrollIntoView()")
         keep(page, "links-broken")

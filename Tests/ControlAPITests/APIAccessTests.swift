@@ -1,6 +1,5 @@
 import APITestSupport
 import Access
-import Delivery
 import Foundation
 import HTTPTypes
 import RoomRegistry
@@ -8,6 +7,7 @@ import Rooms
 import ServerData
 import ServerTestSupport
 import Store
+import Streaming
 import Support
 import TestSupport
 import Testing
@@ -39,7 +39,9 @@ import Testing
     @Test func rolesAreAskedFor() async throws {
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
-            let tokens = [TokenRole.app: try await self.token(.app, api), .ops: try await self.token(.ops, api), .admin: server.token]
+            let tokens = [
+                TokenRole.backend: try await self.token(.backend, api), .ops: try await self.token(.ops, api), .admin: server.token,
+            ]
             for route in APIRoute.all {
                 let (path, body) = self.harmless(route)
                 guard let needed = route.role else {
@@ -68,14 +70,14 @@ import Testing
         let admin = Set(APIRoute.all.filter { $0.role == .admin }.map(\.name))
         #expect(
             admin == [
-                "deleteRoom", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken", "createRelayTask",
-                "deleteRelayTask", "listAudit", "listWebhooks",
+                "deleteRoom", "reloadSettings", "drainServer", "drainNode", "listTokens", "createToken", "revokeToken", "createLink",
+                "deleteLink", "listAudit", "listWebhooks",
                 "createWebhook",
                 "getWebhook", "updateWebhook", "deleteWebhook", "pauseWebhook", "resumeWebhook", "testWebhook", "redeliverWebhook",
             ])
-        let app = Set(APIRoute.all.filter { $0.role == .app }.map(\.name))
+        let backend = Set(APIRoute.all.filter { $0.role == .backend }.map(\.name))
         #expect(
-            app == [
+            backend == [
                 "createRoom", "listRooms", "getRoom", "getSnapshot", "listSnapshots", "downloadSnapshot", "updateRoom", "closeRoom",
                 "renewRoom", "sendHeartbeat", "pauseRoom",
                 "likeRoom",
@@ -111,7 +113,7 @@ import Testing
     @Test func aRevokedTokenIsRefusedAtOnce() async throws {
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
-            let made = try await api("POST", "tokens", #"{"name":"x","role":"app"}"#)
+            let made = try await api("POST", "tokens", #"{"name":"x","role":"backend"}"#)
             let data = try made.json()["data"]
             let secret = try data["secret"].string.orThrow()
             let id = try data["tokenId"].int.orThrow()
@@ -132,7 +134,7 @@ import Testing
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             try await api.ok("GET", "rooms")
-            let other = try await self.token(.app, api)
+            let other = try await self.token(.backend, api)
             var statuses: [Int] = []
             for index in 0..<30 { statuses.append(try await api("GET", "rooms", token: "earshot_guess\(index)").status) }
             #expect(statuses.prefix(20).allSatisfy { $0 == 401 }, "\(statuses)")

@@ -76,7 +76,7 @@ import Testing
     @Test func refusalsAreToldOfToo() async throws {
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
-            let app = try await api.ok("POST", "tokens", #"{"name":"app","role":"app"}"#, status: 201)
+            let app = try await api.ok("POST", "tokens", #"{"name":"app","role":"backend"}"#, status: 201)
             let secret = try app["secret"].string.orThrow()
             try await api.refused(401, "POST", "rooms/r1/close", token: "")
             try await api.refused(401, "POST", "rooms/r1/close", token: "earshot_wrong")
@@ -108,7 +108,8 @@ import Testing
         .disabled(if: TestPostgres.isOn, "changes SQLite's file"),
         arguments: [
             ("POST", "rooms", #"{"title":"one"}"#), ("PATCH", "rooms/r1", #"{"title":"two"}"#), ("POST", "rooms/r1/close", "{}"),
-            ("DELETE", "rooms/r1", nil), ("POST", "rooms/r1/join", #"{"userId":"ann"}"#), ("POST", "tokens", #"{"name":"x","role":"app"}"#),
+            ("DELETE", "rooms/r1", nil), ("POST", "rooms/r1/join", #"{"userId":"ann"}"#),
+            ("POST", "tokens", #"{"name":"x","role":"backend"}"#),
             ("POST", "streams/live/s2/forbid", "{}"), ("PATCH", "rooms/r1/talk", #"{"talkers":2}"#),
         ]) func withoutItsLineNothingIsDone(_ method: String, _ path: String, _ body: String?) async throws
     {

@@ -15,13 +15,13 @@ import Testing
     private static let concepts: [(name: String, others: Set<String>)] = [
         ("forbiddenUntil", ["until", "resumeTime", "resumeAt", "bannedUntil", "forbidUntil"]), ("roomId", ["room", "roomID", "id"]),
         ("sessionId", ["session", "sessionID", "connection", "connectionId", "id"]), ("userId", ["user", "uid", "userID"]),
-        ("callbackId", ["callback", "notice", "noticeId", "id"]), ("targetId", []),
+        ("deliveryId", ["callback", "notice", "noticeId", "id"]), ("targetId", []),
         ("recordingId", ["recording", "recordId", "id"]),
-        ("taskId", ["task", "relayTaskId", "id"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
+        ("linkId", ["link", "id"]), ("taskId", ["task"]), ("tokenId", ["id"]), ("snapshotId", ["snapshot", "pictureId", "id"]),
         ("deviceUid", ["device", "deviceId", "uid"]), ("isPublic", ["public"]),
     ]
     /// Ends of the names of schemas that may call their own number `id`. An event has no call of its own; its number is the feed's cursor.
-    private static let ownIDs = ["Event", "Notice"]
+    private static let ownIDs = ["Event", "WebhookEvent"]
 
     private struct Names {
         /// "Room", "GET /rooms query".

@@ -129,7 +129,7 @@ import Testing
         ("GET", "streams/forbidden?after=%25", nil, "after"), ("DELETE", "sessions/x", nil, "sessionId"),
         ("DELETE", "sessions/0", nil, "sessionId"),
         ("DELETE", "sessions/99999999999999999999", nil, "sessionId"), ("GET", "sessions?role=viewer", nil, "role"),
-        ("GET", "callbacks?state=lost", nil, "state"), ("POST", "callbacks/x/redeliver", nil, "callbackId"),
+        ("GET", "webhooks/deliveries?state=lost", nil, "state"), ("POST", "webhooks/deliveries/x/redeliver", nil, "deliveryId"),
         ("POST", "tokens", #"{"name":"x"}"#, "role"), ("POST", "tokens", #"{"name":"x","role":"root"}"#, "role"),
         ("POST", "tokens", #"{"role":"ops"}"#, "name"),
         ("POST", "tokens", #"{"name":"","role":"ops"}"#, "name"),
@@ -169,7 +169,8 @@ import Testing
                 ("GET", "rooms/none/members", nil),
                 ("POST", "rooms/none/members/u/kick", nil), ("GET", "rooms/none/events", nil), ("POST", "rooms/none/push-url", nil),
                 ("GET", "rooms/none/play-urls", nil), ("GET", "rooms/none/push-url.svg", nil), ("GET", "rooms/none/push-url.png", nil),
-                ("GET", "streams/live/none/stats", nil), ("DELETE", "sessions/123456", nil), ("POST", "callbacks/123456/redeliver", nil),
+                ("GET", "streams/live/none/stats", nil), ("DELETE", "sessions/123456", nil),
+                ("POST", "webhooks/deliveries/123456/redeliver", nil),
                 ("DELETE", "tokens/123456", nil), ("POST", "events/ticket", #"{"roomId":"none"}"#),
             ] as [(String, String, String?)] {
                 let error = try await api.refused(404, method, path, body)

@@ -17,7 +17,7 @@ import Testing
     /// A 404 names the missing thing as the call's path parameter does.
     @Test func whatIsMissingIsNamedAsTheCallNamesIt() async throws {
         let values = [
-            "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "taskId": "999999", "callbackId": "999999", "tokenId": "999999",
+            "roomId": "nowhere", "userId": "nobody", "sessionId": "999999", "linkId": "999999", "deliveryId": "999999", "tokenId": "999999",
             "node": "nowhere",
             "webhookId": "999999", "gatheringId": "plain-nowhere",
             "recordingId": "0123456789abcdef", "snapshotId": "0123456789abcdef", "app": "live", "name": "nothing",
@@ -34,7 +34,7 @@ import Testing
                 }.joined(separator: "/")
                 // Some calls need a body.
                 let bodies: [String?] = [
-                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"app"}"#,
+                    nil, #"{"userId":"nobody","action":"release"}"#, #"{"action":"start"}"#, #"{"muted":true}"#, #"{"role":"backend"}"#,
                     #"{"key":"nobody"}"#, #"{"userId":"nobody"}"#,
                 ]
                 for body in bodies.prefix(route.body == nil ? 1 : bodies.count) {
@@ -55,7 +55,7 @@ import Testing
             #expect(kicked["field"].string == "userId")
             #expect(
                 named.isSuperset(of: [
-                    "roomId", "sessionId", "taskId", "callbackId", "tokenId", "recordingId", "snapshotId", "name", "gatheringId", "node",
+                    "roomId", "sessionId", "linkId", "deliveryId", "tokenId", "recordingId", "snapshotId", "name", "gatheringId", "node",
                 ]),
                 "\(named)")
         }

@@ -41,7 +41,7 @@ import Testing
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             for id in ["r1", "r2"] { try await api.ok("POST", "rooms", #"{"roomId":"\#(id)"}"#, status: 201) }
-            for path in ["events", "callbacks", "recordings"] {
+            for path in ["events", "webhooks/deliveries", "recordings"] {
                 try await api.ok("GET", "\(path)?roomId=r1")
                 let other = try await api.refused(400, "GET", "\(path)?room=r1")
                 #expect(other["field"].string == "room" && other["rule"].string?.contains("roomId") == true)
@@ -181,9 +181,9 @@ import Testing
                 let member = try await api.ok("POST", "rooms/r\(index)/join", #"{"userId":"u","nick":"\#(text(100))"}"#)
                 #expect(member["nick"].string == text(100))
                 try await api.refused(400, "POST", "rooms/r\(index)/join", #"{"userId":"u","nick":"\#(text(101))"}"#)
-                let token = try await api.ok("POST", "tokens", #"{"name":"\#(text(64))","role":"app"}"#, status: 201)
+                let token = try await api.ok("POST", "tokens", #"{"name":"\#(text(64))","role":"backend"}"#, status: 201)
                 #expect(token["name"].string == text(64))
-                try await api.refused(400, "POST", "tokens", #"{"name":"\#(text(65))","role":"app"}"#)
+                try await api.refused(400, "POST", "tokens", #"{"name":"\#(text(65))","role":"backend"}"#)
                 try await api.ok("GET", "rooms?q=\(encoded(200))")
                 try await api.refused(400, "GET", "rooms?q=\(encoded(201))")
                 let ban = try await api.ok("POST", "streams/live/\(encoded(255))/forbid", #"{"reason":"\#(text(2_048))"}"#)

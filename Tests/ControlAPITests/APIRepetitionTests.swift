@@ -34,7 +34,7 @@ import Testing
                 #expect(error["field"].string == "Idempotency-Key")
             }
             // Another token's key is another key.
-            let other = try await api.ok("POST", "tokens", #"{"name":"x","role":"app"}"#, status: 201)["secret"].string.orThrow()
+            let other = try await api.ok("POST", "tokens", #"{"name":"x","role":"backend"}"#, status: 201)["secret"].string.orThrow()
             #expect(try await api("POST", "rooms", #"{"title":"two"}"#, token: other, headers: key).status == 201)
             #expect(try await api.ok("GET", "rooms")["total"].int == 2)
         }
@@ -59,10 +59,10 @@ import Testing
     @Test(arguments: [
         ("rooms", #"{"title":"one"}"#), ("rooms/r1/like", "{}"), ("rooms/r1/close", "{}"), ("rooms/r1/forbid", "{}"),
         ("rooms/r1/renew", "{}"), ("rooms/r1/join", #"{"userId":"ann"}"#), ("rooms/r1/leave", #"{"userId":"bob"}"#),
-        ("rooms/r1/members/bob/kick", "{}"), ("tokens", #"{"name":"x","role":"app"}"#), ("streams/live/s2/forbid", "{}"),
+        ("rooms/r1/members/bob/kick", "{}"), ("tokens", #"{"name":"x","role":"backend"}"#), ("streams/live/s2/forbid", "{}"),
         ("streams/live/s1/resume", "{}"), ("rooms/r1/talk/members/ann/mute", #"{"muted":true}"#),
         ("rooms/r1/talk/members/ann/kick", #"{"seconds":60}"#), ("rooms/r1/talk/members/bob/allow", "{}"),
-        ("relay-tasks", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
+        ("links", #"{"direction":"pull","app":"live","name":"p1","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#),
     ]) func withoutItsAnswerNothingIsDone(_ path: String, _ body: String) async throws {
         let loopback = [try CIDR(parsing: "127.0.0.0/8")]
         try await UnboundServer.run({
@@ -75,8 +75,7 @@ import Testing
             try await api.ok("POST", "streams/live/s1/forbid", "{}")
             func state() async throws -> [Data] {
                 var texts: [Data] = []
-                for path in ["rooms", "rooms/r1/members", "tokens", "streams/forbidden", "rooms/r1/talk", "relay-tasks", "rooms/r1/events"]
-                {
+                for path in ["rooms", "rooms/r1/members", "tokens", "streams/forbidden", "rooms/r1/talk", "links", "rooms/r1/events"] {
                     let data = try await api.ok("GET", path).value.orThrow()
                     texts.append(try JSONSerialization.data(withJSONObject: data, options: .sortedKeys))
                 }
@@ -152,8 +151,8 @@ import Testing
         try await UnboundServer.run { server in
             let api = try await CheckedAPI(server)
             let key = ["Idempotency-Key": "k"]
-            let first = try await api.ok("POST", "tokens", #"{"name":"x","role":"app"}"#, status: 201, headers: key)
-            let again = try await api.ok("POST", "tokens", #"{"name":"x","role":"app"}"#, status: 201, headers: key)
+            let first = try await api.ok("POST", "tokens", #"{"name":"x","role":"backend"}"#, status: 201, headers: key)
+            let again = try await api.ok("POST", "tokens", #"{"name":"x","role":"backend"}"#, status: 201, headers: key)
             #expect(first["secret"].string != nil)
             #expect(again["secret"].isNull)
             #expect(again["tokenId"].int == first["tokenId"].int)

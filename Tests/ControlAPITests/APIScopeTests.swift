@@ -40,7 +40,7 @@ import Testing
                 #expect(error["rule"].string == "expected app live and a name that begins with acme-", "\(error)")
             }
             try await api.refused(
-                403, "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"zulu","url":"rtmp://192.0.2.1/a/b"}"#, token: token)
+                403, "POST", "links", #"{"direction":"pull","app":"live","name":"zulu","url":"rtmp://192.0.2.1/a/b"}"#, token: token)
             try await api.ok("POST", "rooms", #"{"roomId":"zulu","deviceUid":"cam"}"#, status: 201)
             try await api.refused(404, "POST", "events/ticket", #"{"roomId":"zulu"}"#, token: token)
             // The answer does not name the other room.
@@ -51,7 +51,7 @@ import Testing
             let room = try await api.ok("POST", "rooms", #"{"deviceUid":"cam"}"#, status: 201, token: token)
             #expect(room["roomId"].string?.hasPrefix("acme-") == true)
             for limits in [#""rooms":["a b"]"#, #""rooms":[""]"#, #""apps":"live""#] {
-                try await api.refused(400, "POST", "tokens", #"{"name":"x","role":"app",\#(limits)}"#)
+                try await api.refused(400, "POST", "tokens", #"{"name":"x","role":"backend",\#(limits)}"#)
             }
             let list = try await api.ok("GET", "tokens")["list"]
             #expect(list[1]["rooms"].list.map(\.string) == ["acme-"] && list[1]["apps"].list.map(\.string) == ["live"])

@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
 @testable import Notifications
 @testable import RoomRegistry
+@testable import Streaming
 @testable import Support
 
 /// Streams through the API that nobody pushes.

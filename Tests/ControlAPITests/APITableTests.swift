@@ -168,13 +168,13 @@ import Testing
             count += 1
         }
         #expect(count > 60)
-        let notice = try (document["webhooks"]?["event"]?["post"]?["requestBody"]?["content"]?["application/json"]).orThrow()
-        guard case .object(let examples)? = notice["examples"] else {
-            Issue.record("notices have no examples")
+        let delivery = try (document["webhooks"]?["event"]?["post"]?["requestBody"]?["content"]?["application/json"]).orThrow()
+        guard case .object(let examples)? = delivery["examples"] else {
+            Issue.record("deliveries have no examples")
             return
         }
         for example in examples {
-            let problems = check.problems(try example.value["value"].orThrow(), try notice["schema"].orThrow())
+            let problems = check.problems(try example.value["value"].orThrow(), try delivery["schema"].orThrow())
             #expect(problems.isEmpty, "\(example.name): \(problems)")
         }
     }

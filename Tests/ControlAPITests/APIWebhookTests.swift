@@ -12,7 +12,7 @@ import Testing
 @testable import ControlAPI
 @testable import HTTPAPI
 
-/// Webhook targets made by calls, with a real receiver.
+/// Webhooks made by calls, with a real receiver.
 @Suite struct APIWebhookTests {
     private static func configure(_ config: inout ServerConfig) {
         config.webhooks.key = "the server's own key"
@@ -49,16 +49,16 @@ import Testing
                 try await api.ok("PATCH", "rooms/\(room)", #"{"title":"x"}"#)
                 try await api.ok("POST", "rooms/\(room)/close")
             }
-            try await eventually("two notices") { receiver.deliveries.count == 2 }
+            try await eventually("two deliveries") { receiver.deliveries.count == 2 }
             #expect(receiver.deliveries.map { $0.json["kind"].string } == ["room.created", "room.closed"])
             #expect(receiver.deliveries.allSatisfy { $0.json["roomId"].string == "acme-1" })
             #expect(try receiver.deliveries.allSatisfy { try self.isSigned($0, secret) })
             let shown = try await api("GET", "webhooks/\(id)")
             #expect(!shown.text.contains(secret))
             #expect(try shown.json()["data"]["url"].string == "http://127.0.0.1:\(receiver.port)")
-            let log = try await api.ok("GET", "callbacks?targetId=webhook-\(id)")["list"]
+            let log = try await api.ok("GET", "webhooks/deliveries?targetId=webhook-\(id)")["list"]
             #expect(log.count == 2 && log[0]["targetId"].string == "webhook-\(id)")
-            #expect(try await api.ok("GET", "callbacks/targets")["list"][0]["targetId"].string == "webhook-\(id)")
+            #expect(try await api.ok("GET", "webhooks/targets")["list"][0]["targetId"].string == "webhook-\(id)")
             let trail = try await api("GET", "audit?operation=createWebhook").text
             #expect(trail.contains("webhook/\(id)") && !trail.contains(secret))
             #expect(!server.lines.all.contains { $0.contains(secret) })
@@ -80,8 +80,8 @@ import Testing
         await receiver.stop()
     }
 
-    /// Notices of a paused target wait and then arrive in their order; a changed URL holds for those that wait.
-    @Test func pausedNoticesWait() async throws {
+    /// Deliveries of a paused target wait and then arrive in their order; a changed URL holds for those that wait.
+    @Test func pausedDeliveriesWait() async throws {
         let (first, second) = (try await WebhookReceiver.start(), try await WebhookReceiver.start())
         try await UnboundServer.run(Self.configure) { server in
             let api = try await CheckedAPI(server)
@@ -128,12 +128,12 @@ import Testing
             let none = try await api.ok("POST", "webhooks/\(other)/test")
             #expect(none["status"].isNull && none["error"].string?.contains("no connection") == true, "\(none)")
             // Nothing of it is in the delivery log.
-            #expect(try await api.ok("GET", "callbacks")["list"].list.isEmpty)
+            #expect(try await api.ok("GET", "webhooks/deliveries")["list"].list.isEmpty)
         }
         await receiver.stop()
     }
 
-    /// Failed notices are sent again by kind, each once only, and in their order.
+    /// Failed deliveries are sent again by kind, each once only, and in their order.
     @Test func failedOnesAreSentAgain() async throws {
         let receiver = try await WebhookReceiver.start { _, count in WebhookReceiver.Answer(status: count > 3 ? 200 : 500) }
         try await UnboundServer.run(Self.configure) { server in
@@ -143,7 +143,7 @@ import Testing
                 try await self.room(api, room)
                 try await api.ok("POST", "rooms/\(room)/close")
             }
-            try await eventually("four failures") { try await api.ok("GET", "callbacks?state=failed")["list"].count == 4 }
+            try await eventually("four failures") { try await api.ok("GET", "webhooks/deliveries?state=failed")["list"].count == 4 }
             let none = try await api.ok("POST", "webhooks/\(id)/redeliver", #"{"to":"2020-01-01T00:00:00Z"}"#)
             #expect(none["queued"].int == 0)
             let one = try await api.ok("POST", "webhooks/\(id)/redeliver", #"{"kinds":["room.closed"],"limit":1}"#)
@@ -151,13 +151,13 @@ import Testing
             let rest = try await api.ok("POST", "webhooks/\(id)/redeliver")
             #expect(rest["queued"].int == 3 && rest["isComplete"].bool == true)
             #expect(try await api.ok("POST", "webhooks/\(id)/redeliver")["queued"].int == 0)
-            try await eventually("all four") { try await api.ok("GET", "callbacks?state=delivered")["list"].count == 4 }
+            try await eventually("all four") { try await api.ok("GET", "webhooks/deliveries?state=delivered")["list"].count == 4 }
             #expect(Set(receiver.deliveries.suffix(4).map(\.key)) == Set(receiver.deliveries.prefix(4).map(\.key)))
         }
         await receiver.stop()
     }
 
-    /// A deleted target's notices are dropped, and counted.
+    /// A deleted target's deliveries are dropped, and counted.
     @Test func deletionDropsWhatWaits() async throws {
         let receiver = try await WebhookReceiver.start()
         try await UnboundServer.run(Self.configure) { server in
@@ -166,7 +166,7 @@ import Testing
             for index in 0..<300 { try await self.room(api, "r\(index)") }
             #expect(try await api.ok("GET", "webhooks/\(id)")["pending"].int == 300)
             #expect(try await api.ok("DELETE", "webhooks/\(id)")["dropped"].int == 300)
-            #expect(try await api.ok("GET", "callbacks")["list"].list.isEmpty)
+            #expect(try await api.ok("GET", "webhooks/deliveries")["list"].list.isEmpty)
             for (method, path) in [
                 ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/test"), ("POST", "/pause"), ("POST", "/redeliver"),
             ] {
@@ -217,7 +217,7 @@ import Testing
             try await UnboundServer.run(data: data, Self.configure) { server in
                 let api = try await CheckedAPI(server)
                 try await api.ok("POST", "webhooks/\(id)/resume")
-                try await eventually("the notice") { receiver.deliveries.count == 1 }
+                try await eventually("the delivery") { receiver.deliveries.count == 1 }
                 #expect(try self.isSigned(try receiver.deliveries.first.orThrow(), secret))
             }
         }

@@ -2,6 +2,7 @@ import APITestSupport
 import Apps
 import EarshotServer
 import Foundation
+import LinkTransport
 import ServerTestSupport
 import Store
 import Support
@@ -9,11 +10,10 @@ import Synchronization
 import Talk
 import TestSupport
 import Testing
-import Upstream
 
 @testable import ControlAPI
 @testable import HTTPAPI
-@testable import Forwarding
+@testable import Links
 @testable import RoomRegistry
 @testable import Rooms
 @testable import Talkback
@@ -24,7 +24,7 @@ import Upstream
 
     @Test(arguments: RoomEvent.Kind.allCases) func everyKindHasAForm(_ kind: RoomEvent.Kind) throws {
         let check = try Self.check.get()
-        for name in ["Event", "Notice"] {
+        for name in ["Event", "WebhookEvent"] {
             let schema = try check.resolve("#/components/schemas/\(name)").orThrow()
             let reference = JSONValue.string("#/components/schemas/\(kind.schemaName)\(name)")
             #expect(schema["discriminator"]?["propertyName"] == "kind")
@@ -325,10 +325,10 @@ private struct StoreWalk {
     // MARK: Links
 
     private mutating func link(_ id: String) throws {
-        var progress = RelayProgress()
+        var progress = LinkProgress()
         for _ in 0..<12 {
-            let error = self.any([UpstreamError.closed(while: "reading"), .cancelled, nil])
-            let news: RelayProgress.News? =
+            let error = self.any([LinkError.closed(while: "reading"), .cancelled, nil])
+            let news: LinkProgress.News? =
                 switch Int.random(in: 0..<10, using: &self.random) {
                 case 0: progress.held("forbidden", "the stream is forbidden")
                 case 1: progress.rests("no_viewer")
@@ -339,9 +339,9 @@ private struct StoreWalk {
                 default: progress.heard(.connecting, error: error)
                 }
             guard let news else { continue }
-            try self.work.relayChanged(
-                RelayChange(
-                    task: 1, direction: self.any(RelayTask.Direction.allCases), path: StreamPath(app: "live", name: id),
+            try self.work.linkChanged(
+                LinkChange(
+                    linkID: 1, direction: self.any(Link.Direction.allCases), path: StreamPath(app: "live", name: id),
                     target: "rtmp://192.0.2.1/live", kind: news.kind, reason: news.reason, error: news.words))
         }
     }

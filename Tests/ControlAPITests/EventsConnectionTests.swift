@@ -55,7 +55,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let rooms = try RoomRegistry(.folder(folder.path), settings: .init())
         try await rooms.start()
-        let token = try await rooms.createToken(name: "t", role: .app).token
+        let token = try await rooms.createToken(name: "t", role: .backend).token
         if !withStore { await rooms.stop() }
         let channel = NIOAsyncTestingChannel()
         let hub = EventHub()

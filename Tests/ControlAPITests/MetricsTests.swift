@@ -1,5 +1,4 @@
 import APITestSupport
-import Delivery
 import EarshotServer
 import Foundation
 import Media
@@ -7,6 +6,7 @@ import NIOCore
 import Relay
 import ServerConfiguration
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -131,9 +131,9 @@ import Testing
                 ("POST", "streams/live/cafe%CC%81/forbid", #"{"forbiddenUntil":"\#(soon)"}"#, "name"),
                 ("POST", "streams/live/cafe%CC%81/resume", nil, "name"), ("GET", "streams/cafe%CC%81/cam", nil, "app"),
                 ("GET", "streams?streams=live/cafe%CC%81", nil, "streams"), ("GET", "sessions?stream=live/cafe%CC%81", nil, "stream"),
-                ("POST", "tokens", #"{"name":"cafe\#u{301}","role":"app"}"#, "name"),
+                ("POST", "tokens", #"{"name":"cafe\#u{301}","role":"backend"}"#, "name"),
                 (
-                    "POST", "relay-tasks", #"{"direction":"pull","app":"live","name":"cafe\#u{301}","url":"rtmp://example.com/live/x"}"#,
+                    "POST", "links", #"{"direction":"pull","app":"live","name":"cafe\#u{301}","url":"rtmp://example.com/live/x"}"#,
                     "name"
                 ),
             ]

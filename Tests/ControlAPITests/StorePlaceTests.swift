@@ -1,8 +1,8 @@
-import Delivery
 import RoomRegistry
 import ServerConfiguration
 import ServerData
 import Store
+import Streaming
 import Testing
 
 @testable import ControlAPI

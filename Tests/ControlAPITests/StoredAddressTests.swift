@@ -7,11 +7,11 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
+@testable import Streaming
 
-/// Addresses of relay tasks are unreadable in the store.
+/// Addresses of links are unreadable in the store.
 @Suite struct StoredAddressTests {
     private static let path = StreamPath(app: "live", name: "cam1")
     private static let url = "rtmp://localhost:9/live/hush-hush-key?token=hush-hush-token"
@@ -24,16 +24,16 @@ import Testing
     }
 
     private static func create(_ server: UnboundServer) async throws {
-        let made = try await server.call("POST", "relay-tasks", #"{"direction":"push","app":"live","name":"cam1","url":"\#(Self.url)"}"#)
+        let made = try await server.call("POST", "links", #"{"direction":"push","app":"live","name":"cam1","url":"\#(Self.url)"}"#)
         #expect(made.status == 201, "\(made.text)")
     }
 
-    /// Waits for the task, which is listed just before the store has its address under another seal. Returns that address.
+    /// Waits for the link, which is listed just before the store has its address under another seal. Returns that address.
     private static func resealed(_ server: UnboundServer, _ former: String) async throws -> String {
-        try await server.wait("relay-tasks") { $0["list"].count == 1 }
+        try await server.wait("links") { $0["list"].count == 1 }
         var stored = former
         try await eventually("another seal") {
-            stored = try await server.rooms.relayTasks().first.orThrow().url
+            stored = try await server.rooms.links().first.orThrow().url
             return stored != former
         }
         return stored
@@ -46,26 +46,26 @@ import Testing
             let plain = try await UnboundServer.run(data: data) { server in
                 try await Self.create(server)
                 // As an earlier version stored it.
-                return try await server.server.parts.rooms.createRelayTask(
+                return try await server.server.parts.rooms.createLink(
                     .push, StreamPath(app: "live", name: "cam2"), url: Self.url, onDemand: false
                 ).id
             }
             try await UnboundServer.run(data: data) { server in
-                try await server.wait("relay-tasks") { $0["list"].count == 2 }
-                #expect(try await server.api("relay-tasks/\(plain)")["target"].string?.hasPrefix("rtmp://localhost:9/live/hush***") == true)
-                // A task is listed just before the store has its sealed address.
+                try await server.wait("links") { $0["list"].count == 2 }
+                #expect(try await server.api("links/\(plain)")["target"].string?.hasPrefix("rtmp://localhost:9/live/hush***") == true)
+                // A link is listed just before the store has its sealed address.
                 try await eventually("the seals") {
-                    try await server.server.parts.rooms.relayTasks().allSatisfy { URLVault.isSealed($0.url) }
+                    try await server.server.parts.rooms.links().allSatisfy { URLVault.isSealed($0.url) }
                 }
             }
             #expect(try Self.stored(data).range(of: Data("hush-hush".utf8)) == nil)
             // With another key, the server logs that and runs.
-            try FileManager.default.removeItem(atPath: "\(data)/relay.key")
+            try FileManager.default.removeItem(atPath: "\(data)/links.key")
             try await UnboundServer.run(data: data) { server in
                 try await eventually("words for it") { server.lines.all.count { $0.contains("another key") } == 2 }
-                #expect(try await server.api("relay-tasks")["list"].count == 0)
+                #expect(try await server.api("links")["list"].count == 0)
                 #expect(!server.lines.all.contains { $0.contains("hush") })
-                #expect(try await server.call("DELETE", "relay-tasks/\(plain)").status == 200)
+                #expect(try await server.call("DELETE", "links/\(plain)").status == 200)
             }
         }
     }
@@ -82,19 +82,19 @@ import Testing
             }
             let local = try await run(nil) { server in
                 try await Self.create(server)
-                return try await server.rooms.relayTasks().first.orThrow().url
+                return try await server.rooms.links().first.orThrow().url
             }
             let first = try await run(one) { server in try await Self.resealed(server, local) }
-            try FileManager.default.removeItem(atPath: "\(data)/relay.key")
+            try FileManager.default.removeItem(atPath: "\(data)/links.key")
             _ = try await run(two, previous: one) { server in try await Self.resealed(server, first) }
-            try await run(two) { server in try await server.wait("relay-tasks") { $0["list"].count == 1 } }
+            try await run(two) { server in try await server.wait("links") { $0["list"].count == 1 } }
             try await run(one) { server in
                 try await eventually("words for it") {
                     server.lines.all.contains { $0.contains("another key than those of cluster.key") && $0.contains("create it again") }
                 }
                 #expect(!server.lines.all.contains { $0.contains("hush") })
             }
-            #expect(!FileManager.default.fileExists(atPath: "\(data)/relay.key"))
+            #expect(!FileManager.default.fileExists(atPath: "\(data)/links.key"))
         }
     }
 }

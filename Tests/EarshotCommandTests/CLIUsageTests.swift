@@ -37,7 +37,8 @@ import Testing
         ["rooms", "nothing"],
         ["rooms", "list", "--json", "--quiet"], ["rooms", "list", "--timeout", "0s"], ["rooms", "list", "--token", "earshot_x"],
         ["streams", "drop", "cam1"],
-        ["streams", "published", "--from", "noon"], ["sessions", "kick", "one"], ["sessions", "kick", "-1"], ["callbacks", "redeliver"],
+        ["streams", "published", "--from", "noon"], ["sessions", "kick", "one"], ["sessions", "kick", "-1"],
+        ["webhooks", "deliveries", "redeliver"],
         ["events", "follow", "--after", "-1"],
     ])
     func usage(_ arguments: [String]) async throws {
@@ -52,7 +53,7 @@ import Testing
     @Test(arguments: [
         [], ["rooms"], ["rooms", "list"], ["rooms", "create"], ["rooms", "forbid"], ["streams"], ["streams", "stats"], ["sessions"],
         ["events"],
-        ["events", "follow"], ["token"], ["token", "create"], ["callbacks"], ["selfcheck"],
+        ["events", "follow"], ["token"], ["token", "create"], ["webhooks", "deliveries"], ["selfcheck"],
     ])
     func help(_ command: [String]) async throws {
         let outcome = await Outcome(command + ["--help"])

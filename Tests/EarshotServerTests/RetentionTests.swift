@@ -9,10 +9,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import Rooms
+@testable import Streaming
 
 /// Recordings and snapshots that are overdue after the server believed a clock leap. Only a share of them is deleted each hour, but a quota
 /// deletes as many as it needs.

@@ -9,8 +9,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Notifications
+@testable import Streaming
 
 /// `earshot events follow`, against real servers that stop, come back and forget.
 @Suite struct CLIFollowTests {
@@ -71,7 +71,7 @@ import Testing
     @Test func linesAndRoomsAndSignals() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
-                let secret = try await server.rooms.createToken(name: "t", role: .app).secret
+                let secret = try await server.rooms.createToken(name: "t", role: .backend).secret
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(secret, in: directory))
                 try await Self.makeRoom("r1", server)
                 let all = try ClientProcess(try cli.line(["events", "follow", "--after", "0"]))
@@ -97,7 +97,7 @@ import Testing
     @Test func refusedFeeds() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
-                let made = try await server.rooms.createToken(name: "t", role: .app)
+                let made = try await server.rooms.createToken(name: "t", role: .backend)
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(made.secret, in: directory))
                 let unknown = try await cli("events", "follow", "--room-id", "none")
                 #expect(unknown.status == 3 && unknown.errors.contains("none"), "\(unknown.errors)")
@@ -119,7 +119,7 @@ import Testing
     @Test func aForgetfulServerIsSaid() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
-                let secret = try await server.rooms.createToken(name: "t", role: .app).secret
+                let secret = try await server.rooms.createToken(name: "t", role: .backend).secret
                 let cli = CLI(server: server.http, token: try CLI.tokenFile(secret, in: directory))
                 let follower = try ClientProcess(try cli.line(["events", "follow", "--after", "1000", "--quiet"]))
                 defer { follower.send(SIGKILL) }
@@ -134,7 +134,7 @@ import Testing
     @Test func aClosedPipeEndsIt() async throws {
         try await Fixture.withDirectory { directory in
             try await TestServer.run { server in
-                let secret = try await server.rooms.createToken(name: "t", role: .app).secret
+                let secret = try await server.rooms.createToken(name: "t", role: .backend).secret
                 let token = try CLI.tokenFile(secret, in: directory)
                 for index in 0..<3 { try await Self.makeRoom("r\(index)", server) }
                 let command =

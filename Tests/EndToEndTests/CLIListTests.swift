@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: [
         (["rooms"], "no rooms"), (["streams"], "no streams"), (["streams", "forbidden"], "no forbidden streams"),
         (["streams", "published"], "no pushes"),
-        (["sessions"], "no sessions"), (["events", "list"], "no events"), (["callbacks"], "no callbacks"),
+        (["sessions"], "no sessions"), (["events", "list"], "no events"), (["webhooks", "deliveries"], "no deliveries"),
         (["rooms", "members", "r1"], "no members"), (["stats", "streams"], "no streams with figures"),
         (["stats", "plays"], "no finished plays"), (["stats", "pushes"], "no finished pushes"),
     ])
@@ -94,7 +94,7 @@ import Testing
                 ["rooms", "members", "r"],
                 ["streams"], ["streams", "show", "a/b"], ["streams", "stats", "a/b"], ["streams", "published"], ["streams", "forbidden"],
                 ["sessions"], ["sessions", "trace", "1"],
-                ["events", "list"], ["callbacks"], ["callbacks", "redeliver", "1"],
+                ["events", "list"], ["webhooks", "deliveries"], ["webhooks", "deliveries", "redeliver", "1"],
             ] {
                 let outcome = try await ClientProcess.run(try CLI(server: url).line(command))
                 #expect(outcome.status == 0, "\(command): \(outcome.status) \(outcome.errors)")

@@ -9,7 +9,7 @@ import Testing
 @testable import RoomRegistry
 @testable import ServerConfiguration
 
-/// `earshot streams`, `sessions`, `events`, `callbacks` and `selfcheck`, against real servers with real pushes.
+/// `earshot streams`, `sessions`, `events`, `webhooks deliveries` and `selfcheck`, against real servers with real pushes.
 @Suite struct CLIOpsTests {
     /// Pushes and plays by the command line's URLs. Its commands watch, kick, drop and forbid.
     @Test func aRunningStream() async throws {
@@ -114,7 +114,7 @@ import Testing
                 let cli = try await server.cli(.ops, in: directory)
                 for command in [
                     ["streams", "stats", "live/none"], ["streams", "drop", "live/none"], ["sessions", "kick", "99"],
-                    ["callbacks", "redeliver", "99"],
+                    ["webhooks", "deliveries", "redeliver", "99"],
                 ] {
                     let outcome = try await ClientProcess.run(try cli.line(command))
                     #expect(outcome.status == 3 && outcome.text.isEmpty && !outcome.errors.isEmpty, "\(command): \(outcome.errors)")
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func callbacks() async throws {
+    @Test func deliveries() async throws {
         try await Fixture.withDirectory { directory in
             try await CannedServer.run({ $0.uri == "/good" ? .json(200, "{}") : .json(500, "{}") }) { receiver, url in
                 try await TestServer.run({ config in
@@ -154,18 +154,19 @@ import Testing
                     let cli = try await server.cli(in: directory)
                     _ = try await cli.text("rooms", "create", "--room-id", "r1")
                     try await eventually("a delivery and a failure") {
-                        let list = try await cli.json("callbacks", "list")["list"].list
+                        let list = try await cli.json("webhooks", "deliveries", "list")["list"].list
                         return list.contains { $0["state"].string == "delivered" } && list.contains { $0["lastStatus"].int == 500 }
                     }
-                    let table = try await cli.text("callbacks").split(separator: "\n")
+                    let table = try await cli.text("webhooks", "deliveries").split(separator: "\n")
                     #expect(table.count == 3 && table[0].contains("LAST ERROR") && table.contains { $0.contains(url) }, "\(table)")
                     // The path of a target is often its secret.
                     #expect(!table.contains { $0.contains("/bad") }, "\(table)")
-                    let id = try #require(try await cli.json("callbacks", "list", "--state", "delivered")["list"][0]["callbackId"].int)
+                    let id = try #require(
+                        try await cli.json("webhooks", "deliveries", "list", "--state", "delivered")["list"][0]["deliveryId"].int)
                     let before = receiver.requests.count { $0.uri == "/good" }
-                    #expect(try await cli.text("callbacks", "redeliver", "\(id)").hasPrefix("callback \(id) is "))
+                    #expect(try await cli.text("webhooks", "deliveries", "redeliver", "\(id)").hasPrefix("delivery \(id) is "))
                     try await eventually("it to come again") { receiver.requests.count { $0.uri == "/good" } > before }
-                    #expect(try await cli.text("callbacks", "--room-id", "none", "--quiet").isEmpty)
+                    #expect(try await cli.text("webhooks", "deliveries", "--room-id", "none", "--quiet").isEmpty)
                 }
             }
         }

@@ -128,7 +128,7 @@ import Testing
     @Test func rolesAreHeeded() async throws {
         try await Self.withServer { server, admin, directory in
             _ = try await admin.text("rooms", "create", "--room-id", "r1")
-            let app = try await server.cli(.app, in: directory)
+            let app = try await server.cli(.backend, in: directory)
             let ops = try await server.cli(.ops, in: directory)
             #expect(try await app("rooms", "show", "r1").status == 0)
             for (cli, arguments) in [(app, ["rooms", "forbid", "r1"]), (app, ["streams", "list"]), (ops, ["rooms", "delete", "r1"])] {

@@ -14,7 +14,7 @@ import Testing
 
     @Test(.disabled(if: TestPostgres.isOn, "PostgresServerTests has the commands on a database")) func tokensWithoutAServer() async throws {
         try await Fixture.withDirectory { data in
-            let made = try await Self.run(data, "create", "shop", "--role", "app")
+            let made = try await Self.run(data, "create", "shop", "--role", "backend")
             #expect(made.status == 0, "\(made.errors)")
             let secret = try #require(made.lines.first)
             // Standard output holds the secret alone; standard error does not hold it.
@@ -31,11 +31,11 @@ import Testing
             #expect(list.lines.count == 3 && list.lines[0].hasPrefix("ID  NAME    ROLE   MADE"), "\(list.text)")
             #expect(!list.text.contains(secret))
             let json = JSON(try JSONSerialization.jsonObject(with: try await Self.run(data, "list", "--json").output))
-            #expect(json["total"].int == 2 && json["list"][0]["name"].string == "shop" && json["list"][0]["role"].string == "app")
+            #expect(json["total"].int == 2 && json["list"][0]["name"].string == "shop" && json["list"][0]["role"].string == "backend")
 
             let tokens = try TokenStore(try TestPostgres.store(in: data.path))
             defer { tokens.close() }
-            #expect(try tokens.list().map(\.role) == [.app, .admin])
+            #expect(try tokens.list().map(\.role) == [.backend, .admin])
 
             #expect(try await Self.run(data, "revoke", "shop").text == "token 1 shop is revoked\n")
             #expect(try await Self.run(data, "revoke", "2").text == "token 2 second is revoked\n")

@@ -4,10 +4,10 @@ import RTMP
 import ServerTestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
 @testable import RTMPServer
+@testable import Streaming
 
 /// Connections that end during their own writes.
 @Suite struct ConnectionEndTests {

@@ -9,9 +9,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
+@testable import Streaming
 
 /// Credentials over RTMP, on a server where even loopback needs one.
 @Suite struct CredentialClientsTests {

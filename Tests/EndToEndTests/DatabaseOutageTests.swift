@@ -1,10 +1,10 @@
-import Delivery
 import EarshotServer
 import Foundation
 import PostgresTestSupport
 import RoomRegistry
 import Rooms
 import ServerTestSupport
+import Streaming
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 import APITestSupport
 import ControlAPI
-import Delivery
 import Foundation
 import RTMP
 import ServerConfiguration
 import ServerTestSupport
+import Streaming
 import TestSupport
 import Testing
 

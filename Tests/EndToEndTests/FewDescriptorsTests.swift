@@ -80,11 +80,11 @@ import Testing
                 for number in 0..<40 {
                     let task = #"{"direction":"pull","app":"live","name":"p\#(number)","url":"rtmp://127.0.0.1:\#(target)/live/x"}"#
                     let made = try await HTTPAnswer.call(
-                        "POST", "\(server.http)/api/v1/relay-tasks", body: Data(task.utf8), token: server.token)
+                        "POST", "\(server.http)/api/v1/links", body: Data(task.utf8), token: server.token)
                     #expect(made.status == 201, "\(made.text)")
                 }
                 try await eventually("some links to have no socket") {
-                    let list = try await HTTPAnswer.get("\(server.http)/api/v1/relay-tasks", token: server.token).json()["data"]["list"]
+                    let list = try await HTTPAnswer.get("\(server.http)/api/v1/links", token: server.token).json()["data"]["list"]
                         .list
                     return list.contains { $0["lastError"].string?.contains("limit of open files") == true }
                 }

@@ -6,8 +6,8 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Listening
+@testable import Streaming
 @testable import Support
 
 extension Hostile {

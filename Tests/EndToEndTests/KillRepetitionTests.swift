@@ -52,7 +52,7 @@ import Testing
                                 await Call.keepSending("k\(kill)-\(worker)", to: server) { name in
                                     // Without an id, so that a second creation would make a second room.
                                     worker % 8 == 0
-                                        ? Call(path: "tokens", body: #"{"name":"\#(name)","role":"app"}"#, key: name)
+                                        ? Call(path: "tokens", body: #"{"name":"\#(name)","role":"backend"}"#, key: name)
                                         : Call(path: "rooms", body: #"{"title":"\#(name)"}"#, key: name)
                                 }
                             }

@@ -62,7 +62,7 @@ import Testing
                     await self.ledger.ban("x\(id)", nil)
                     if try await self.post("streams/live/x\(id)/forbid", nil).status == 200 { await self.ledger.ban("x\(id)", true) }
                     if number % 4 == 0 {
-                        let answer = try await self.post("tokens", #"{"name":"t\#(id)","role":"app"}"#)
+                        let answer = try await self.post("tokens", #"{"name":"t\#(id)","role":"backend"}"#)
                         if answer.status == 201 { await self.ledger.token("t\(id)") }
                     }
                 }
@@ -75,7 +75,7 @@ import Testing
     @Test(.seeded, .timeLimit(.minutes(30))) func nothingThatWasAnsweredIsLost() async throws {
         try await Fixture.withDirectory { directory in
             let config = directory.appendingPathComponent("earshot.yaml")
-            // An unreachable receiver: every notice stays pending.
+            // An unreachable receiver: every delivery stays pending.
             try """
             webhooks: {urls: ["http://127.0.0.1:9/hook"], retryInterval: 10m}
             outbound: {allowPrivate: [127.0.0.0/8]}
@@ -112,16 +112,16 @@ import Testing
             guard !more.isEmpty else { break }
             events += more
         }
-        var notices: [Int64: Int] = [:]
+        var deliveries: [Int64: Int] = [:]
         var before: Int64?
         while true {
-            let page = try await registry.notices(state: .pending, room: nil, before: before, limit: 200)
+            let page = try await registry.deliveries(state: .pending, room: nil, before: before, limit: 200)
             guard let last = page.last else { break }
-            for notice in page { notices[notice.event.id, default: 0] += 1 }
+            for delivery in page { deliveries[delivery.event.id, default: 0] += 1 }
             before = last.id
         }
-        #expect(events.allSatisfy { notices[$0.id] == 1 }, "each event has one notice, still pending")
-        #expect(notices.count == events.count)
+        #expect(events.allSatisfy { deliveries[$0.id] == 1 }, "each event has one delivery, still pending")
+        #expect(deliveries.count == events.count)
 
         let byRoom = Dictionary(grouping: events.filter { $0.roomID != nil }) { $0.roomID?.rawValue ?? "" }
         let rooms = await ledger.rooms

@@ -7,10 +7,10 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// A server that has used up its memory. Mostly in processes of their own: the limit is the process's.
 @Suite(.serialized) struct MemoryBudgetTests {

@@ -7,9 +7,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
+@testable import Streaming
 @testable import Support
 
 /// An overloaded server refuses viewers with the reason, and still admits publishers.

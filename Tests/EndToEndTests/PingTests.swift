@@ -7,9 +7,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import RTMPServer
+@testable import Streaming
 @testable import Support
 
 /// The server pings clients that may have vanished, every half minute. A pong would hold back a publisher's next frame.

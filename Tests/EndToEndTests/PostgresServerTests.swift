@@ -51,7 +51,7 @@ import Testing
     @Test(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) func theCommandLineUsesTheDatabase() async throws {
         try await Self.withFolder { folder in
             let url = try #require(try TestPostgres.place(of: folder)).url
-            let made = try await Self.earshot(["token", "create", "shop", "--role", "app", "--data", folder], url: url)
+            let made = try await Self.earshot(["token", "create", "shop", "--role", "backend", "--data", folder], url: url)
             #expect(made.status == 0, "\(made.errors)")
             let list = try await Self.earshot(["token", "list", "--data", folder], url: url)
             #expect(list.text.contains("shop"), "\(list.text)")

@@ -9,10 +9,10 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
+@testable import Streaming
 
-/// Devices and viewers that were refused, as operators see them; `RecentRefusals` itself has its tests in `DeliveryTests`.
+/// Devices and viewers that were refused, as operators see them; `RecentRefusals` itself has its tests in `StreamingTests`.
 @Suite struct RecentRefusalsTests {
     private static func close(_ config: inout ServerConfig) {
         config.access.publishFrom = []

@@ -10,9 +10,9 @@ import TestSupport
 import Testing
 
 @testable import ControlAPI
-@testable import Delivery
 @testable import EarshotServer
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Rooms under real pushes: ffmpeg is admitted, killed, back again, dropped, forbidden, and at its end.
 @Suite struct RoomClientsTests {

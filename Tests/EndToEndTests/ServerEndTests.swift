@@ -1,15 +1,15 @@
-import Delivery
 import Media
 import RTMP
 import Relay
 import Rooms
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing
 
 @testable import EarshotServer
-@testable import Forwarding
+@testable import Links
 @testable import Packaging
 @testable import ServerConfiguration
 
@@ -42,7 +42,7 @@ import Testing
                 ("parts", parts), ("rooms", parts.rooms), ("memory", parts.memory), ("streams", parts.streams),
                 ("connections", parts.connections), ("admission", parts.admission), ("control", parts.control),
                 ("events", parts.events), ("talk", parts.talk), ("recordings", parts.recordings), ("remuxers", parts.remuxers),
-                ("relay tasks", parts.relayTasks), ("api", parts.api), ("rtmp", parts.rtmp),
+                ("links", parts.links), ("api", parts.api), ("rtmp", parts.rtmp),
             ])
             let created = try await server.call("POST", "rooms", #"{"roomId": "cam1"}"#)
             #expect(created.status == 201, "\(created)")
@@ -57,7 +57,7 @@ import Testing
             try await eventually("a picture") { !viewer.media().isEmpty }
             // A remuxer, and a link to a server that is not there.
             _ = try await parts.remuxers.use("live/cam1").orThrow()
-            _ = try await parts.relayTasks.create(
+            _ = try await parts.links.create(
                 .push, .init(app: "live", name: "cam1"), url: "rtmp://127.0.0.1:9/live/cam1", onDemand: false)
             held.hold([("the stream", try parts.streams.registry.find("live/cam1").orThrow())])
             #expect(held.left.count == 15)

@@ -1,7 +1,7 @@
-import Delivery
 import LibC
 import NIOCore
 import Relay
+import Streaming
 import Support
 import Synchronization
 import TestSupport

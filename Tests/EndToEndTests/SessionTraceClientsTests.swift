@@ -12,7 +12,7 @@ import TestSupport
 import Testing
 import Trace
 
-@testable import Delivery
+@testable import Streaming
 
 /// The flight recorders of sessions on a live server: what ffmpeg, hostile clients and players over HTTP leave in them.
 @Suite struct SessionTraceClientsTests {

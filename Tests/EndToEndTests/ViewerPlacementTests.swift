@@ -9,8 +9,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
+@testable import Streaming
 @testable import Support
 
 /// Viewers of one stream are spread over the event loops, and all get the whole stream.

@@ -10,9 +10,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Listening
 @testable import ServerConfiguration
+@testable import Streaming
 @testable import Support
 
 /// The event feed of a real server, over sockets.
@@ -53,14 +53,14 @@ import Testing
             _ = try await parts.rooms.newRoom("cam1")
             _ = try await parts.rooms.newRoom("cam2")
             let holder = EventHolder(
-                tokenID: try await parts.rooms.createToken(name: "t", role: .app).token.id, role: .app, room: nil)
+                tokenID: try await parts.rooms.createToken(name: "t", role: .backend).token.id, role: .backend, room: nil)
             let ticket = try parts.api.tickets.issue(to: holder).orThrow().text
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(ticket)")
             #expect(try await feed.message("hello")["rooms"].count == 2)
             #expect(try await Self.refusal(server, "/events?ticket=\(ticket)") == "401 unauthorized")
             await feed.close()
             // A ticket for one room shows that room only, whatever is asked for.
-            let bound = EventHolder(tokenID: holder.tokenID, role: .app, room: "cam1")
+            let bound = EventHolder(tokenID: holder.tokenID, role: .backend, room: "cam1")
             let own = try parts.api.tickets.issue(to: bound).orThrow().text
             let one = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(own)")
             #expect(try await one.message("hello")["rooms"].count == 1)
@@ -115,7 +115,7 @@ import Testing
                 #expect(try await Self.refusal(server, target, headers) == expected, "\(target) \(headers.count)")
             }
             // A request that is no WebSocket does not use up a ticket.
-            let holder = EventHolder(tokenID: 1, role: .app, room: nil)
+            let holder = EventHolder(tokenID: 1, role: .backend, room: nil)
             let ticket = try server.server.parts.api.tickets.issue(to: holder).orThrow().text
             #expect(try await HTTPAnswer.get("\(server.http)/events?ticket=\(ticket)").status == 426)
             let feed = try await WebSocketClient.open(port, "/events?ticket=\(ticket)")
@@ -406,5 +406,5 @@ extension RoomRegistry {
     }
 
     /// The secret of a new token.
-    nonisolated func newToken() async throws -> String { try await self.createToken(name: "test", role: .app).secret }
+    nonisolated func newToken() async throws -> String { try await self.createToken(name: "test", role: .backend).secret }
 }

@@ -5,9 +5,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Notifications
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// The event feed, read by another implementation of WebSockets: PyPI's `websockets`.
 @Suite struct WebSocketForeignTests {

@@ -10,8 +10,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Listening
+@testable import Streaming
 
 /// Webhooks of real room changes. The receiver is real too, and down, slow or failing at times.
 @Suite struct WebhookDeliveryTests {
@@ -92,14 +92,14 @@ import Testing
             #expect(down.deliveries.isEmpty)
             // A few more attempts for the waiting ones.
             try await eventually("tries") {
-                try await rooms.notices(state: .pending, room: "cam3", before: nil, limit: 100).contains { $0.attempts >= 5 }
+                try await rooms.deliveries(state: .pending, room: "cam3", before: nil, limit: 100).contains { $0.attempts >= 5 }
             }
             try await down.start()
             try await tencent.start()
             try await eventually("the other to have all") { down.accepted.count >= stored.count }
             try await eventually("the third to have all") { tencent.accepted.count >= 2 * sequences.count }
-            try await eventually("an empty outbox") {
-                try await rooms.notices(state: .pending, room: nil, before: nil, limit: 1).isEmpty
+            try await eventually("no pending delivery") {
+                try await rooms.deliveries(state: .pending, room: nil, before: nil, limit: 1).isEmpty
             }
             for receiver in [down, up] {
                 #expect(receiver.deliveries.count == stored.count)
@@ -119,14 +119,14 @@ import Testing
                 #expect(pair.first?.json["stream_param"].string == "a=1")
             }
             let byStream = Dictionary(grouping: tencent.accepted) { $0.json["stream_id"].string ?? "" }
-            for (stream, notices) in byStream {
-                let order = notices.compactMap { $0.json["sequence"].string.flatMap { Int64($0) } }
+            for (stream, deliveries) in byStream {
+                let order = deliveries.compactMap { $0.json["sequence"].string.flatMap { Int64($0) } }
                 #expect(order == order.sorted(), "\(stream)")
-                #expect(notices.count == 6)
+                #expect(deliveries.count == 6)
             }
-            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+            #expect(server.lines.all.filter { $0.contains("A webhook fails") }.count == 2)
             try await eventually("their lines") {
-                server.lines.all.filter { $0.contains("A webhook target works again") }.count == 2
+                server.lines.all.filter { $0.contains("A webhook works again") }.count == 2
             }
         }
         for receiver in [down, up, tencent] { await receiver.stop() }
@@ -168,7 +168,7 @@ import Testing
                 #expect(Set(receiver.deliveries.map(\.key)).count == stored.count)
                 for (room, numbers) in Self.numbers(receiver.accepted) { #expect(numbers == Array(1...numbers.count), "\(room)") }
             }
-            #expect(try await rooms.notices(state: .failed, room: nil, before: nil, limit: 1).isEmpty)
+            #expect(try await rooms.deliveries(state: .failed, room: nil, before: nil, limit: 1).isEmpty)
         }
         for receiver in [down, up] { await receiver.stop() }
     }
@@ -201,16 +201,16 @@ import Testing
             // Separated by the interval in the settings.
             let gap = receiver.deliveries[1].at - receiver.deliveries[0].at
             #expect(gap >= .milliseconds(95))
-            var log: [OutboxEntry] = []
+            var log: [WebhookDelivery] = []
             try await eventually("both in the log") {
-                log = try await rooms.notices(state: .delivered, room: "cam1", before: nil, limit: 10)
+                log = try await rooms.deliveries(state: .delivered, room: "cam1", before: nil, limit: 10)
                 return log.count == 2
             }
             #expect(log.map(\.attempts) == [3, 3])
             #expect(log.map(\.lastStatus) == [200, 200])
             #expect(!server.lines.all.contains { $0.contains("secret") })
             // One line for the target; none for its attempts, nor for its next failure right after.
-            #expect(server.lines.all.filter { $0.contains("A webhook target fails") }.count == 1)
+            #expect(server.lines.all.filter { $0.contains("A webhook fails") }.count == 1)
         }
         await receiver.stop()
     }
@@ -225,13 +225,13 @@ import Testing
             _ = try await rooms.apply(.close, to: "cam1", action: "close", by: Actor("test"))
             try await eventually("the second event") { receiver.accepted.count == 1 }
             #expect(receiver.deliveries.map { $0.json["number"].int } == [1, 1, 1, 2])
-            let failed = try await rooms.notices(state: .failed, room: nil, before: nil, limit: 10)
+            let failed = try await rooms.deliveries(state: .failed, room: nil, before: nil, limit: 10)
             #expect(failed.count == 1)
             #expect(failed.first?.attempts == 3)
             #expect(failed.first?.lastStatus == 404)
             #expect(failed.first?.lastError?.contains("404") == true)
-            #expect(await server.lines.comes("A webhook was given up", "room=cam1", "attempts=3"))
-            #expect(server.lines.all.filter { $0.contains("A webhook was given up") }.count == 1)
+            #expect(await server.lines.comes("A delivery was given up", "room=cam1", "attempts=3"))
+            #expect(server.lines.all.filter { $0.contains("A delivery was given up") }.count == 1)
             try await eventually("the counters") {
                 let counters = server.server.parts.connections.counters.current
                 return counters.webhooksGivenUp == 1 && counters.webhookAttemptsFailed == 3 && counters.webhooksDelivered == 1
@@ -277,16 +277,16 @@ import Testing
             // When the machine stalls for a second, the second attempt is too late as well.
             let attempts = receiver.accepted.first?.json["attempt"].int ?? 0
             #expect(attempts >= 2)
-            #expect(await server.lines.comes("A webhook target fails", "http://127.0.0.1:\(receiver.port)"))
+            #expect(await server.lines.comes("A webhook fails", "http://127.0.0.1:\(receiver.port)"))
             try await eventually("the tries in the log") {
-                let tries = try await server.server.parts.rooms.notices(state: .delivered, room: "cam1", before: nil, limit: 1)
+                let tries = try await server.server.parts.rooms.deliveries(state: .delivered, room: "cam1", before: nil, limit: 1)
                 return tries.first?.attempts ?? 0 >= attempts
             }
         }
         await receiver.stop()
     }
 
-    /// The next server sends notices that were in flight at the end, as if never tried.
+    /// The next server sends deliveries that were in flight at the end, as if never tried.
     @Test func acrossARestart() async throws {
         let receiver = try await WebhookReceiver.start { _, _ in .never }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("earshot-hooks-\(UUID().uuidString)")
@@ -322,7 +322,7 @@ import Testing
             }
         ) { server in
             _ = try await server.server.parts.rooms.newRoom("cam1")
-            #expect(await server.lines.comes("A webhook target fails", "outbound.allowPrivate"))
+            #expect(await server.lines.comes("A webhook fails", "outbound.allowPrivate"))
         }
         // The target is removed from the settings.
         try await TestServer.run(
@@ -333,9 +333,9 @@ import Testing
         ) { server in
             let rooms = server.server.parts.rooms
             try await eventually("it to be given up") {
-                try await rooms.notices(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
+                try await rooms.deliveries(state: .failed, room: "cam1", before: nil, limit: 10).count == 1
             }
-            #expect(await server.lines.comes("A webhook was given up", "no longer in the settings"))
+            #expect(await server.lines.comes("A delivery was given up", "no longer in the settings"))
         }
         #expect(receiver.deliveries.isEmpty)
         await receiver.stop()

@@ -1,7 +1,7 @@
 import NIOCore
 import RTMP
 
-@testable import Upstream
+@testable import LinkTransport
 
 extension FuzzTarget {
     /// A server's bytes to a link. librtmp gets the chunks that the guard passes, and must read the same messages as our decoder. It
@@ -19,10 +19,10 @@ extension FuzzTarget {
 
 private struct LinkRun {
     var messages: [Message] = []
-    var error: UpstreamError?
+    var error: LinkError?
 
     init(_ bytes: [UInt8], _ cuts: Cuts) {
-        do throws(UpstreamError) {
+        do throws(LinkError) {
             try self.read(bytes, cuts)
         } catch {
             guard case .protocolViolation(let words) = error else { fatalError("\(error)") }
@@ -32,9 +32,9 @@ private struct LinkRun {
         }
     }
 
-    private mutating func read(_ bytes: [UInt8], _ cuts: Cuts) throws(UpstreamError) {
+    private mutating func read(_ bytes: [UInt8], _ cuts: Cuts) throws(LinkError) {
         // Without a socket, librtmp can read only the bytes fed to it.
-        var link = try LibRTMP.make(-1, url: UpstreamURL(parsing: "rtmp://host/app/name"), publishes: false, timeoutMs: 1_000)
+        var link = try LibRTMP.make(-1, url: LinkURL(parsing: "rtmp://host/app/name"), publishes: false, timeoutMs: 1_000)
         var chunks = ChunkValidator(limits: ClientConnection.limits)
         var input = ByteBuffer()
         for var piece in cuts.pieces(of: bytes) {

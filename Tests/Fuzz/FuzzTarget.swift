@@ -22,7 +22,7 @@ struct FuzzTarget: Sendable {
 
     static let all: [FuzzTarget] = [
         .chunks, .serverSession, .clientSession, .handshake, .command, .amf0, .amf3, .names, .tags, .configurations, .playlist,
-        .chunkValidator, .upstreamURL, .muxer, .audio, .snapshot, .jitter, .webSocket, .proxyHeader, .json, .addresses,
+        .chunkValidator, .linkURL, .muxer, .audio, .snapshot, .jitter, .webSocket, .proxyHeader, .json, .addresses,
         .credentials, .token, .http1, .http2, .mesh, .channel, .tencent, .machine, .classroom, .board,
     ]
 }

@@ -9,11 +9,11 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import HTTPServer
 @testable import Listening
 @testable import RoomRegistry
+@testable import Streaming
 
 /// The HTTP port under load, and when idle connections fill it.
 @Suite struct HTTPBusyTests {

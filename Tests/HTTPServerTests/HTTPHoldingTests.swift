@@ -1,9 +1,9 @@
-import Delivery
 import EarshotServer
 import PortlessTestSupport
 import Relay
 import ServerConfiguration
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -346,7 +346,7 @@ class Actor(threading.Thread):
         if op == "token.create" or not self.shared.tokens:
             self.made += 1
             name = f"t{self.number}-{self.made}"
-            role = self.random.choice(("ops", "app"))
+            role = self.random.choice(("ops", "backend"))
             request = Request("token.create", "POST", "/api/v1/tokens", {"name": name, "role": role}, asked={"name": name}, key=self.key())
             return self.make_token(request, name)
         name, identity, secret = self.random.choice(self.shared.tokens)

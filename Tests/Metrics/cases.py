@@ -64,16 +64,16 @@ class BackEnd:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):  # noqa: N802: the library's name
                 self.rfile.read(int(self.headers["Content-Length"]))
-                owner.notices += 1
+                owner.deliveries += 1
                 self.send_response(204)
                 self.end_headers()
 
             def log_message(self, *_):
                 pass
 
-        self.notices = 0
+        self.deliveries = 0
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/notices"
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/deliveries"
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -167,9 +167,9 @@ def silence(binary, folder):
             for one in (quick, shipped):
                 ever = one.query(f'count by (alertname) (count_over_time(ALERTS{{alertstate="firing"}}[{int(seconds) + 60}s]))')
                 assert not ever, ever
-            assert back_end.notices > rounds, f"{back_end.notices} webhooks came of {rounds} pushes"
+            assert back_end.deliveries > rounds, f"{back_end.deliveries} webhooks came of {rounds} pushes"
             page = scrape(server)
-            print(f"       {rounds} guests, {back_end.notices} webhooks, {number(page, 'process_cpu_seconds_total') / seconds:.1%} of a core")
+            print(f"       {rounds} guests, {back_end.deliveries} webhooks, {number(page, 'process_cpu_seconds_total') / seconds:.1%} of a core")
         for viewer in lasting:
             viewer.close()
 

@@ -63,7 +63,7 @@ def names(expression):
 
 
 def quick(text):
-    """The alert rules for a test: what takes minutes there takes seconds, and a notice is old after five. What each compares stays."""
+    """The alert rules for a test: what takes minutes there takes seconds, and a delivery is old after five. What each compares stays."""
     text = re.sub(r"\[\d+m\]", "[15s]", text)
     text = text.replace("earshot_webhook_oldest_age_seconds > 300", "earshot_webhook_oldest_age_seconds > 5")
     return re.sub(r"( +for: )\S+", r"\g<1>3s", text)

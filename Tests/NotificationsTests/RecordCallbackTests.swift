@@ -33,7 +33,7 @@ import Testing
         #expect(body["duration"] as? Int == 62 && body["record_bps"] as? Int == 1_000)
         #expect(body["video_url"] as? String == "https://live.example.com/api/v1/recordings/r1/file")
         #expect(body["t"] as? Int == 1_795_255_900)
-        #expect(body["sign"] as? String == TencentNotice.sign(key: "webhook-key-1", t: 1_795_255_900))
+        #expect(body["sign"] as? String == TencentPushCallback.sign(key: "webhook-key-1", t: 1_795_255_900))
     }
 
     @Test(arguments: [
@@ -53,7 +53,7 @@ import Testing
 }
 
 extension WebhookFormTests {
-    fileprivate static func entry(_ kind: RoomEvent.Kind, data: String) -> OutboxEntry {
+    fileprivate static func entry(_ kind: RoomEvent.Kind, data: String) -> WebhookDelivery {
         Self.entry(1, kind, target: Self.tencent, data: data)
     }
 }

@@ -16,8 +16,8 @@ import Testing
     static func entry(
         _ id: Int64 = 1, _ kind: RoomEvent.Kind = .roomLive, target: WebhookTarget = earshot, attempts: Int = 0,
         data: String = #"{"state":"live"}"#
-    ) -> OutboxEntry {
-        OutboxEntry(
+    ) -> WebhookDelivery {
+        WebhookDelivery(
             id: id,
             event: RoomEvent(
                 id: 7, number: 3, kind: kind, roomID: RoomID(stored: "cam1"), instance: 1, at: 1_795_255_200_000, data: data),
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    /// A notice that another version has queued in a format that only it knows.
+    /// A delivery that another version has queued in a format that only it knows.
     @Test func aFormatOfAnotherVersionIsNamedAsTheProblem() throws {
         let target = WebhookTarget(url: "http://c.example/", format: WebhookTarget.Format(rawValue: "zeppelin"))
         let problem = WebhookBodyError(description: "this version does not know the format \"zeppelin\" of the target")
@@ -182,7 +182,7 @@ import Testing
 
     @Test(arguments: RoomEvent.Kind.allCases) func targetsTakeWhatTheirFormatHas(_ kind: RoomEvent.Kind) {
         let counterparts = ["stream.begin", "stream.end", "snapshot.taken"]
-        let isTencents = counterparts.contains(kind.rawValue) || kind.rawValue.hasPrefix("record.") || kind.rawValue.hasPrefix("relay.")
+        let isTencents = counterparts.contains(kind.rawValue) || kind.rawValue.hasPrefix("record.") || kind.rawValue.hasPrefix("link.")
         #expect(Self.earshot.takes(kind))
         #expect(Self.tencent.takes(kind) == isTencents, "\(kind.rawValue)")
     }

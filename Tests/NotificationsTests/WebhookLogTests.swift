@@ -5,7 +5,7 @@ import Testing
 
 @testable import Notifications
 
-/// Names of webhook targets, and log lines about one that does not answer.
+/// Names of webhooks, and log lines about one that does not answer.
 @Suite struct WebhookLogTests {
     @Test func anIdIsOfTheURLAndTellsNothingOfIt() {
         let target = WebhookTarget(url: "https://hooks.example.com/secret?key=1", format: .earshot)
@@ -30,14 +30,14 @@ import Testing
         let begin: Int64 = 1_000_000
         let day: Int64 = 86_400_000
         var attempts = 0
-        // A notice every ten seconds, each given up at once.
+        // A delivery every ten seconds, each given up at once.
         for now in stride(from: begin, to: begin + 3 * day, by: 10_000) {
             attempts += 1
             log.attempted(WebhookFormTests.entry(target: target), .givenUp, problem: "no answer within 20 s", now: now)
         }
         #expect(attempts > 25_000)
-        let failing = lines.all.filter { $0.contains("A webhook target still fails") }
-        #expect(lines.all.first?.contains("A webhook target fails") == true && lines.all.filter { $0.contains("target fails") }.count == 1)
+        let failing = lines.all.filter { $0.contains("A webhook still fails") }
+        #expect(lines.all.first?.contains("A webhook fails") == true && lines.all.filter { $0.contains("webhook fails") }.count == 1)
         // After one, two, four … minutes, then each hour.
         #expect((70...80).contains(failing.count), "\(failing.count)")
         #expect(lines.all.filter { $0.contains("given up") }.count <= failing.count + 1)
@@ -46,7 +46,7 @@ import Testing
         #expect(lines.all.allSatisfy { $0.contains("target=\(target.id)") && !$0.contains("secret") })
         #expect(log[target.id]?.failed == attempts && log[target.id]?.isFailing == true)
         log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day)
-        #expect(lines.all.last?.contains("A webhook target works again") == true)
+        #expect(lines.all.last?.contains("A webhook works again") == true)
         #expect(lines.all.last?.contains("failed=\(attempts) ") == true && lines.all.last?.contains("seconds=259200") == true)
         log.attempted(WebhookFormTests.entry(target: target), .delivered, problem: nil, now: begin + 3 * day + 1)
         #expect(lines.all.filter { $0.contains("works again") }.count == 1)
@@ -72,6 +72,6 @@ import Testing
         let (log, lines) = Self.log()
         log.attempted(WebhookFormTests.entry(), .retry(at: 0), problem: "x", now: 0)
         log.attempted(WebhookFormTests.entry(target: WebhookFormTests.tencent), .retry(at: 0), problem: "x", now: 0)
-        #expect(lines.all.filter { $0.contains("A webhook target fails") }.count == 2)
+        #expect(lines.all.filter { $0.contains("A webhook fails") }.count == 2)
     }
 }

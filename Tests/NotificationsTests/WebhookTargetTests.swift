@@ -8,11 +8,11 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
 @testable import RoomRegistry
 @testable import Rooms
+@testable import Streaming
 
 /// Targets of webhooks: what counts as delivered, and what Tencent's shape says.
 @Suite struct WebhookTargetTests {
@@ -32,12 +32,12 @@ import Testing
             let api = try await CheckedAPI(server)
             try await api.ok("POST", "rooms", #"{"roomId":"r1"}"#, status: 201)
             try await eventually("it to be delivered") {
-                try await api.ok("GET", "callbacks?state=delivered")["list"].count == 1
+                try await api.ok("GET", "webhooks/deliveries?state=delivered")["list"].count == 1
             }
-            let notice = try await api.ok("GET", "callbacks")["list"][0]
-            #expect(notice["attempts"].int == 1 && notice["lastStatus"].int == status && !notice["deliveredAt"].isNull)
+            let delivery = try await api.ok("GET", "webhooks/deliveries")["list"][0]
+            #expect(delivery["attempts"].int == 1 && delivery["lastStatus"].int == status && !delivery["deliveredAt"].isNull)
             #expect(receiver.deliveries.count == 1)
-            #expect(!server.lines.contains("A webhook target fails"))
+            #expect(!server.lines.contains("A webhook fails"))
         }
         await receiver.stop()
     }
@@ -83,7 +83,7 @@ import Testing
             #expect(sender.http == server.http && sender.rtmp == server.rtmp)
             func body(_ kind: RoomEvent.Kind, _ data: String) throws -> JSON {
                 let event = RoomEvent(id: 1, number: 1, kind: kind, roomID: nil, instance: 0, at: 0, data: data)
-                let entry = OutboxEntry(
+                let entry = WebhookDelivery(
                     id: 1, event: event, target: WebhookTarget(url: "http://b.example/", format: .tencent), state: .pending, attempts: 0,
                     dueAt: 0, lastStatus: nil, lastError: nil, lastAttemptAt: nil, durationMs: nil, deliveredAt: nil)
                 let request = try WebhookRequest(entry, sender: sender, atSeconds: 0)
@@ -97,7 +97,7 @@ import Testing
                 #"{"app":"live","name":"c","slot":1,"taskId":"t","recordingId":"r1","startedMs":1,"endedMs":2,"durationMs":1,"bytes":9}"#)
             #expect(file["video_url"].string == "\(server.http)/api/v1/recordings/r1/file")
             let relay = try body(
-                .relayStarted, #"{"app":"live","name":"c","taskId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)
+                .linkStarted, #"{"app":"live","name":"c","linkId":7,"direction":"push","target":"rtmp://cdn.example/x"}"#)
             #expect(relay["source_urls"].string == "\(server.rtmp)/live/c")
         }
         var config = ServerConfig()

@@ -1,4 +1,5 @@
 import Foundation
+import LinkTransport
 import NIOCore
 import NIOSSL
 import ServerConfiguration
@@ -6,7 +7,6 @@ import ServerTestSupport
 import Support
 import TestSupport
 import Testing
-import Upstream
 
 @testable import Outbound
 

@@ -6,8 +6,8 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// The times in HLS, MP4 and recordings, whatever a device's clock does.
 @Suite struct DeviceClockPieceTests {

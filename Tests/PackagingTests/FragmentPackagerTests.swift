@@ -8,8 +8,8 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// Pieces of streams whose timestamps jump or are uneven.
 @Suite struct FragmentPackagerTests {

@@ -7,8 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 @Suite struct FrameMailboxTests {
     private final class Wakes: Sendable {

@@ -9,8 +9,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// The delay that low latency promises, with a clock of the test's own. `Benchmarks/hls.sh` measures it through a live server.
 @Suite struct PartDelayTests {

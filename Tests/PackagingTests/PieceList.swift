@@ -4,8 +4,8 @@ import NIOCore
 import Relay
 import TestSupport
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// Collects pieces of 200 ms, as HLS cuts them, and the calls between them.
 final class PieceList: FragmentSink {

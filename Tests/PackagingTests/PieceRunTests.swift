@@ -6,8 +6,8 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// The ends and beginnings of runs of pieces, as players see them.
 @Suite struct PieceRunTests {

@@ -5,8 +5,8 @@ import Relay
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// Pieces of streams whose cameras and microphones are switched on and off.
 @Suite struct PieceTracksTests {

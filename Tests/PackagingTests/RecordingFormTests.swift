@@ -6,8 +6,8 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Packaging
+@testable import Streaming
 
 /// The pure parts of recordings: names, ranges and bounds.
 @Suite struct RecordingFormTests {

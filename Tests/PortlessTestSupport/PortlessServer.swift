@@ -1,5 +1,4 @@
 import APITestSupport
-import Delivery
 import Foundation
 import HTTPServer
 import Logging
@@ -12,6 +11,7 @@ import Rooms
 package import ServerConfiguration
 package import ServerTestSupport
 import ServiceLifecycle
+import Streaming
 package import Support
 import Synchronization
 import TestSupport

@@ -7,9 +7,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Publishers that send before they are admitted, and frames of every size.
 @Suite struct BeforePublishTests {

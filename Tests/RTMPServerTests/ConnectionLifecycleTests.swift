@@ -1,8 +1,8 @@
 import Support
 import Testing
 
-@testable import Delivery
 @testable import RTMPServer
+@testable import Streaming
 
 /// The stages of a connection's life, and what is to be done at its end.
 @Suite struct ConnectionLifecycleTests {

@@ -10,9 +10,9 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
+@testable import Streaming
 
 /// A refused client gets the specific reason, as do the log and the counter.
 @Suite struct RefusalTests {

@@ -9,9 +9,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Rooms under pushes: admitted, dropped, forbidden, kicked, and at their end.
 @Suite struct RoomTests {

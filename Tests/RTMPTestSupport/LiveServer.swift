@@ -1,4 +1,3 @@
-import Delivery
 package import EarshotServer
 import Listening
 import RTMP
@@ -6,6 +5,7 @@ import Relay
 import RoomRegistry
 package import Rooms
 package import ServerTestSupport
+import Streaming
 package import Support
 import TestSupport
 package import Testing

@@ -17,8 +17,8 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     var writeLimit = Int.max
     var isOpen = true
     var viewers: [Viewer] = []
-    /// Notices, and their positions in `bytes`.
-    private(set) var told: [(streamID: UInt32, notice: StreamNotice, at: Int)] = []
+    /// Changes, and their positions in `bytes`.
+    private(set) var told: [(streamID: UInt32, change: StreamChange, at: Int)] = []
     private(set) var tooFarBehindMs: [Int64] = []
     private(set) var isShed = false
     private(set) var writes = 0
@@ -68,8 +68,8 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         self.rest = (message, Array(header), offset)
     }
 
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) {
-        self.told.append((viewer.streamID, notice, self.bytes.count))
+    func notify(_ viewer: Viewer, _ change: StreamChange) {
+        self.told.append((viewer.streamID, change, self.bytes.count))
     }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
@@ -110,9 +110,9 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     }
 
     @discardableResult
-    func play(_ stream: Relay.Stream, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard) -> Viewer {
+    func play(_ stream: Relay.Stream, _ wireFormat: WireFormat = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard) -> Viewer {
         let viewer = Viewer(
-            stream: stream, packaging, streamID: streamID, tracks: tracks, sink: self, nowMs: self.loop.nowMs)
+            stream: stream, wireFormat, streamID: streamID, tracks: tracks, sink: self, nowMs: self.loop.nowMs)
         self.viewers.append(viewer)
         #expect(stream.enterViewer(limit: .max))
         self.loop.attach(viewer)

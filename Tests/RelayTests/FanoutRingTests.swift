@@ -18,8 +18,8 @@ import Testing
             self.ring.append(EncodedMessage(frame, encoder: TestEncoder(), allocator: &self.allocator, arrivalMs: nowMs))
         }
 
-        func append(_ notice: StreamNotice) {
-            self.ring.append(EncodedMessage(notice: notice, timestamp: 0, arrivalMs: 0))
+        func append(_ change: StreamChange) {
+            self.ring.append(EncodedMessage(change: change, timestamp: 0, arrivalMs: 0))
         }
 
         /// The ids that a viewer reads when it goes through the whole ring.
@@ -158,7 +158,7 @@ import Testing
         #expect(it.ring.bytes <= 100_000 && it.ring.head - it.ring.base <= 100_000 / MemoryLayout<EncodedMessage>.stride)
     }
 
-    @Test func aNoticeIsNotTheStreamsFirstMessage() throws {
+    @Test func aChangeIsNotTheStreamsFirstMessage() throws {
         let it = Ring()
         it.append(.arrived)
         #expect(it.ring.firstTimestamp == nil)
@@ -166,14 +166,14 @@ import Testing
         #expect(it.ring.firstTimestamp == 3_600_000)
     }
 
-    @Test func lastNoticeOutlivesItsMessage() throws {
+    @Test func lastChangeOutlivesItsMessage() throws {
         let it = Ring()
-        #expect(it.ring.lastNotice == nil)
+        #expect(it.ring.lastChange == nil)
         it.append(.arrived)
         it.append(try Make.audio(1, at: 0))
         it.ring.trim(below: 2)
-        #expect(it.ring.lastNotice?.sequence == 0 && it.ring.lastNotice?.notice == .arrived)
+        #expect(it.ring.lastChange?.sequence == 0 && it.ring.lastChange?.change == .arrived)
         it.append(.left)
-        #expect(it.ring.lastNotice?.sequence == 2 && it.ring.lastNotice?.notice == .left)
+        #expect(it.ring.lastChange?.sequence == 2 && it.ring.lastChange?.change == .left)
     }
 }

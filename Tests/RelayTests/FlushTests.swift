@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// A packaging made later from the ring also has it, as a video tag.
+    /// A wire format made later from the ring also has it, as a video tag.
     @Test func repackaged() async throws {
         try await RelayHarness.run(Self.policy) { relay in
             let live = try await relay.live()

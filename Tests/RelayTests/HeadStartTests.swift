@@ -36,14 +36,14 @@ import Testing
 
     /// Viewers as fast as the stream are never cut and miss nothing. That holds at 3.6 times its rate, a little above it, and just at it,
     /// from the first second on. At half the rate a viewer loses pictures. At zero it is cut once it has lost the limit since it joined.
-    @Test(arguments: [Packaging.rtmp, .payloadOverHTTP]) func readersOfManyPaces(_ packaging: Packaging) async throws {
+    @Test(arguments: [WireFormat.rtmp, .payloadOverHTTP]) func readersOfManyPaces(_ wireFormat: WireFormat) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             try await Self.play(relay, live, frames: 0..<99, readers: [])
             var readers: [(sink: FakeSink, bytes: Int)] = []
             for loop in relay.loops {
                 for bytes in [36_000, 11_000, 10_200, 5_000, 0] {
-                    readers.append((try await relay.join(live.stream, on: loop, packaging) { $0.room = 0 }, bytes))
+                    readers.append((try await relay.join(live.stream, on: loop, wireFormat) { $0.room = 0 }, bytes))
                 }
             }
             try await Self.play(relay, live, frames: 99..<399, readers: readers)

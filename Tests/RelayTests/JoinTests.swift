@@ -18,7 +18,7 @@ import Testing
             try await relay.publish(Array(frames[10...]), to: (stream, token))
             for (sink, streamID) in zip(sinks, [1, 1, 9] as [UInt32]) {
                 #expect(try await relay.received(sink) == frames.received(streamID: streamID))
-                #expect(try await relay.notices(sink) == [.arrived])
+                #expect(try await relay.changes(sink) == [.arrived])
             }
         }
     }
@@ -134,13 +134,13 @@ import Testing
             try await relay.sweep()
             let late = try await relay.join(live.stream, on: relay.other)
             #expect(try await relay.received(late) == [])
-            #expect(try await relay.notices(inGrace) == [.left])
-            #expect(try await relay.notices(late) == [])
+            #expect(try await relay.changes(inGrace) == [.left])
+            #expect(try await relay.changes(late) == [])
             let token = try await relay.claim(live.stream, as: "another")
             let next = try Make.audio(90, at: 0)
             try await relay.publish([next], to: (live.stream, token))
-            #expect(try await relay.notices(inGrace) == [.left, .arrived])
-            #expect(try await relay.notices(late) == [.arrived])
+            #expect(try await relay.changes(inGrace) == [.left, .arrived])
+            #expect(try await relay.changes(late) == [.arrived])
             #expect(try await relay.received(late) == [Received(next, at: frames.last!.timestamp + 3_000)])
         }
     }

@@ -162,7 +162,7 @@ func describe(_ items: [StreamState.Item]) -> [String] {
     items.compactMap { item in
         switch item {
         case .frame(let frame): "frame \(Received(frame).id) @\(frame.timestamp)"
-        case .notice(let notice, let timestamp): "\(notice) @\(timestamp)"
+        case .change(let change, let timestamp): "\(change) @\(timestamp)"
         case .prelude(let frames): "prelude \(frames.map { Received($0).id })"
         case .dropGOP: "dropGOP"
         case .end: "end"

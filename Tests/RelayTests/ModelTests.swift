@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// A message or notice as the ring numbers it, with the headers in force before.
+    /// A message or change as the ring numbers it, with the headers in force before.
     private struct Entry {
         var item: StreamState.Item
         var headers: [Int]
@@ -72,7 +72,7 @@ import Testing
         private mutating func note(_ items: [StreamState.Item]) {
             for item in items {
                 switch item {
-                case .frame, .notice: self.log.append(Entry(item: item, headers: self.headers))
+                case .frame, .change: self.log.append(Entry(item: item, headers: self.headers))
                 case .prelude(let frames): self.headers = frames.map { Received($0).id }
                 case .end: self.headers = []
                 case .dropGOP, .flush, .active, .quiet: break
@@ -126,7 +126,7 @@ import Testing
             self.token = token
             self.timestamp = Int64.random(in: 0...100_000, using: &self.random)
             // A run may begin with inter frames after a return (they are dropped). A run on an idle stream begins with a keyframe.
-            self.needsKeyframe = items.contains { if case .notice = $0 { true } else { false } }
+            self.needsKeyframe = items.contains { if case .change = $0 { true } else { false } }
         }
 
         private mutating func leave() async throws {
@@ -200,7 +200,7 @@ import Testing
         /// Expects headers, then the log from the viewer's start on. Only video up to a keyframe may be missing, and it is counted.
         private func check(_ one: Audience, wasOpen: Bool) async throws {
             let (bytes, told, skipped) = try await self.relay.with(one.sink) { sink in
-                (sink.bytes, sink.told.map(\.notice), one.viewer.gate.skippedFrames)
+                (sink.bytes, sink.told.map(\.change), one.viewer.gate.skippedFrames)
             }
             // A closed connection may have ended inside a message.
             var received = wasOpen ? try bytes.messages() : try bytes.wholeMessages()
@@ -211,10 +211,10 @@ import Testing
             var rest = received.dropFirst(headers.count)
             var left = 0
             var mustBeKeyframe = false
-            var notices: [StreamNotice] = []
+            var changes: [StreamChange] = []
             for entry in self.log[one.start...] {
                 switch entry.item {
-                case .notice(let notice, _): if wasOpen || notices.count < told.count { notices.append(notice) }
+                case .change(let change, _): if wasOpen || changes.count < told.count { changes.append(change) }
                 case .frame(let frame) where rest.first == Received(frame):
                     #expect(!(mustBeKeyframe && frame.kind == .video && frame.tag.flags.contains(.coded)) || frame.isKeyframe)
                     if frame.isKeyframe { mustBeKeyframe = false }
@@ -228,7 +228,7 @@ import Testing
                 }
             }
             #expect(rest.isEmpty, "nothing out of order, twice, or made up")
-            #expect(told == notices)
+            #expect(told == changes)
             // Coded frames only: a header's timestamp says little, and the next publisher does not continue from it.
             let times = try received.filter { try $0.frame().tag.flags.contains(.coded) }.map(\.timestamp)
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }, "time does not go back")

@@ -19,7 +19,7 @@ import Testing
     }
 
     /// Over a WebSocket, the type is text before the payloads it describes. Viewers already there and later ones get it. Over HTTP nothing
-    /// is written: viewers already there get a notice at the same place, later ones none.
+    /// is written: viewers already there get a change at the same place, later ones none.
     @Test func typeChanges() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
@@ -34,7 +34,7 @@ import Testing
             ]
             for (index, sink) in (early + late).enumerated() {
                 let bytes = try await relay.with(sink) { $0.bytes }
-                let told = try await relay.with(sink) { $0.told.filter { $0.notice == .changed }.map(\.at) }
+                let told = try await relay.with(sink) { $0.told.filter { $0.change == .changed }.map(\.at) }
                 let isHTTP = index == 2 || index == 3 || index == 5
                 let words = index >= 4 ? ["T2", "I2", "P2"] : ["T1", "I1", "P1", "T2", "I2", "P2"]
                 if isHTTP {
@@ -50,13 +50,13 @@ import Testing
     }
 
     /// In FLV, data is a tag like any other.
-    @Test(arguments: [Packaging.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ packaging: Packaging) async throws {
+    @Test(arguments: [WireFormat.flvOverHTTP, .flvOverWebSocket]) func flvKeepsIt(_ wireFormat: WireFormat) async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
-            let sink = try await relay.join(live.stream, on: relay.other, packaging)
+            let sink = try await relay.join(live.stream, on: relay.other, wireFormat)
             try await relay.publish([try Make.metadata(1)], to: live)
             #expect(try await relay.with(sink) { $0.bytes }.contains(18))
-            #expect(try await relay.notices(sink).contains(.changed) == false)
+            #expect(try await relay.changes(sink).contains(.changed) == false)
         }
     }
 }

@@ -119,14 +119,14 @@ import Testing
             let dropped = try await relay.on(relay.home) { $0.evict(stream, endsViewers: false)?.token }
             #expect(dropped == token)
             try await relay.publish([try Make.inter(2, at: 20)], to: (stream, token))
-            #expect(try await relay.notices(sink) == [])
+            #expect(try await relay.changes(sink) == [])
             let back = try await relay.claim(stream, as: "another")
             try await relay.publish([try Make.key(3, at: 0)], to: (stream, back))
             #expect(try await relay.received(sink).map(\.id) == [1, 3])
-            // Ended: viewers get a notice.
+            // Ended: viewers get a change.
             _ = try await relay.on(relay.home) { $0.evict(stream, endsViewers: true)?.token }
             try await relay.settle()
-            #expect(try await relay.notices(sink) == [.left])
+            #expect(try await relay.changes(sink) == [.left])
             let again = try await relay.on(relay.home) { $0.evict(stream, endsViewers: true)?.token }
             #expect(again == nil, "nobody left to evict")
             #expect(publisher.ended == [], "telling is the caller's")

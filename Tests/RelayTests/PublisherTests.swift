@@ -5,7 +5,7 @@ import Testing
 
 /// Publishers come and go while viewers stay.
 @Suite struct PublisherTests {
-    @Test func noticesComeBehindTheLastFrame() async throws {
+    @Test func changesComeBehindTheLastFrame() async throws {
         try await RelayHarness.run { relay in
             let stream = try await relay.acquire()
             let sinks = [try await relay.join(stream, on: relay.home), try await relay.join(stream, on: relay.other, streamID: 5)]
@@ -20,14 +20,14 @@ import Testing
             // Fed in between, so that no viewer passes the age limit while it waits.
             for sink in sinks {
                 for _ in 0..<12 { try await relay.with(sink) { $0.makeRoom() } }
-                #expect(try await relay.notices(sink) == [.arrived, .dried])
+                #expect(try await relay.changes(sink) == [.arrived, .dried])
             }
             try await relay.sweep()
             for (sink, streamID) in zip(sinks, [1, 5] as [UInt32]) {
-                #expect(try await relay.notices(sink) == [.arrived, .dried])
+                #expect(try await relay.changes(sink) == [.arrived, .dried])
                 for _ in 0..<12 { try await relay.with(sink) { $0.makeRoom() } }
                 #expect(try await relay.received(sink) == frames.received(streamID: streamID))
-                #expect(try await relay.with(sink) { $0.told.map(\.notice) } == [.arrived, .dried, .left])
+                #expect(try await relay.with(sink) { $0.told.map(\.change) } == [.arrived, .dried, .left])
                 let ends = try await relay.with(sink) { $0.told.map(\.at) }
                 let lengths = frames.map { TestEncoder().encodedLength($0) }
                 #expect(ends == [0, lengths[0] + lengths[1], lengths[0] + lengths[1] + lengths[2]])
@@ -54,7 +54,7 @@ import Testing
             ]
             for sink in sinks {
                 #expect(try await relay.received(sink) == expected)
-                #expect(try await relay.notices(sink) == [])
+                #expect(try await relay.changes(sink) == [])
             }
             // A joiner gets nothing from before.
             let late = try await relay.join(live.stream, on: relay.other)
@@ -79,7 +79,7 @@ import Testing
             #expect(ghost.ended == [.takenOver] && next.ended == [])
             #expect(try await relay.received(sink).map(\.id) == [1, 3])
             #expect(try await relay.received(sink).map(\.timestamp) == [0, 1])
-            #expect(try await relay.notices(sink) == [])
+            #expect(try await relay.changes(sink) == [])
         }
     }
 
@@ -93,10 +93,10 @@ import Testing
             relay.clock.advance(120_000)
             try await relay.sweep()
             #expect(publisher.ended == [.mediaIdle])
-            #expect(try await relay.notices(sink) == [])
+            #expect(try await relay.changes(sink) == [])
             try await relay.sweep()
             try await relay.sweep()
-            #expect(try await relay.notices(sink) == [.left])
+            #expect(try await relay.changes(sink) == [.left])
             try await relay.publish([try Make.audio(2, at: 0)], to: (stream, token))
             #expect(try await relay.received(sink).map(\.id) == [1])
             #expect(publisher.ended == [.mediaIdle])

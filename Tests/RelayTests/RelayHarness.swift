@@ -163,14 +163,14 @@ struct RelayHarness: Sendable {
 
     /// A new viewer on `loop`, alone on its connection.
     func join(
-        _ stream: Relay.Stream, on loop: RelayLoop, _ packaging: Packaging = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard,
+        _ stream: Relay.Stream, on loop: RelayLoop, _ wireFormat: WireFormat = .rtmp, streamID: UInt32 = 1, tracks: TrackChoice = .standard,
         _ prepare: @escaping @Sendable (FakeSink) -> Void = { _ in }
     ) async throws -> FakeSink {
         let sink = FakeSink(loop)
         self.keeper.keep(sink)
         try await self.on(loop) { _ in
             prepare(sink)
-            sink.play(stream, packaging, streamID: streamID, tracks: tracks)
+            sink.play(stream, wireFormat, streamID: streamID, tracks: tracks)
         }
         try await self.settle()
         return sink
@@ -186,8 +186,8 @@ struct RelayHarness: Sendable {
         try await self.with(sink) { $0.bytes }.messages()
     }
 
-    func notices(_ sink: FakeSink) async throws -> [StreamNotice] {
-        try await self.with(sink) { $0.told.map(\.notice) }
+    func changes(_ sink: FakeSink) async throws -> [StreamChange] {
+        try await self.with(sink) { $0.told.map(\.change) }
     }
 
     func ringBytes(_ stream: Relay.Stream) async throws -> Int {

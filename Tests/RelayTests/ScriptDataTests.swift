@@ -51,7 +51,7 @@ import Testing
                         "onTextData @70030", "audio @70040",
                     ])
             }
-            // The tests' own packaging shows stream time; data without a time gets the newest.
+            // The tests' own wire format shows stream time; data without a time gets the newest.
             let times = [70_000, 70_000, 70_000, 70_000, 70_010, 70_000, 70_030, 70_040] as [Int64]
             #expect(try await relay.received(rtmp).map(\.timestamp) == times)
             #expect(tap.times == [0] + times.dropFirst())

@@ -260,7 +260,7 @@ import Testing
                 try await relay.with(sink) { $0.drain() }
                 let last = frames.suffix(21)
                 #expect(try await relay.received(sink) == last.map { Received($0, at: $0.isSequenceHeader ? 9_900 : nil) })
-                #expect(try await relay.notices(sink) == [], "it was told when it came; nothing since")
+                #expect(try await relay.changes(sink) == [], "it was told when it came; nothing since")
             }
             try await relay.sweep()
             #expect(try await relay.ringBytes(live.stream) < 10 << 10, "what nobody needs is let go")

@@ -101,7 +101,7 @@ final class SocketSink: ViewerSink {
         self.rest = (message, Array(header), offset)
     }
 
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) { #expect(viewer === self.viewer) }
+    func notify(_ viewer: Viewer, _ change: StreamChange) { #expect(viewer === self.viewer) }
 
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) {
         self.wasTooSlow = true

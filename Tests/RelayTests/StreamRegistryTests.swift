@@ -35,11 +35,11 @@ import Testing
             relay.registry.release(try #require(live).stream)
             live = nil
             try await relay.sweep()
-            #expect(try await relay.notices(sink) == [])
+            #expect(try await relay.changes(sink) == [])
             relay.clock.advance(3_000)
             try await relay.sweep()
             #expect(relay.registry.count == 1, "the viewer still uses it")
-            #expect(try await relay.notices(sink) == [.left])
+            #expect(try await relay.changes(sink) == [.left])
             try await relay.with(sink) { $0.close() }
             relay.registry.release(try #require(viewed))
             viewed = nil

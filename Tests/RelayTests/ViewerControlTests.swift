@@ -60,8 +60,8 @@ import Testing
         }
     }
 
-    /// The stream ends during the pause. The player gets the notice once, when it resumes.
-    @Test func noticesDuringThePause() async throws {
+    /// The stream ends during the pause. The player gets the change once, when it resumes.
+    @Test func changesDuringThePause() async throws {
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             let sink = try await relay.join(live.stream, on: relay.other)
@@ -70,15 +70,15 @@ import Testing
             try await relay.leave(live, clean: true)
             relay.clock.advance(3_000)
             for _ in 0..<3 { try await relay.sweep() }
-            #expect(try await relay.notices(sink) == [])
+            #expect(try await relay.changes(sink) == [])
             try await self.setPaused(relay, sink, false)
-            #expect(try await relay.notices(sink) == [.left])
+            #expect(try await relay.changes(sink) == [.left])
             _ = try await relay.claim(live.stream)
             try await relay.settle()
-            #expect(try await relay.notices(sink) == [.left, .arrived])
+            #expect(try await relay.changes(sink) == [.left, .arrived])
             try await self.setPaused(relay, sink, true)
             try await self.setPaused(relay, sink, false)
-            #expect(try await relay.notices(sink) == [.left, .arrived])
+            #expect(try await relay.changes(sink) == [.left, .arrived])
         }
     }
 

@@ -121,7 +121,7 @@ final class WriterConnection: ChannelInboundHandler, SocketWriterOwner, ClosingC
         self.writer?.finish(message, header: header, from: offset)
     }
 
-    func notify(_ viewer: Viewer, _ notice: StreamNotice) {}
+    func notify(_ viewer: Viewer, _ change: StreamChange) {}
     func fellTooFarBehind(_ viewer: Viewer, ms: Int64) { self.context?.close(promise: nil) }
     func shed(_ viewer: Viewer) { self.context?.close(promise: nil) }
     func unsentBytes() -> Int { self.writer?.unsentBytes() ?? 0 }

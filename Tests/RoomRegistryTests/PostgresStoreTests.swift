@@ -197,7 +197,7 @@ import Testing
         try await Self.withPlace { place in
             let server = try PostgresStore(place, isNode: true)
             let tokens = try TokenStore(.postgres(place))
-            let (token, _) = try tokens.create(name: "beside", role: .app)
+            let (token, _) = try tokens.create(name: "beside", role: .backend)
             #expect(try server.readNow { try $0.tokens() } == [token])
             tokens.close()
             server.close()

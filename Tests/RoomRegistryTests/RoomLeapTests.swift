@@ -109,8 +109,8 @@ import Testing
             // Future times stay as far away as they were: an hour, not a week.
             let keptOut = try #require(test.registry.keptOut("u", of: "live/waiting"))
             #expect(keptOut - test.registry.now == 3_600_000 - Self.holdMs - 3_000)
-            #expect(try test.sql(Int64.self, "SELECT due_at FROM outbox ORDER BY id LIMIT 1") == TestRegistry.start + leap)
-            #expect(try test.sql(Int.self, "SELECT count(*) FROM outbox WHERE state <> 'pending'") == 0)
+            #expect(try test.sql(Int64.self, "SELECT due_at FROM webhook_deliveries ORDER BY id LIMIT 1") == TestRegistry.start + leap)
+            #expect(try test.sql(Int.self, "SELECT count(*) FROM webhook_deliveries WHERE state <> 'pending'") == 0)
             await Self.live(test, clocks, 3_600_000 - Self.holdMs - 3_001)
             #expect(try await test.registry.room("waiting").state == .created)
             await Self.live(test, clocks, 3_000)
@@ -281,7 +281,7 @@ import Testing
         #expect(try test.sql(Int64.self, "SELECT max(id) FROM events") == 10)
     }
 
-    /// The same for pushes, notices delivered or given up, and stored answers.
+    /// The same for pushes, deliveries delivered or given up, and stored answers.
     @Test func oldRowsOfEveryKindAreFoundInAnyOrder() async throws {
         let test = try TestRegistry { $0.historyMs = 7_200_000 }
         defer { test.remove() }
@@ -298,10 +298,10 @@ import Testing
                 INSERT INTO answers (token_id, key, fingerprint, created_at)
                     VALUES (1, 'key-\(number)', 'f', \(number <= 3 ? new : new - answersMs - 1));
                 """)
-            for (index, state) in [OutboxEntry.State.delivered, .failed, .pending].enumerated() {
+            for (index, state) in [WebhookDelivery.State.delivered, .failed, .pending].enumerated() {
                 try test.execute(
                     """
-                    INSERT INTO outbox (id, url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts,
+                    INSERT INTO webhook_deliveries (id, url, format, lane, event_id, number, kind, room_id, instance, at, data, state, attempts,
                         due_at, is_head)
                     VALUES (\(index * 6 + number), 'http://192.0.2.9/', 'earshot', 'lane-\(number)', \(number), 1, 'room.created', 'cam1', 1,
                         \(at - 1), '{}', '\(state.rawValue)', 0, \(new + 86_400_000), 0)
@@ -310,14 +310,14 @@ import Testing
         }
         func ids(_ sql: String) throws -> String? { try test.sql(String.self, StoreWords.list("id", from: sql)) }
         await test.advance(60_000)
-        // Notices that waited too long are given up, and deleted in the next round.
-        #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9,16,17,18")
+        // Deliveries that waited too long are given up, and deleted in the next round.
+        #expect(try ids("SELECT id FROM webhook_deliveries WHERE state = 'failed' ORDER BY id") == "7,8,9,16,17,18")
         await test.advance(60_000)
         #expect(try ids("SELECT sequence AS id FROM pushes ORDER BY id") == "1,2,3")
         #expect(try ids("SELECT key AS id FROM answers ORDER BY id") == "key-1,key-2,key-3")
-        #expect(try ids("SELECT id FROM outbox WHERE state = 'delivered' ORDER BY id") == "1,2,3")
-        #expect(try ids("SELECT id FROM outbox WHERE state = 'pending' ORDER BY id") == "13,14,15")
-        #expect(try ids("SELECT id FROM outbox WHERE state = 'failed' ORDER BY id") == "7,8,9")
+        #expect(try ids("SELECT id FROM webhook_deliveries WHERE state = 'delivered' ORDER BY id") == "1,2,3")
+        #expect(try ids("SELECT id FROM webhook_deliveries WHERE state = 'pending' ORDER BY id") == "13,14,15")
+        #expect(try ids("SELECT id FROM webhook_deliveries WHERE state = 'failed' ORDER BY id") == "7,8,9")
     }
 
     @Test func aBelievedLeapForgetsAPartOfTheHistory() async throws {

@@ -257,9 +257,9 @@ import Testing
             test.registry.recordingBegan(Self.recording("a")) { _ in }
             test.registry.recordingStarted("a")
             await test.settle()
-            let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 10)
-            #expect(notices.filter { $0.target.format == .vendor }.map(\.event.kind) == [.recordStarted])
-            #expect(notices.filter { $0.target.format == .earshot }.count == 2)
+            let deliveries = try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 10)
+            #expect(deliveries.filter { $0.target.format == .vendor }.map(\.event.kind) == [.recordStarted])
+            #expect(deliveries.filter { $0.target.format == .earshot }.count == 2)
         }
     }
 }

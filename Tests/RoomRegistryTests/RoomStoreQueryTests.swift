@@ -371,22 +371,22 @@ import Testing
             .close, to: "cam1", action: "close", by: Actor("t"),
             keeping: KeptAnswer(key: key) { _ in StoredAnswer(status: 200, body: "{}") })
         await test.advance(RoomPolicy().retentionMs)
-        _ = try await test.registry.createToken(name: "a", role: .app)
+        _ = try await test.registry.createToken(name: "a", role: .backend)
         _ = try await test.registry.revokeToken(1)
         try await test.create("cam2") { $0.deviceUid = "dev-2" }
         try await test.apply(.expire, "cam2")
         try await test.create { $0.deviceUid = "dev-2" }
         try test.registry.store.transaction { store in
             try store.database.trace { traced.add($0) }
-            _ = try store.dueNotices(now: test.now, limit: 10)
+            _ = try store.dueDeliveries(now: test.now, limit: 10)
             _ = try store.recordAttempt(1, status: 500, error: nil, durationMs: 1, retryAt: test.now, now: test.now)
             _ = try store.recordAttempt(1, status: 200, error: nil, durationMs: 1, retryAt: nil, now: test.now)
             _ = try store.forget(now: test.now, historyMs: 0, limit: 5, shares: HistoryShares(), steadyMs: 0)
             _ = try store.openPushes(after: 0, upTo: .max, limit: 5)
             _ = try store.events(after: 1, room: "cam1", limit: 5)
             _ = try store.events(after: 1, room: nil, limit: 5)
-            _ = try store.notices(state: .pending, room: nil, before: nil, limit: 5)
-            _ = try store.notices(state: .pending, room: "cam1", before: 7, limit: 5)
+            _ = try store.deliveries(state: .pending, room: nil, before: nil, limit: 5)
+            _ = try store.deliveries(state: .pending, room: "cam1", before: 7, limit: 5)
             _ = try store.pushes(path: nil, fromMs: 1, toMs: 2, before: 3, limit: 5)
             _ = try store.pushes(path: StreamPath(app: "live", name: "cam1"), fromMs: 1, toMs: 2, before: 3, limit: 5)
             _ = try store.bans(after: StreamPath(app: "a", name: "b"), limit: 5)

@@ -37,7 +37,7 @@ import Testing
         // Floor records are written in order, and before any later change.
         _ = try await test.registry.join("live", user: "ben", nick: "Ben")
         let before = test.events
-        let notices = try await test.registry.notices(state: .pending, room: nil, before: nil, limit: 100)
+        let deliveries = try await test.registry.deliveries(state: .pending, room: nil, before: nil, limit: 100)
         test.pass(1_000)
 
         let next = try await test.restarted { $0.webhooks = [WebhookTarget(url: "http://x/", format: .earshot)] }
@@ -61,8 +61,8 @@ import Testing
         #expect(next.registry.playRefusal("live/closed") == .closed && next.registry.playRefusal("live/banned") == .forbidden)
         #expect(try await next.registry.token(secret: secret) == token)
         #expect(
-            try await next.registry.notices(state: .pending, room: nil, before: nil, limit: 100).suffix(notices.count)
-                == ArraySlice(notices))
+            try await next.registry.deliveries(state: .pending, room: nil, before: nil, limit: 100).suffix(deliveries.count)
+                == ArraySlice(deliveries))
         let pushes = try await next.registry.published(path: nil, fromMs: nil, toMs: nil, before: nil, limit: 10)
         #expect(pushes.map(\.end) == [.serverRestart, .serverRestart, .serverRestart])
         #expect(pushes.map(\.sequence) == [waiting.sequence.rawValue, paused.sequence.rawValue, grant.sequence.rawValue])

@@ -8,7 +8,7 @@ import Testing
 
 /// `earshot store`: checks, backups and restores on real files.
 @Suite struct StoreFolderTests {
-    private static let secrets = ["keys.json", "relay.key", "admin-token"]
+    private static let secrets = ["keys.json", "links.key", "admin-token"]
 
     private static func withFolders(_ body: (_ data: String, _ base: String) async throws -> Void) async throws {
         let base = NSTemporaryDirectory() + "earshot-backup-\(UUID().uuidString)"
@@ -46,9 +46,9 @@ import Testing
             #expect(report.rows.first { $0.what == "rooms" }?.count == 1)
             let backup = base + "/backup"
             try folder.backup(to: backup)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: backup).sorted() == ["earshot.db", "keys.json", "relay.key"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: backup).sorted() == ["earshot.db", "keys.json", "links.key"])
             #expect(try Self.mode(backup) == 0o700)
-            for name in ["earshot.db", "keys.json", "relay.key"] { #expect(try Self.mode("\(backup)/\(name)") == 0o600, "\(name)") }
+            for name in ["earshot.db", "keys.json", "links.key"] { #expect(try Self.mode("\(backup)/\(name)") == 0o600, "\(name)") }
             // Never over an existing backup.
             let error = #expect(throws: StoreError.self) { try folder.backup(to: backup) }
             #expect(error?.isConflict == true)

@@ -8,7 +8,7 @@ import Testing
 
 /// `earshot store` and the server's start with foreign or incomplete files. Shows what they leave untouched.
 @Suite struct StoreForeignTests {
-    private static let secrets = ["keys.json", "relay.key", "admin-token"]
+    private static let secrets = ["keys.json", "links.key", "admin-token"]
 
     private static func withFolders(_ body: (_ data: String, _ base: String) async throws -> Void) async throws {
         let base = NSTemporaryDirectory() + "earshot-foreign-\(UUID().uuidString)"

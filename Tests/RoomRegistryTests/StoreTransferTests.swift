@@ -70,7 +70,7 @@ import Testing
         _ = try await registry.apply(.close, to: "closed", action: "close", by: self.actor)
         _ = try await registry.apply(.expire, to: "expired", action: "expire", by: self.actor)
         let (token, _) = try await registry.createToken(name: "ops", role: .admin)
-        let (gone, _) = try await registry.createToken(name: "gone", role: .app)
+        let (gone, _) = try await registry.createToken(name: "gone", role: .backend)
         try await registry.keep(StoredAnswer(status: 200, body: "{}"), for: IdempotencyKey(tokenID: token.id, key: "k", fingerprint: "f"))
         try await registry.delete("deleted", by: self.actor)
         await registry.stop()
@@ -93,7 +93,7 @@ import Testing
             640, 480, 0, 1);
         INSERT INTO recording_orders VALUES ('t2', 'live', 'live', NULL, 1, 10, 0);
         INSERT INTO snapshots VALUES (3, 's', 'live', 'live', 'live', 1, 's.jpg', 10, 5, 640, 480);
-        INSERT INTO relay_tasks VALUES (4, 'push', 'live', 'live', 'sealed', 1, 10);
+        INSERT INTO links VALUES (4, 'push', 'live', 'live', 'sealed', 1, 10);
         INSERT INTO talk_settings VALUES ('live', 'ptt', 2, 3, 4, 5000, 1, 0);
         INSERT INTO talk_members VALUES ('live', 'ann', 1, -0.1, NULL, 10), ('live', 'bob', 0, 1e-300, 20, 10);
         INSERT INTO webhooks VALUES (5, 'hook', 'http://192.0.2.8/', 'earshot', 'room.created', '', 0, 'secret', 10);

@@ -9,7 +9,7 @@ extension EventDetails {
         case .push(let details): details.members
         case .recording(let details): details.members
         case .snapshot(let details): details.members
-        case .relay(let change): change.members
+        case .link(let change): change.members
         }
     }
 }
@@ -48,10 +48,10 @@ extension EventDetails {
         return RecordingDetails(recording)
     }
 
-    private static func relay(_ kind: RelayChange.Kind, error: String? = nil) -> EventDetails {
-        .relay(
-            RelayChange(
-                task: 5, direction: .pull, path: Self.path, target: "rtmp://a.example/live/x", kind: kind,
+    private static func link(_ kind: LinkChange.Kind, error: String? = nil) -> EventDetails {
+        .link(
+            LinkChange(
+                linkID: 5, direction: .pull, path: Self.path, target: "rtmp://a.example/live/x", kind: kind,
                 reason: error.map { _ in "refused" },
                 error: error))
     }
@@ -67,9 +67,9 @@ extension EventDetails {
         (.recordStarted, .recording(recording(ended: false))), (.recordFinished, .recording(recording(ended: true))),
         (.recordFailed, .recording(RecordingDetails(task, .diskFull))),
         (.recordEnded, .recording(RecordingDetails(task, .streamEnded, files: 3))), (.snapshotTaken, .snapshot(snapshot)),
-        (.relayStarted, relay(.started)), (.relayConnected, relay(.connected)),
-        (.relayInterrupted, relay(.interrupted, error: "no answer")),
-        (.relayStopped, relay(.stopped)),
+        (.linkStarted, link(.started)), (.linkConnected, link(.connected)),
+        (.linkInterrupted, link(.interrupted, error: "no answer")),
+        (.linkStopped, link(.stopped)),
     ]
 
     @Test(arguments: all.indices) func isReadAsItWasWritten(_ index: Int) throws {
@@ -99,8 +99,8 @@ extension EventDetails {
                 == #"{"app":"live","name":"cam1","slot":1,"snapshotId":"s1","takenAt":"2026-11-21T10:00:00.250Z","#
                 + #""takenMs":1795255200250,"bytes":99,"width":640,"height":360}"#)
         #expect(
-            Self.relay(.interrupted, error: "no answer").members.text
-                == #"{"app":"live","name":"cam1","taskId":5,"direction":"pull","target":"rtmp://a.example/live/x","#
+            Self.link(.interrupted, error: "no answer").members.text
+                == #"{"app":"live","name":"cam1","linkId":5,"direction":"pull","target":"rtmp://a.example/live/x","#
                 + #""reason":"refused","error":"no answer"}"#)
     }
 
@@ -124,8 +124,8 @@ extension EventDetails {
         ),
         (.recordEnded, #"{"app":"a","name":"n","slot":1}"#, #"the data of event 7 has no "taskId""#),
         (.snapshotTaken, #"{"app":"a","name":"n","slot":1,"snapshotId":"s"}"#, #"the data of event 7 has no "takenMs""#),
-        (.relayStopped, "[]", #"the data of event 7 has no "direction""#),
-        (.relayStopped, "{", #"the data of event 7 is no JSON: line 1, column 2: expected a name in quotes"#),
+        (.linkStopped, "[]", #"the data of event 7 has no "direction""#),
+        (.linkStopped, "{", #"the data of event 7 is no JSON: line 1, column 2: expected a name in quotes"#),
     ])
     func whatIsMissingIsNamed(_ kind: RoomEvent.Kind, _ data: String, _ problem: String) {
         #expect(throws: EventDataError(description: problem)) { try Self.event(kind, data).details() }

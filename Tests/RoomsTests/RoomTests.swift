@@ -110,9 +110,9 @@ import Testing
 
 @Suite struct TokenRoleTests {
     @Test func eachMayDoWhatThoseBelowMay() {
-        #expect(TokenRole.app < .ops && TokenRole.ops < .admin && TokenRole.app < .admin)
+        #expect(TokenRole.backend < .ops && TokenRole.ops < .admin && TokenRole.backend < .admin)
         for role in TokenRole.allCases { #expect(!(role < role)) }
-        #expect(!(TokenRole.admin < .ops) && !(TokenRole.ops < .app))
+        #expect(!(TokenRole.admin < .ops) && !(TokenRole.ops < .backend))
     }
 }
 

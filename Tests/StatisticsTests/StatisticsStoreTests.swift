@@ -1,9 +1,9 @@
-import Delivery
 import Foundation
 import GRDB
 import Relay
 import Rooms
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
-import Delivery
 import Foundation
 import GRDB
 import ServerTestSupport
+import Streaming
 import Support
 import Synchronization
 import TestSupport

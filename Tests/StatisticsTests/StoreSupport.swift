@@ -1,8 +1,8 @@
-import Delivery
 import Foundation
 import Logging
 import Rooms
 import ServerTestSupport
+import Streaming
 import Support
 import Synchronization
 import TestSupport

@@ -6,7 +6,7 @@ import Talk
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Talkback
 
 /// Skipped silence must equal encoded silence, in its timestamps and in the sound after it.

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Talkback
 
 /// Waiting for event loops that are late in reading.

@@ -10,7 +10,7 @@ import Talk
 import TestSupport
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Talkback
 
 /// The server's whole path of a voice, from incoming to outgoing message. The clock is the test's own. `TalkDelayMeasurement` measures the

@@ -7,7 +7,7 @@ import SignalCheck
 import Talk
 import Testing
 
-@testable import Delivery
+@testable import Streaming
 @testable import Talkback
 
 /// Limits on the cost of one talker.

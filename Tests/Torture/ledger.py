@@ -75,7 +75,7 @@ class Ledger:
             return False
         self.bans[f"x{name}"] = time.monotonic_ns()
         if with_token and len(self.tokens) < MOST_TOKENS:
-            status, data = server.call("POST", "tokens", {"name": f"t{name}", "role": "app"})
+            status, data = server.call("POST", "tokens", {"name": f"t{name}", "role": "backend"})
             if self._answered(status, data, "a token", may_refuse):
                 self.tokens[f"t{name}"] = time.monotonic_ns()
         return True

@@ -41,7 +41,7 @@ class Place:
 class Network:
     """The hub, where this thread is meanwhile, and the places. No namespace has a name: they go with their last process, after kill -9 too."""
 
-    # The hub's address, of clients and webhook targets, and everybody's.
+    # The hub's address, of clients and webhooks, and everybody's.
     HUB = "10.77.0.1"
     ALL = "10.77.0.0/16"
 

@@ -1,4 +1,4 @@
-"""Webhook targets of all sorts. Each lies, or fails in its way, until it is told to be good; then it takes what comes."""
+"""Webhooks of all sorts. Each lies, or fails in its way, until it is told to be good; then it takes what comes."""
 
 import collections
 import contextlib

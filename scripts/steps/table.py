@@ -57,9 +57,9 @@ def python(folder, *words):
     return ("python3", f"Tests/{folder}", *words)
 
 
-# Whole servers; UpstreamTests are the other ends of their links.
+# Whole servers; LinkTransportTests are the other ends of their links.
 WHOLE = ("^EndToEndTests\\.",)
-LINKS = ("^UpstreamTests\\.",)
+LINKS = ("^LinkTransportTests\\.",)
 LOADED = ("^EndToEndTests\\.LoadedServerTests",)
 # A tool in Python that makes thousands of calls.
 DOCUMENTED = ("^EndToEndTests\\.APISchemathesisTests",)
@@ -109,7 +109,7 @@ TEST = [
 ]
 
 # What the address sanitizer's build is made of, and the thread sanitizer's.
-ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "Upstream", "Health", "Relay", "LibC"))
+ADDRESS = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "HLS", "Talk", "FFmpeg", "LinkTransport", "Health", "Relay", "LibC"))
 THREAD = tuple(f"Sources/{name}" for name in ("Support", "Media", "RTMP", "Health", "Relay", "Talk", "LibC"))
 
 

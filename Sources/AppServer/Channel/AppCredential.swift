@@ -1,10 +1,10 @@
 import Access
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import Playback
+import Streaming
 package import Support
 
 extension ChannelToken: TicketHolder {

@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 package import HTTPServer
 import HTTPTypes
 import Listening
@@ -9,6 +8,7 @@ package import NIOHTTP1
 import Playback
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// `GET /channel?token=` or `?ticket=`: a member's WebSocket, JSON text both ways (``ChannelFrame``, ``ChannelWriter``). The token is a

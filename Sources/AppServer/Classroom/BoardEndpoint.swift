@@ -1,12 +1,12 @@
 import Access
 import Apps
-import Delivery
 package import HTTPServer
 import HTTPTypes
 import Listening
 import NIOCore
 package import NIOHTTP1
 import Playback
+import Streaming
 package import Support
 
 /// `GET /board/<32 hex>` as a WebSocket: a whiteboard's page, JSON text both ways (``BoardFrame``, ``BoardWriter``).

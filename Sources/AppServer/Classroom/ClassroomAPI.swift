@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -9,6 +8,7 @@ import Playback
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 /// The classes' REST API at `/classroom/api/v1` (``ClassroomCall``), in SealClass's form: its envelope, and status 200. Any thread.

@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -8,6 +7,7 @@ import Listening
 import NIOCore
 import Playback
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

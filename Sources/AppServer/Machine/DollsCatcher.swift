@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -8,6 +7,7 @@ import NIOCore
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 /// `POST /dollsCatcher/…`: guests' accounts, the list of claw machines, and their hosts' calls (``DollsCatcherCall``). Any thread.

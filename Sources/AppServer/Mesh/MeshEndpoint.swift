@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 package import HTTPServer
 import HTTPTypes
 import Listening
@@ -8,6 +7,7 @@ import NIOCore
 package import NIOHTTP1
 import Playback
 import ServerConfiguration
+import Streaming
 package import Support
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -10,6 +9,7 @@ import RTMP
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

@@ -1,11 +1,11 @@
 import Apps
-import Delivery
 package import HTTPServer
 import HTTPTypes
 import Listening
 import NIOCore
 import NIOHTTP1
 import Playback
+import Streaming
 
 /// A path for an app's WebSockets. A refused request gets an ordinary HTTP answer and a log line.
 package protocol AppEndpoint: HTTPTakeover {

@@ -1,6 +1,5 @@
 import Access
 import Apps
-import Delivery
 import HTTPServer
 import HTTPTypes
 import Hummingbird
@@ -9,6 +8,7 @@ import NIOCore
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

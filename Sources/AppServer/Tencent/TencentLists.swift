@@ -1,11 +1,11 @@
 import Access
 import Apps
-import Delivery
 import Media
 import Relay
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 /// The lists of the cloud's API, from running streams and from the store. Any thread.

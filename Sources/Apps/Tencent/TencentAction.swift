@@ -60,7 +60,7 @@ package enum TencentAction: Sendable, Equatable {
     }
 
     /// The least role that a key needs for it.
-    package var role: TokenRole { self.isChange ? .ops : .app }
+    package var role: TokenRole { self.isChange ? .ops : .backend }
 
     package var isChange: Bool {
         switch self {

@@ -25,7 +25,7 @@ export function tokensPage() {
   }
   async function create() {
     let made;
-    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'role', label: t('Role'), options: [['app', t('app: rooms, addresses, talk')], ['ops', t('ops: also streams, viewers, recordings')], ['admin', t('admin: everything')]] },
+    const fields = [{ name: 'name', label: t('Name'), required: true, length: 64 }, { name: 'role', label: t('Role'), options: [['backend', t('backend: rooms, addresses, talk')], ['ops', t('ops: also streams, viewers, recordings')], ['admin', t('admin: everything')]] },
       { name: 'apps', label: t('Only these apps'), help: t('An app is the first part of the RTMP path, such as live. Empty: all.'), isList: true }, { name: 'rooms', label: t('Only rooms that begin with'), help: t('Beginnings of room ids, such as shop-a-. Empty: all.'), isList: true }];
     if (await ask(t('New token'), '', fields, async ({ apps, rooms, ...values }) => {
       made = await post('/tokens', { ...values, ...(apps.length && { apps }), ...(rooms.length && { rooms }) });

@@ -3,7 +3,7 @@
 import { t } from './i18n.js';
 
 const base = '/api/v1';
-const ranks = { app: 0, ops: 1, admin: 2 };
+const ranks = { backend: 0, ops: 1, admin: 2 };
 
 /** The login: {role, name, isLimited, csrf, expiresAt, version, rtmp: where devices push}; null without one. */
 export let session = null;

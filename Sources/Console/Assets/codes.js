@@ -65,13 +65,13 @@ export const results = {
 export const operations = {
   createRoom: 'Created the room', updateRoom: 'Changed the room', deleteRoom: 'Deleted the room', closeRoom: 'Closed the room', expireRoom: 'Expired the room', renewRoom: 'Renewed the room', pauseRoom: 'Announced a pause',
   forbidRoom: 'Forbade the room', resumeRoom: 'Lifted the ban of the room', joinRoom: 'Added a user', leaveRoom: 'Removed a user', kickMember: 'Kicked a user', makePushUrl: 'Made a push address', drawPushUrl: 'Showed a push address as a QR code',
-  paintPushUrl: 'Showed a push address as a QR code', dropStream: 'Ended the push', forbidStream: 'Forbade the stream', resumeStream: 'Lifted the ban of the stream', endSession: 'Ended a connection', redeliverCallback: 'Sent a notice again',
-  createRelayTask: 'Made a link', deleteRelayTask: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
+  paintPushUrl: 'Showed a push address as a QR code', dropStream: 'Ended the push', forbidStream: 'Forbade the stream', resumeStream: 'Lifted the ban of the stream', endSession: 'Ended a connection', redeliverDelivery: 'Sent a delivery again',
+  createLink: 'Made a link', deleteLink: 'Deleted a link', recordRoom: 'Started or stopped recording', deleteRecording: 'Deleted a recording', changeTalk: 'Changed the rules of talk', changeFloor: 'Changed who may speak',
   muteTalker: 'Muted or unmuted a talker', kickTalker: 'Kicked a talker', allowTalker: 'Let a talker come back', makeTalkToken: 'Made a credential to talk', createToken: 'Created a token', revokeToken: 'Revoked a token',
-  createWebhook: 'Added a webhook target', updateWebhook: 'Changed a webhook target', deleteWebhook: 'Removed a webhook target', pauseWebhook: 'Paused a webhook target', resumeWebhook: 'Resumed a webhook target',
+  createWebhook: 'Added a webhook', updateWebhook: 'Changed a webhook', deleteWebhook: 'Removed a webhook', pauseWebhook: 'Paused a webhook', resumeWebhook: 'Resumed a webhook',
   logInToConsole: 'Logged in to the console', logOutOfConsole: 'Logged out of the console',
   endGathering: 'Ended a gathering', kickFromGathering: 'Removed a member of a gathering', pauseQueue: 'Paused a queue', resumeQueue: 'Resumed a queue', removeFromQueue: 'Took somebody out of a queue',
   makeChannelToken: 'Made a credential for a channel', createKey: 'Created a key', revokeKey: 'Revoked a key', DropLiveStream: 'Ended the push', ForbidLiveStream: 'Forbade the stream', ResumeLiveStream: 'Lifted the ban of the stream',
-  testWebhook: 'Tested a webhook target', redeliverWebhook: 'Sent the failed notices again', reconnectSession: 'Asked a client to connect again', reconnectViewers: 'Asked the viewers to connect again',
+  testWebhook: 'Tested a webhook', redeliverWebhook: 'Sent the failed deliveries again', reconnectSession: 'Asked a client to connect again', reconnectViewers: 'Asked the viewers to connect again',
   reloadSettings: 'Reloaded the settings', drainServer: 'Began to end the server', drainNode: 'Began to end the server',
 };

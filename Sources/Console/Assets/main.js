@@ -20,7 +20,7 @@ applyTheme();
 dark.addEventListener('change', applyTheme);
 
 const places = [
-  ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/apps', 'Apps', rights.listGatherings], ['#/webhooks', 'Webhooks', rights.listCallbackTargets], ['#/tokens', 'Tokens', rights.listTokens],
+  ['#/rooms', 'Rooms'], ['#/server', 'Server', rights.getCounters], ['#/events', 'Events'], ['#/apps', 'Apps', rights.listGatherings], ['#/webhooks', 'Webhooks', rights.listWebhookTargets], ['#/tokens', 'Tokens', rights.listTokens],
   ['#/audit', 'Audit', rights.listAudit],
 ];
 

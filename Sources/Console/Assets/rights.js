@@ -1,13 +1,13 @@
 // The least role for each call that the console offers, by operationId. A * marks calls that concern the whole server, which tokens limited to some
 // apps or rooms may not make. A test compares this with the server's own tables.
 export const rights = {
-  createRoom: 'app', closeRoom: 'app', expireRoom: 'ops', renewRoom: 'app', forbidRoom: 'ops', resumeRoom: 'ops', deleteRoom: 'admin',
-  makePushUrl: 'app', makePlayUrls: 'app', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
+  createRoom: 'backend', closeRoom: 'backend', expireRoom: 'ops', renewRoom: 'backend', forbidRoom: 'ops', resumeRoom: 'ops', deleteRoom: 'admin',
+  makePushUrl: 'backend', makePlayUrls: 'backend', listStreams: 'ops', listRefusals: 'ops', getStream: 'ops', getStreamStats: 'ops', dropStream: 'ops', forbidStream: 'ops', resumeStream: 'ops',
   listSessions: 'ops', endSession: 'ops', recordRoom: 'ops', listRecordings: 'ops', deleteRecording: 'ops', downloadRecording: 'ops',
-  muteTalker: 'app', kickTalker: 'app', changeFloor: 'app', changeTalk: 'app', listRelayTasks: 'ops',
-  getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listCallbacks: 'ops', listCallbackTargets: 'ops*', redeliverCallback: 'ops',
+  muteTalker: 'backend', kickTalker: 'backend', changeFloor: 'backend', changeTalk: 'backend', listLinks: 'ops',
+  getServer: 'ops*', listNodes: 'ops*', drainNode: 'admin*', getCounters: 'ops*', getMetrics: 'ops*', checkSelf: 'ops*', listDeliveries: 'ops', listWebhookTargets: 'ops*', redeliverDelivery: 'ops',
   getSessionTrace: 'ops', getStreamFigures: 'ops', listWebhooks: 'admin*', createWebhook: 'admin*', testWebhook: 'admin*', pauseWebhook: 'admin*', resumeWebhook: 'admin*', redeliverWebhook: 'admin*',
   deleteWebhook: 'admin*', listAudit: 'admin*', listFinishedPlays: 'ops',
-  listGatherings: 'app', getGathering: 'app', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'app', resumeQueue: 'app', removeFromQueue: 'app',
-  listTokens: 'admin*', createToken: 'admin*', revokeToken: 'admin*', listEvents: 'app',
+  listGatherings: 'backend', getGathering: 'backend', endGathering: 'ops', kickFromGathering: 'ops', pauseQueue: 'backend', resumeQueue: 'backend', removeFromQueue: 'backend',
+  listTokens: 'admin*', createToken: 'admin*', revokeToken: 'admin*', listEvents: 'backend',
 };

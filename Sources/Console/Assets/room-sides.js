@@ -168,8 +168,8 @@ export function links(slotNow) {
   const element = panel();
   async function update() {
     const slot = slotNow();
-    if (!slot || !may(rights.listRelayTasks)) { element.hidden = true; return; }
-    const { list } = await get('/relay-tasks');
+    if (!slot || !may(rights.listLinks)) { element.hidden = true; return; }
+    const { list } = await get('/links');
     const mine = list.filter((task) => task.app === slot.app && task.name === slot.name);
     element.hidden = !mine.length;
     if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(

@@ -22,7 +22,7 @@ export function preview(roomNow, slotNow, path, figures) {
   const box = h('div', { class: 'player' }, video, status);
   // Changes nothing and shows its result: no question, no notice.
   const shot = small(t('Snapshot'), async () => window.open(url(`${path}/snapshot.jpg`, { slot: slotNow().slot }), '_blank', 'noopener'));
-  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('app') && shot));
+  const element = h('section', { class: 'panel', 'aria-label': t('Preview') }, box, h('div', { class: 'row spread' }, delay, may('backend') && shot));
   let player = null;
   let playing = null;
   let isLate = false;

@@ -1,4 +1,4 @@
-// Webhook targets, and undelivered notices.
+// Webhooks, and failed deliveries.
 import { get, may, patch, post, remove, whyNot } from './api.js';
 import { dim, h, head, panel, show, stack } from './dom.js';
 import { clock, count, none } from './format.js';
@@ -20,7 +20,7 @@ const tests = new Map();
 /** How a target does, and the outcome of its last test. */
 function stateOf(target, isPaused, test) {
   const failure = target.failedAttempts ? `${target.lastError} (${count(target.failedAttempts)})` : target.lastError;
-  return [isPaused ? t('Paused') : target.isFailing ? h('span', { class: 'error' }, failure) : target.deliveredAt ? t('good') : t('no notice sent since the start'),
+  return [isPaused ? t('Paused') : target.isFailing ? h('span', { class: 'error' }, failure) : target.deliveredAt ? t('good') : t('nothing sent since the start'),
     test && h('div', { class: test.isBad ? 'error' : 'dim' }, t('Test at {time}: {text}', { time: clock(test.at), text: test.text }))];
 }
 
@@ -29,8 +29,8 @@ export function webhooksPage() {
   const made = panel();
   const failed = panel();
   const element = stack(head(t('Webhooks'), may(rights.createWebhook) && button(t('Add target'), add)), made, targets, failed);
-  if (!may(rights.listCallbackTargets)) {
-    show(targets, whyNot(rights.listCallbackTargets));
+  if (!may(rights.listWebhookTargets)) {
+    show(targets, whyNot(rights.listWebhookTargets));
     return { element, title: t('Webhooks') };
   }
 
@@ -45,9 +45,9 @@ export function webhooksPage() {
   }
 
   async function change(hook) {
-    if (await ask(`${t('Change')}: ${hook.name}`, t('Notices that wait go to the new address.'), fieldsOf(hook), ({ url, ...values }) =>
+    if (await ask(`${t('Change')}: ${hook.name}`, t('Deliveries that wait go to the new address.'), fieldsOf(hook), ({ url, ...values }) =>
       patch(`/webhooks/${hook.webhookId}`, { ...values, ...(url && { url }) }), { verb: t('Change') })) {
-      notice(t('Changed a webhook target'));
+      notice(t('Changed a webhook'));
       await load();
     }
   }
@@ -63,29 +63,29 @@ export function webhooksPage() {
     const only = [hook.kinds.map((kind) => `${t(kinds[kind] ?? kind)} (${kind})`).join(', '), hook.rooms.map((each) => `${each}…`).join(', ')].filter(Boolean).join(' · ');
     return [hook.name, h('code', null, hook.url), only || t('all events'), stateOf(hook, hook.isPaused, tests.get(hook.webhookId)), count(hook.pending), h('span', { class: 'row tight' },
       act('test', 'Test', (answer) => test(hook, answer)),
-      hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook target'))) : act('pause', 'Pause', () => notice(t('Paused a webhook target'))),
-      act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No notice to this target was given up. What is pending is tried again by itself.'))),
+      hook.isPaused ? act('resume', 'Resume', () => notice(t('Resumed a webhook'))) : act('pause', 'Pause', () => notice(t('Paused a webhook'))),
+      act('redeliver', 'Send again', (answer) => notice(answer.queued ? t('Sent again: {n}', { n: count(answer.queued) }) : t('No delivery to this target was given up. What is pending is tried again by itself.'))),
       small(t('Change…'), () => change(hook)),
-      dangerous(t('Remove'), t('Remove'), `${hook.name}: ${t('Notices that wait for it are dropped.')}`, () => remove(`/webhooks/${hook.webhookId}`), t('Removed.'), load))];
+      dangerous(t('Remove'), t('Remove'), `${hook.name}: ${t('Deliveries that wait for it are dropped.')}`, () => remove(`/webhooks/${hook.webhookId}`), t('Removed.'), load))];
   }
 
-  const resend = ({ callbackId }) => post(`/callbacks/${callbackId}/redeliver`);
+  const resend = ({ deliveryId }) => post(`/webhooks/deliveries/${deliveryId}/redeliver`);
 
   async function load() {
     const isManager = may(rights.listWebhooks);
-    const [{ list }, notices, hooks] = await Promise.all([get('/callbacks/targets'), get('/callbacks', { state: 'failed', limit: 50 }), isManager ? get('/webhooks').then((data) => data.list) : []]);
+    const [{ list }, deliveries, hooks] = await Promise.all([get('/webhooks/targets'), get('/webhooks/deliveries', { state: 'failed', limit: 50 }), isManager ? get('/webhooks').then((data) => data.list) : []]);
     // Targets made here are in their own table, where they can be changed; those from the settings cannot.
     const others = list.filter((target) => !hooks.some((hook) => target.targetId === `webhook-${hook.webhookId}`));
     made.hidden = !hooks.length;
     show(made, table('', [t('Name'), t('Address'), t('Only'), t('State'), number(t('Pending')), ''], hooks.map(row)));
     targets.hidden = hooks.length > 0 && !others.length;
     show(targets, others.length ? [h('h2', null, t('Targets of the settings')), table('', [t('Target'), t('Address'), t('State')], others.map((target) => [target.targetId, h('code', null, target.url),
-      stateOf(target)]))] : dim(t('No webhook targets.')));
-    show(failed, h('h2', null, t('Failed notices')), notices.list.length ? [
-      button(t('Send again'), async () => { for (const each of notices.list) await resend(each); notice(t('Sent the failed notices again')); await load(); }),
-      table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], notices.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
-        small(t('Send again'), async () => { await resend(each); notice(t('Sent a notice again')); await load(); })]))]
-      : dim(t('No notice was given up.')));
+      stateOf(target)]))] : dim(t('No webhooks.')));
+    show(failed, h('h2', null, t('Failed deliveries')), deliveries.list.length ? [
+      button(t('Send again'), async () => { for (const each of deliveries.list) await resend(each); notice(t('Sent the failed deliveries again')); await load(); }),
+      table('', [t('Time'), t('What'), t('Target'), t('Error'), ''], deliveries.list.map((each) => [clock(each.lastAttemptAt), h('span', null, t(kinds[each.event.kind] ?? each.event.kind), ' ', h('code', { class: 'dim' }, each.event.kind)), each.targetId, each.lastError ?? none,
+        small(t('Send again'), async () => { await resend(each); notice(t('Sent a delivery again')); await load(); })]))]
+      : dim(t('No delivery was given up.')));
   }
   const stop = every(5000, load);
   return { element, title: t('Webhooks'), stop };

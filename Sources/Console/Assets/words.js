@@ -14,7 +14,7 @@ export const kinds = {
   'stream.begin': 'Push began', 'stream.end': 'Push ended', 'stream.forbidden': 'Stream forbidden', 'stream.resumed': 'Stream allowed again', 'stream.health': 'Verdict changed',
   'member.join': 'A user joined', 'member.leave': 'A user left', 'member.kick': 'A user was kicked', 'session.kick': 'Connection ended on request',
   'record.started': 'Recording began', 'record.finished': 'Recording finished', 'record.failed': 'Recording failed', 'record.ended': 'Recording ended', 'snapshot.taken': 'Picture taken',
-  'relay.started': 'Link begun', 'relay.connected': 'Link carries media', 'relay.interrupted': 'Link interrupted', 'relay.stopped': 'Link stopped',
+  'link.started': 'Link begun', 'link.connected': 'Link carries media', 'link.interrupted': 'Link interrupted', 'link.stopped': 'Link stopped',
   'talk.floor.granted': 'May speak', 'talk.floor.denied': 'May not speak', 'talk.floor.revoked': 'Speaks no more', 'talk.floor.released': 'Stopped speaking',
   'queue.changed': 'Queue changed', 'ticket.opened': 'Asked for something', 'ticket.approved': 'Request approved', 'ticket.rejected': 'Request rejected', 'ticket.expired': 'Request not answered',
   'member.role': 'Another role', 'assistant.transferred': 'Another assistant', 'device.changed': 'Camera or microphone switched', 'display.changed': 'The class sees something else',
@@ -27,12 +27,12 @@ export const kinds = {
 /** Groups of kinds to choose from. */
 const begins = (...names) => (kind) => names.some((name) => kind.startsWith(`${name}.`));
 export const kindGroups = [
-  ['Rooms', begins('room')], ['Streams', begins('stream')], ['People', begins('member', 'session')], ['Recordings', begins('record', 'snapshot')], ['Links', begins('relay')], ['Talk', begins('talk')],
+  ['Rooms', begins('room')], ['Streams', begins('stream')], ['People', begins('member', 'session')], ['Recordings', begins('record', 'snapshot')], ['Links', begins('link')], ['Talk', begins('talk')],
   ['Apps', begins('queue', 'ticket', 'assistant', 'device', 'display', 'board', 'turn', 'game')], ['Clock', begins('clock')],
 ];
 
 // Details that the text contains already, or that only programs need.
-const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'end', 'startedMs', 'endedMs', 'takenMs', 'recordingId', 'snapshotId', 'taskId', 'uuid', 'boardId']);
+const unsaid = new Set(['state', 'reason', 'reasons', 'verdict', 'instance', 'app', 'name', 'slot', 'sequence', 'code', 'subcode', 'from', 'by', 'caller', 'end', 'startedMs', 'endedMs', 'takenMs', 'recordingId', 'snapshotId', 'taskId', 'linkId', 'uuid', 'boardId']);
 
 /** Names of an event's details. */
 const details = {

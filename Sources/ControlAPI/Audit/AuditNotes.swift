@@ -1,8 +1,8 @@
-import Delivery
 import Relay
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 extension AuditChange {

@@ -243,23 +243,23 @@ enum EventData {
 
     // MARK: Links
 
-    private static let relay: [Schema.Property] = [
-        .always("taskId", .natural, "The number of the link's task."),
-        .always("direction", .choice(of: RelayTask.Direction.allCases), "push: to the other server; pull: from there."),
+    private static let link: [Schema.Property] = [
+        .always("linkId", .natural, "The link's number."),
+        .always("direction", .choice(of: Link.Direction.allCases), "push: to the other server; pull: from there."),
         .always("target", .text, "The address on the other server, without the credential."),
     ]
 
-    static let relayUp = Self.form("RelayUpData", Self.stream, Self.relay)
+    static let linkUp = Self.form("LinkUpData", Self.stream, Self.link)
 
-    static let relayInterrupted = Self.form(
-        "RelayInterruptedData", Self.stream, Self.relay,
+    static let linkInterrupted = Self.form(
+        "LinkInterruptedData", Self.stream, Self.link,
         [
             .maybe("reason", .example("connect"), "One word, for programs. There may be new ones.").sometimes("cause"),
             .maybe("error", .example("the connection was closed"), "The cause in a sentence.").sometimes("cause"),
         ])
 
-    static let relayStopped = Self.form(
-        "RelayStoppedData", Self.stream, Self.relay,
+    static let linkStopped = Self.form(
+        "LinkStoppedData", Self.stream, Self.link,
         [
             .always("reason", .example("stream_ended"), "One word, for programs. There may be new ones."),
             .maybe("error", .example("the URL is not allowed"), "The cause in a sentence; absent when the link did not fail."),

@@ -1,11 +1,11 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Notifications
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 enum EventRoutes {
@@ -20,14 +20,14 @@ enum EventRoutes {
     /// Events, oldest first.
     static let all: [ControlRoute] = [
         ControlRoute(
-            .get, "/events", "listEvents", .events, .app, .list,
+            .get, "/events", "listEvents", .events, .backend, .list,
             "List the events of all rooms, oldest first. The WebSocket /events sends them as they happen.",
             query: [Self.after, Self.room, Self.limit], answers: EventListAnswer.outputType
         ) { call in
             try await Self.list(call, room: call[Self.room])
         },
         ControlRoute(
-            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .app, .room,
+            .get, "/rooms/{roomId}/events", "listRoomEvents", .events, .backend, .room,
             "List a room's events, oldest first, or with `before` newest first.",
             in: [RoomInputs.room], query: [Self.after, Self.before, Self.limit],
             answers: EventListAnswer.outputType
@@ -44,7 +44,7 @@ enum EventRoutes {
             return answer
         },
         ControlRoute(
-            .post, "/events/ticket", "makeEventTicket", .events, .app, .creation,
+            .post, "/events/ticket", "makeEventTicket", .events, .backend, .creation,
             "Make a ticket that opens the WebSocket /events once, within a minute, for clients that cannot send a token.",
             body: [Self.ticketRoom], answers: OneTimeTicket.outputType, failures: [.notFound], effect: .nothing, isAudited: false
         ) { call in

@@ -1,5 +1,4 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -13,6 +12,7 @@ import Packaging
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 package import Support
 
 /// `GET /events?ticket=&after=&roomId=`: opens the event feed, a WebSocket. Every refusal is an ordinary HTTP answer.

@@ -1,10 +1,10 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import NIOCore
 import Notifications
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 import Synchronization
 

@@ -4,15 +4,15 @@ package import Support
 
 /// The document's `webhooks`: the requests that the server sends to the targets of the setting `webhooks.urls`.
 package enum OpenAPIWebhooks {
-    /// An event with the members that delivery adds, in one variant per kind.
-    static let notice = Schema.named("Notice", .variants(by: "kind", Self.forms))
+    /// An event with the members that a delivery adds, in one variant per kind.
+    static let event = Schema.named("WebhookEvent", .variants(by: "kind", Self.forms))
 
     private static let forms = RoomEvent.Kind.allCases.map { kind in
-        kind.variant("Notice", [Self.idempotencyKey] + RoomEvent.fields(of: kind).map(\.property) + [Self.attempt])
+        kind.variant("WebhookEvent", [Self.idempotencyKey] + RoomEvent.fields(of: kind).map(\.property) + [Self.attempt])
     }
 
     private static let idempotencyKey = Schema.Property(
-        name: "idempotencyKey", schema: .keywords("string"), help: "The same in every attempt; drop a notice that has come before.",
+        name: "idempotencyKey", schema: .keywords("string"), help: "The same in every attempt; drop an event that has come before.",
         isRequired: true)
 
     private static let attempt = Schema.Property(
@@ -27,7 +27,7 @@ package enum OpenAPIWebhooks {
         let headers: [(name: String, help: String)] = [
             ("X-Earshot-Event", "The kind of event."),
             ("X-Earshot-Delivery", "The idempotency key."),
-            ("X-Earshot-Timestamp", "Seconds since 1970 when the notice was signed."),
+            ("X-Earshot-Timestamp", "Seconds since 1970 when the request was signed."),
             (
                 "X-Earshot-Signature",
                 "sha256= and the HMAC-SHA256 in hexadecimal of the timestamp, a full stop and the body, under webhooks.key."
@@ -42,21 +42,21 @@ package enum OpenAPIWebhooks {
         return [
             "event": [
                 "post": [
-                    "operationId": "receiveNotice", "summary": "An event, sent to each webhook target",
+                    "operationId": "receiveDelivery", "summary": "An event, sent to each webhook",
                     "description": """
-                    Notices of one room arrive in order, each at least once: the next waits until the one before is accepted or given up. \
+                    Events of one room arrive in order, each at least once: the next waits until the one before is accepted or given up. \
                     Targets in Tencent's format get other bodies, which docs/webhooks.md describes.
                     """,
-                    "tags": ["callbacks"], "parameters": .array(parameters),
+                    "tags": ["webhooks"], "parameters": .array(parameters),
                     "requestBody": [
                         "required": true,
                         "content": [
-                            "application/json": ["schema": Self.notice.json(&schemas), "examples": .object(Self.examples)]
+                            "application/json": ["schema": Self.event.json(&schemas), "examples": .object(Self.examples)]
                         ],
                     ],
                     "responses": [
-                        "2XX": ["description": "The notice is accepted."],
-                        "default": ["description": "The notice is sent again, webhooks.retryInterval later."],
+                        "2XX": ["description": "The event is accepted."],
+                        "default": ["description": "The event is sent again, webhooks.retryInterval later."],
                     ],
                 ]
             ]

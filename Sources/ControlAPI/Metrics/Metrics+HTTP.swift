@@ -1,6 +1,6 @@
-import Delivery
 import HTTPAPI
 import Listening
+import Streaming
 import Support
 import Trace
 

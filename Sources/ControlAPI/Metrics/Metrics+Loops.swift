@@ -1,9 +1,9 @@
-import Delivery
 import Health
 import HTTPAPI
 import Listening
 import Relay
 import ServerConfiguration
+import Streaming
 import Support
 import Trace
 

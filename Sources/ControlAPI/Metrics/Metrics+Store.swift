@@ -1,8 +1,8 @@
-import Delivery
 import HTTPAPI
 import RoomRegistry
 import Rooms
 import Statistics
+import Streaming
 import Support
 import Talkback
 
@@ -27,8 +27,9 @@ extension Metrics {
         self.page.gauges(
             "earshot_rooms", "Rooms by state now.", "state", RoomState.allCases.map { ($0.rawValue, Double(figures.rooms[$0] ?? 0)) })
         self.page.gauge(
-            "earshot_webhooks_waiting", "Notices that wait for their target, up to \(StoreFigures.mostCounted).", figures.waitingNotices)
-        let ageMs = figures.oldestNoticeAt.map { max(0, self.services.rooms.now - $0) } ?? 0
+            "earshot_webhooks_waiting", "Deliveries that wait for their target, up to \(StoreFigures.mostCounted).",
+            figures.waitingDeliveries)
+        let ageMs = figures.oldestDeliveryAt.map { max(0, self.services.rooms.now - $0) } ?? 0
         self.page.gauge("earshot_webhook_oldest_age_seconds", "Age of the oldest of these; 0 without any.", Double(ageMs) / 1_000)
     }
 

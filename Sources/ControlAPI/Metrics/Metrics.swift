@@ -1,4 +1,3 @@
-import Delivery
 import Health
 import HTTPAPI
 import Listening
@@ -6,6 +5,7 @@ import Relay
 import RoomRegistry
 import Rooms
 import Statistics
+import Streaming
 import Support
 import Synchronization
 import Talkback

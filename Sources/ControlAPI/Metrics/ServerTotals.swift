@@ -1,6 +1,6 @@
-import Delivery
 package import HTTPAPI
 import Listening
+import Streaming
 import Support
 import Talkback
 
@@ -41,9 +41,9 @@ extension ServerTotals {
         .field(
             "eventFeedsBehind", .count, "Times that a subscriber fell behind the events in memory and read the store.",
             \.counters.eventFeedsBehind),
-        .field("webhooksDelivered", .count, "Notices answered with a 2xx status.", \.counters.webhooksDelivered),
-        .field("webhookAttemptsFailed", .count, "Failed attempts to deliver a notice.", \.counters.webhookAttemptsFailed),
-        .field("webhooksGivenUp", .count, "Notices given up.", \.counters.webhooksGivenUp),
+        .field("webhooksDelivered", .count, "Deliveries answered with a 2xx status.", \.counters.webhooksDelivered),
+        .field("webhookAttemptsFailed", .count, "Failed attempts at deliveries.", \.counters.webhookAttemptsFailed),
+        .field("webhooksGivenUp", .count, "Deliveries given up.", \.counters.webhooksGivenUp),
         .field(
             "auditLinesHeld", .count, "Failed calls without a line in the audit trail, because too many failed.", \.counters.auditLinesHeld),
         .field(

@@ -1,8 +1,8 @@
-import Delivery
 import HTTPAPI
 import Packaging
 import RoomRegistry
 import ServerConfiguration
+import Streaming
 import Support
 
 /// The process's figures from the system, and its disks. A value; making one reads files.

@@ -1,7 +1,7 @@
-import Delivery
 import HTTPAPI
 import RoomRegistry
 import Rooms
+import Streaming
 
 /// A node of the cluster, as this one sees it.
 struct NodeAnswer: Sendable {

@@ -1,4 +1,3 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -6,6 +5,7 @@ import Logging
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 
 enum NodeRoutes {
     private static let node = Input("node", .sought(length: 1...NodeName.longest), "The node's name.").required

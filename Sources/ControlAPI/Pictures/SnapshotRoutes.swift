@@ -1,4 +1,3 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -6,6 +5,7 @@ import NIOCore
 import Packaging
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 enum SnapshotRoutes {
@@ -21,7 +21,7 @@ enum SnapshotRoutes {
     /// Pictures of live streams.
     static let all: [ControlRoute] = [
         ControlRoute(
-            raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .app, .room,
+            raw: .get, "/rooms/{roomId}/snapshot.jpg", "getSnapshot", .rooms, .backend, .room,
             "The last keyframe of a room's stream, as a JPEG picture. A picture is reused for `maxAge` seconds.",
             in: [RoomInputs.room],
             query: [Self.slot, Self.width, Self.maxAge], type: "image/jpeg", home: .room
@@ -37,7 +37,7 @@ enum SnapshotRoutes {
             return try await Self.picture(of: slot.path, call)
         },
         ControlRoute(
-            .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .app, .room,
+            .get, "/rooms/{roomId}/snapshots", "listSnapshots", .rooms, .backend, .room,
             "List the pictures that the server took of a room's streams at intervals (setting snapshots.interval), newest first.",
             in: [RoomInputs.room], query: [Self.onlySlot, RecordingInputs.after, RecordingInputs.limit],
             answers: SnapshotListAnswer.outputType
@@ -49,7 +49,8 @@ enum SnapshotRoutes {
             return SnapshotListAnswer(next: list.count == limit ? list.last?.row : nil, list: list)
         },
         ControlRoute(
-            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .app, .thing, "Download a picture taken at an interval.",
+            raw: .get, "/snapshots/{snapshotId}/file", "downloadSnapshot", .rooms, .backend, .thing,
+            "Download a picture taken at an interval.",
             in: [Self.id], type: "image/jpeg", home: .snapshot
         ) { call in
             let id = try call.value(Self.id)

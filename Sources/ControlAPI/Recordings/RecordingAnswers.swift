@@ -1,7 +1,7 @@
-import Delivery
 import HTTPAPI
 import Packaging
 import Rooms
+import Streaming
 
 /// The answer to starting or stopping a recording.
 struct RecordingTaskAnswer: Sendable {

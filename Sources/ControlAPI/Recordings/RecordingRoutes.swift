@@ -1,4 +1,3 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
@@ -6,6 +5,7 @@ import Logging
 import Packaging
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 /// Inputs of the recording calls.

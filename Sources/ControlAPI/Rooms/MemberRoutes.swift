@@ -7,7 +7,7 @@ enum MemberRoutes {
     /// Members of rooms.
     static let all: [ControlRoute] = [
         ControlRoute(
-            storing: "/rooms/{roomId}/join", "joinRoom", .members, .app, .room, "Add a user to a room. Joining again updates the nick.",
+            storing: "/rooms/{roomId}/join", "joinRoom", .members, .backend, .room, "Add a user to a room. Joining again updates the nick.",
             in: [RoomInputs.room], body: [RoomInputs.user, RoomInputs.nick], answers: Member.outputType,
             failures: [.conflict]
         ) { call, keep in
@@ -15,7 +15,7 @@ enum MemberRoutes {
             return try await keep({ $0 }) { try await call.rooms.join(id, user: user, nick: nick, keeping: $0) }
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .app, .room, "Remove a user from a room.",
+            storing: "/rooms/{roomId}/leave", "leaveRoom", .members, .backend, .room, "Remove a user from a room.",
             in: [RoomInputs.room],
             body: [RoomInputs.user], answers: .nothing, failures: [.conflict]
         ) { call, keep in
@@ -23,7 +23,7 @@ enum MemberRoutes {
             try await keep({}) { try await call.rooms.leave(id, user: user, keeping: $0) }
         },
         ControlRoute(
-            .get, "/rooms/{roomId}/members", "listMembers", .members, .app, .room, "List a room's members, by user id.",
+            .get, "/rooms/{roomId}/members", "listMembers", .members, .backend, .room, "List a room's members, by user id.",
             in: [RoomInputs.room], query: [RoomInputs.afterUser, RoomInputs.limit],
             answers: MemberListAnswer.outputType
         ) { call in
@@ -33,7 +33,7 @@ enum MemberRoutes {
             return MemberListAnswer(total: total, next: list.count == limit ? list.last?.user : nil, list: list)
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .app, .room,
+            storing: "/rooms/{roomId}/members/{userId}/kick", "kickMember", .members, .backend, .room,
             "Kick a user: ends the user's connections, and refuses the user's joins, pushes, plays and talk for a while.",
             in: [RoomInputs.room, RoomInputs.user], body: [RoomInputs.kick], answers: .nothing, failures: [.conflict]
         ) { call, keep in

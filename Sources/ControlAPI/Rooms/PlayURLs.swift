@@ -1,9 +1,9 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 /// A stream's play URLs, one per protocol.

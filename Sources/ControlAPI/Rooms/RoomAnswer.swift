@@ -1,8 +1,8 @@
 import Access
-import Delivery
 import HTTPAPI
 import Packaging
 import Rooms
+import Streaming
 
 /// A room and the current state of its streams: the answer of all room calls.
 struct RoomAnswer: Sendable {

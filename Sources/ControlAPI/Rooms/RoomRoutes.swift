@@ -1,10 +1,10 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 extension APICall {
@@ -22,7 +22,7 @@ enum RoomRoutes {
     /// Rooms: create, look up, change, end.
     static let all: [ControlRoute] = [
         ControlRoute(
-            storing: "/rooms", "createRoom", .rooms, .app, .creation, "Create a room; it becomes live when media arrives.",
+            storing: "/rooms", "createRoom", .rooms, .backend, .creation, "Create a room; it becomes live when media arrives.",
             body: [
                 RoomInputs.id, RoomInputs.app, RoomInputs.slots, RoomInputs.owner, RoomInputs.title,
                 RoomInputs.custom, RoomInputs.isPublic, RoomInputs.device, RoomInputs.policy,
@@ -51,7 +51,7 @@ enum RoomRoutes {
             }
         },
         ControlRoute(
-            .get, "/rooms", "listRooms", .rooms, .app, .list, "List rooms, page by page.",
+            .get, "/rooms", "listRooms", .rooms, .backend, .list, "List rooms, page by page.",
             query: [
                 RoomInputs.states, RoomInputs.text, RoomInputs.ownerFilter, RoomInputs.listed,
                 RoomInputs.sort, RoomInputs.page, RoomInputs.pageSize, RoomInputs.after,
@@ -63,14 +63,14 @@ enum RoomRoutes {
             return RoomListAnswer(page: page, rooms: try page.rooms.map { try RoomAnswer($0, call, urls, nodes: nodes) })
         },
         ControlRoute(
-            .get, "/rooms/{roomId}", "getRoom", .rooms, .app, .room, "Look a room up.", in: [RoomInputs.room],
+            .get, "/rooms/{roomId}", "getRoom", .rooms, .backend, .room, "Look a room up.", in: [RoomInputs.room],
             answers: RoomAnswer.outputType
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try RoomAnswer(room, call, nodes: try await call.rooms.nodeNames(of: [room]))
         },
         ControlRoute(
-            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .app, .room, "Change a room; omitted fields stay unchanged.",
+            .patch, "/rooms/{roomId}", "updateRoom", .rooms, .backend, .room, "Change a room; omitted fields stay unchanged.",
             in: [RoomInputs.room],
             body: [RoomInputs.newOwner, RoomInputs.title, RoomInputs.custom, RoomInputs.isPublic, RoomInputs.newDevice, RoomInputs.policy],
             answers: RoomAnswer.outputType, failures: [.conflict], isConditional: true
@@ -96,26 +96,28 @@ enum RoomRoutes {
         ) { call in
             try await call.rooms.delete(try call.value(RoomInputs.room), if: call.condition, by: call.actor)
         },
-        Self.room("close", "closeRoom", .app, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams.") {
+        Self.room(
+            "close", "closeRoom", .backend, "Close a room permanently, even an expired one: ends its pushes and its viewers' streams."
+        ) {
             _ in
             .close
         },
         Self.room("expire", "expireRoom", .ops, "Expire a room as if its time were over. The next valid push reopens it.") { _ in .expire },
         Self.room(
-            "renew", "renewRoom", .app,
+            "renew", "renewRoom", .backend,
             "Give a room more time. The answer says whether another deadline, such as missed heartbeats, still comes first.",
             body: [RoomInputs.seconds], answers: RoomAnswer.renewed
         ) { call in
             .renew(byMs: call[RoomInputs.seconds])
         },
         Self.room(
-            "heartbeat", "sendHeartbeat", .app, "Report that a room is still wanted, or that its owner is present.",
+            "heartbeat", "sendHeartbeat", .backend, "Report that a room is still wanted, or that its owner is present.",
             body: [RoomInputs.sender], isAudited: false
         ) {
             .heartbeat(sender: $0[RoomInputs.sender])
         },
         Self.room(
-            "pause", "pauseRoom", .app, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot]
+            "pause", "pauseRoom", .backend, "Announce that media will pause; the room then waits longer.", body: [RoomInputs.slot]
         ) { .pauseAnnounced(slot: $0[RoomInputs.slot].map(Int.init)) },
         Self.room(
             "forbid", "forbidRoom", .ops, "Forbid a room, even an expired one: ends its pushes and refuses pushes and plays for a time.",
@@ -125,7 +127,7 @@ enum RoomRoutes {
         },
         Self.room("resume", "resumeRoom", .ops, "Lift a room's ban, so that it accepts pushes and plays again.") { _ in .resume },
         ControlRoute(
-            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .app, .room, "Add likes to a room.", in: [RoomInputs.room],
+            storing: "/rooms/{roomId}/like", "likeRoom", .rooms, .backend, .room, "Add likes to a room.", in: [RoomInputs.room],
             body: [RoomInputs.likes], answers: RoomAnswer.outputType, isAudited: false
         ) { call, keep in
             let (id, count) = (try call.value(RoomInputs.room), Int(try call.value(RoomInputs.likes)))

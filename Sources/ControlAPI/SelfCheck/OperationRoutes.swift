@@ -1,10 +1,10 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Listening
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 
 enum OperationRoutes {

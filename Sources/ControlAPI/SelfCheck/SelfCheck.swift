@@ -1,10 +1,10 @@
 import Access
-import Delivery
 import HTTPAPI
 import Listening
 import Relay
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 /// Compares each counter with the things it counts.

@@ -1,5 +1,5 @@
-package import Delivery
 package import ServerConfiguration
+package import Streaming
 
 /// Reload and drain of the running server, for calls. Any thread.
 package protocol ServerOperations: AnyObject, Sendable {

@@ -1,9 +1,9 @@
-import Delivery
 import HTTPAPI
 import HTTPTypes
 import Listening
 import NIOCore
 import Rooms
+import Streaming
 import Support
 import Talkback
 

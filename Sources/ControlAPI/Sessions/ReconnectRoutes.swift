@@ -1,9 +1,9 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
 import Rooms
+import Streaming
 
 enum ReconnectRoutes {
     private static let id = Input("sessionId", .whole(1...Int64.max), "The connection's number.").required

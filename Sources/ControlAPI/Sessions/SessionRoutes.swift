@@ -1,10 +1,10 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 enum SessionRoutes {

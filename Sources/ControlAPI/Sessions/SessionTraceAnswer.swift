@@ -1,5 +1,5 @@
-import Delivery
 import HTTPAPI
+import Streaming
 import Trace
 
 extension TraceReport {

@@ -1,8 +1,8 @@
-import Delivery
 import HTTPAPI
 import Relay
 import Rooms
 import Statistics
+import Streaming
 import Support
 
 /// The state of the statistics, included in all answers with figures.

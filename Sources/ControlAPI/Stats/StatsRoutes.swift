@@ -1,9 +1,9 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Rooms
 import Statistics
+import Streaming
 import Support
 
 enum StatsRoutes {

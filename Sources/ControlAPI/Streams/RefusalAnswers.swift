@@ -1,7 +1,7 @@
 import Access
-import Delivery
 import HTTPAPI
 import Rooms
+import Streaming
 
 struct RefusalListAnswer: Sendable {
     let list: [RecentRefusals.Entry]

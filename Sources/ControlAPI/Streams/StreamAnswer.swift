@@ -1,4 +1,3 @@
-import Delivery
 import Health
 import HTTPAPI
 import Media
@@ -6,6 +5,7 @@ import NIOCore
 import Relay
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 /// A stream with a publisher or viewers, as lists show it.

@@ -1,6 +1,6 @@
-import Delivery
 import HTTPAPI
 import Rooms
+import Streaming
 
 struct StreamListAnswer: Sendable {
     let total: Int

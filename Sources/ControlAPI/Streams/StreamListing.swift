@@ -1,10 +1,10 @@
-import Delivery
 import HTTPAPI
 import HTTPServer
 import Health
 import Relay
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 /// Selects and sorts the streams of a list.

@@ -1,11 +1,11 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import Relay
 import RoomRegistry
 import Rooms
+import Streaming
 import Support
 
 enum StreamRoutes {

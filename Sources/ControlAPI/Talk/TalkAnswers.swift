@@ -1,7 +1,7 @@
 import Access
-import Delivery
 import HTTPAPI
 import Rooms
+import Streaming
 import Talk
 import Talkback
 

@@ -1,11 +1,11 @@
 import Access
-import Delivery
 import HTTPAPI
 import HTTPServer
 import HTTPTypes
 import RoomRegistry
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Talk
 import Talkback
@@ -63,14 +63,14 @@ enum TalkRoutes {
     /// Calls about the talk channels of rooms.
     static let all: [ControlRoute] = [
         ControlRoute(
-            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .app, .room, "Get a room's talk channel: its rules and its participants.",
+            .get, "/rooms/{roomId}/talk", "getTalk", .talk, .backend, .room, "Get a room's talk channel: its rules and its participants.",
             in: [RoomInputs.room], answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
             return try await Self.answer(room.id, call)
         },
         ControlRoute(
-            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .app, .room, "Change a talk channel's rules. Its participants stay.",
+            .patch, "/rooms/{roomId}/talk", "changeTalk", .talk, .backend, .room, "Change a talk channel's rules. Its participants stay.",
             in: [RoomInputs.room], body: TalkInputs.settings, answers: TalkAnswer.outputType, home: .room
         ) { call in
             let room = try await call.rooms.room(try call.value(RoomInputs.room))
@@ -92,7 +92,7 @@ enum TalkRoutes {
             return try await Self.answer(room.id, call)
         },
         ControlRoute(
-            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .app, .room,
+            .post, "/rooms/{roomId}/talk/floor", "changeFloor", .talk, .backend, .room,
             "Request the floor, give it back, take it away or hand it over.", in: [RoomInputs.room],
             body: [TalkInputs.action, TalkInputs.user, TalkInputs.to, TalkInputs.role],
             answers: FloorAnswer.outputType, failures: [.conflict], home: .room
@@ -122,7 +122,7 @@ enum TalkRoutes {
             }
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .app, .room,
+            storing: "/rooms/{roomId}/talk/members/{userId}/mute", "muteTalker", .talk, .backend, .room,
             "Mute or unmute a participant, or set its gain. The setting stays with the room.",
             in: [RoomInputs.room, TalkInputs.user], body: [TalkInputs.muted, TalkInputs.gain],
             answers: TalkAnswer.outputType, failures: [.conflict], home: .room
@@ -139,7 +139,7 @@ enum TalkRoutes {
             }
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .app, .room,
+            storing: "/rooms/{roomId}/talk/members/{userId}/kick", "kickTalker", .talk, .backend, .room,
             "Kick a participant from the talk channel. Other streams of the same connection continue.",
             in: [RoomInputs.room, TalkInputs.user], body: [TalkInputs.ban], answers: TalkAnswer.outputType,
             failures: [.conflict], home: .room
@@ -164,7 +164,7 @@ enum TalkRoutes {
             }
         },
         ControlRoute(
-            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .app, .room,
+            storing: "/rooms/{roomId}/talk/members/{userId}/allow", "allowTalker", .talk, .backend, .room,
             "Let a kicked participant come back before its ban ends.", in: [RoomInputs.room, TalkInputs.user],
             answers: TalkAnswer.outputType, home: .room
         ) { call, keep in
@@ -173,7 +173,7 @@ enum TalkRoutes {
             return try await Self.change(id, room, call, keep) { $0.bannedUntilMs = nil }
         },
         ControlRoute(
-            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .app, .room,
+            .post, "/rooms/{roomId}/talk/token", "makeTalkToken", .talk, .backend, .room,
             "Make a token for one participant, and the URLs to speak and listen with it.", in: [RoomInputs.room],
             body: [TalkInputs.user, TalkInputs.tokenRole, TalkInputs.lifetime], answers: TalkURLsAnswer.outputType,
             effect: .nothing

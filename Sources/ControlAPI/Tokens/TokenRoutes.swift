@@ -9,7 +9,7 @@ enum TokenRoutes {
     private static let name = Input("name", .text(length: 1...RoomLimits.tokenNameLength), "The owner, for the audit trail.").required
     private static let role = Input(
         "role", .choice() as InputType<TokenRole>,
-        "app: rooms, members, URLs and talk; ops: also streams, sessions and recordings; admin: everything."
+        "backend: rooms, members, URLs and talk; ops: also streams, sessions and recordings; admin: everything."
     ).required
     private static let onlyApps = Input(
         "apps", .names(most: TokenScope.most), "The only apps that the token sees and changes; if omitted, all.")

@@ -28,7 +28,7 @@ enum URLRoutes {
     /// Push and play URLs, made and signed by the server.
     static let all: [ControlRoute] = [
         ControlRoute(
-            .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .app, .room,
+            .post, "/rooms/{roomId}/push-url", "makePushUrl", .urls, .backend, .room,
             "Make a signed push URL. The signature is checked when a push begins, never while it is running.", in: [RoomInputs.room],
             body: [Self.slot, Self.by] + Self.signing, answers: PushURLAnswer.outputType, failures: [.conflict],
             effect: .nothing
@@ -36,7 +36,7 @@ enum URLRoutes {
             try await Self.push(call)
         },
         ControlRoute(
-            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .app, .room,
+            .get, "/rooms/{roomId}/play-urls", "makePlayUrls", .urls, .backend, .room,
             "Make signed play URLs for all of a room's streams, and for the mix of its talk channel.", in: [RoomInputs.room],
             query: Self.signing, answers: PlayURLsAnswer.outputType
         ) { call in
@@ -47,7 +47,7 @@ enum URLRoutes {
             return PlayURLsAnswer(room: room, streams: list, talk: try urls.play(mix, signing, nowMs: now))
         },
         ControlRoute(
-            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .app, .room,
+            raw: .get, "/rooms/{roomId}/push-url.svg", "drawPushUrl", .urls, .backend, .room,
             "Make a signed push URL and draw it as a QR code in SVG, for a device's camera.",
             in: [RoomInputs.room], query: [Self.slot, Self.by, Self.size] + Self.signing, type: "image/svg+xml",
             failures: [.conflict], isAudited: true
@@ -56,7 +56,7 @@ enum URLRoutes {
             return ByteBuffer(string: code.svg(moduleSize: Int(try call.value(Self.size))))
         },
         ControlRoute(
-            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .app, .room,
+            raw: .get, "/rooms/{roomId}/push-url.png", "paintPushUrl", .urls, .backend, .room,
             "Make a signed push URL and draw it as a QR code, as a PNG picture.",
             in: [RoomInputs.room], query: [Self.slot, Self.by, Self.size] + Self.signing, type: "image/png",
             failures: [.conflict], isAudited: true

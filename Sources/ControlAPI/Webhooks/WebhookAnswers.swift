@@ -3,11 +3,11 @@ import Notifications
 import RoomRegistry
 import Rooms
 
-/// A webhook target made by a call, without its secret.
+/// A webhook made by a call, without its secret.
 struct WebhookAnswer: Sendable {
     let hook: StoredWebhook
     let pending: Int
-    /// Nil if no notice was sent to it since the server started.
+    /// Nil if nothing was sent to it since the server started.
     let standing: WebhookLog.Standing?
 
     init(_ hook: StoredWebhook, pending: Int, standing: WebhookLog.Standing?) {
@@ -18,26 +18,26 @@ struct WebhookAnswer: Sendable {
 
     init(_ hook: StoredWebhook, _ call: APICall) async throws {
         self.init(
-            hook, pending: try await call.rooms.pendingNotices(of: hook), standing: call.services.webhookLog[hook.target.id])
+            hook, pending: try await call.rooms.pendingDeliveries(of: hook), standing: call.services.webhookLog[hook.target.id])
     }
 
     private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
 
     static let fields: [Field<WebhookAnswer>] = [
         .field("webhookId", .count, "The target's number.", \.hook.id),
-        .field("targetId", .text, "The target's id in the log and in callbacks.", \.hook.target.id),
+        .field("targetId", .text, "The target's id in deliveries.", \.hook.target.id),
         .field("name", .text, "The target's name.", \.hook.name),
         .field("url", .text, "The target's scheme, host and port.", \.hook.target.origin),
         .field("format", .choice(of: WebhookTarget.Format.known), "The format of the bodies.", \.hook.format),
         .field("kinds", .list(.text), "The kinds of events that it gets; empty: all.") { $0.hook.kinds.map(\.rawValue) },
         .field("rooms", .list(.text), "Beginnings of the names of rooms and streams whose events it gets; empty: all.", \.hook.rooms),
-        .field("isPaused", .flag, "Whether its notices wait.", \.hook.isPaused),
+        .field("isPaused", .flag, "Whether its deliveries wait.", \.hook.isPaused),
         .field("createdAt", .instant, "When the target was created.", \.hook.createdAt),
-        .field("pending", .count, "Notices that wait to be sent.", \.pending),
+        .field("pending", .count, "Deliveries that wait to be sent.", \.pending),
         .field("isFailing", .flag, "Whether the last attempt failed.") { $0.failing != nil },
         .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
         .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
-        .field("deliveredAt", .nullable(.instant), "When it last accepted a notice; null: not since the server started.") {
+        .field("deliveredAt", .nullable(.instant), "When it last accepted an event; null: not since the server started.") {
             $0.standing?.deliveredAt
         },
     ]
@@ -68,21 +68,21 @@ struct NewWebhookAnswer: Sendable {
         ])
 }
 
-struct DroppedNoticesAnswer: Sendable {
+struct DroppedDeliveriesAnswer: Sendable {
     let dropped: Int
 
-    static let outputType = OutputType<DroppedNoticesAnswer>.object(
-        "DroppedNotices", [.field("dropped", .count, "Notices that waited for the target and were dropped.", \.dropped)])
+    static let outputType = OutputType<DroppedDeliveriesAnswer>.object(
+        "DroppedDeliveries", [.field("dropped", .count, "Deliveries that waited for the target and were dropped.", \.dropped)])
 }
 
-struct QueuedNoticesAnswer: Sendable {
+struct QueuedDeliveriesAnswer: Sendable {
     let queued: Int
     let isComplete: Bool
 
-    static let outputType = OutputType<QueuedNoticesAnswer>.object(
-        "QueuedNotices",
+    static let outputType = OutputType<QueuedDeliveriesAnswer>.object(
+        "QueuedDeliveries",
         [
-            .field("queued", .count, "Notices that are sent again.", \.queued),
+            .field("queued", .count, "Deliveries that are sent again.", \.queued),
             .field("isComplete", .flag, "Whether these were all; otherwise call again for the next.", \.isComplete),
         ])
 }

@@ -7,7 +7,7 @@ import Rooms
 import ServerConfiguration
 import Support
 
-/// Inputs of the calls on webhook targets.
+/// Inputs of the calls on webhooks.
 private enum WebhookInputs {
     static let id = Input("webhookId", .whole(1...Int64.max), "The target's number.").required
     static let name = Input("name", .text(length: 1...StoredWebhook.nameLength), "The target's name, for people.")
@@ -19,18 +19,18 @@ private enum WebhookInputs {
     static let kinds = Input("kinds", .kinds, "Only events of these kinds; empty: all.")
     static let rooms = Input(
         "rooms", .names(most: StoredWebhook.mostRooms), "Only events of rooms and streams whose names begin so; empty: all.")
-    static let isPaused = Input("isPaused", .flag, "Whether notices wait instead of being sent.")
-    static let from = Input("from", .instant, "Only notices of events at this time or later.")
-    static let to = Input("to", .instant, "Only notices of events before this time.")
-    static let limit = Input("limit", .whole(1...1_000), "The maximum number of notices, the oldest first.", fallback: 1_000)
+    static let isPaused = Input("isPaused", .flag, "Whether deliveries wait instead of being sent.")
+    static let from = Input("from", .instant, "Only deliveries of events at this time or later.")
+    static let to = Input("to", .instant, "Only deliveries of events before this time.")
+    static let limit = Input("limit", .whole(1...1_000), "The maximum number of deliveries, the oldest first.", fallback: 1_000)
 }
 
 enum WebhookRoutes {
-    /// Webhook targets that calls make.
+    /// Webhooks that calls make.
     static let all: [ControlRoute] = [
         ControlRoute(
-            .get, "/webhooks", "listWebhooks", .callbacks, .admin, .server,
-            "List the webhook targets made by calls. Those of the settings are in /callbacks/targets.",
+            .get, "/webhooks", "listWebhooks", .webhooks, .admin, .server,
+            "List the webhooks made by calls. Those of the settings are in /webhooks/targets.",
             answers: WebhookListAnswer.outputType
         ) { call in
             var list: [WebhookAnswer] = []
@@ -38,8 +38,8 @@ enum WebhookRoutes {
             return WebhookListAnswer(list: list)
         },
         ControlRoute(
-            storing: "/webhooks", "createWebhook", .callbacks, .admin, .server,
-            "Add a webhook target. Only this answer contains its secret, which signs its calls.",
+            storing: "/webhooks", "createWebhook", .webhooks, .admin, .server,
+            "Add a webhook. Only this answer contains its secret, which signs its calls.",
             body: [
                 WebhookInputs.name.required, WebhookInputs.url.required, WebhookInputs.format,
                 WebhookInputs.kinds, WebhookInputs.rooms, WebhookInputs.isPaused,
@@ -57,15 +57,15 @@ enum WebhookRoutes {
             }
         },
         ControlRoute(
-            .get, "/webhooks/{webhookId}", "getWebhook", .callbacks, .admin, .server, "Look a webhook target up.",
+            .get, "/webhooks/{webhookId}", "getWebhook", .webhooks, .admin, .server, "Look a webhook up.",
             in: [WebhookInputs.id],
             answers: WebhookAnswer.outputType
         ) { call in
             try await WebhookAnswer(try await Self.webhook(call), call)
         },
         ControlRoute(
-            .patch, "/webhooks/{webhookId}", "updateWebhook", .callbacks, .admin, .server,
-            "Change a webhook target; omitted fields stay unchanged. A new URL holds for what waits already.",
+            .patch, "/webhooks/{webhookId}", "updateWebhook", .webhooks, .admin, .server,
+            "Change a webhook; omitted fields stay unchanged. A new URL holds for what waits already.",
             in: [WebhookInputs.id],
             body: [
                 WebhookInputs.name, WebhookInputs.url, WebhookInputs.kinds, WebhookInputs.rooms,
@@ -82,28 +82,28 @@ enum WebhookRoutes {
             return try await WebhookAnswer(try Self.found(try await call.rooms.change(id, patch), id), call)
         },
         ControlRoute(
-            .delete, "/webhooks/{webhookId}", "deleteWebhook", .callbacks, .admin, .server,
-            "Delete a webhook target, and the notices that wait for it.", in: [WebhookInputs.id],
-            answers: DroppedNoticesAnswer.outputType
+            .delete, "/webhooks/{webhookId}", "deleteWebhook", .webhooks, .admin, .server,
+            "Delete a webhook, and the deliveries that wait for it.", in: [WebhookInputs.id],
+            answers: DroppedDeliveriesAnswer.outputType
         ) { call in
             let id = try call.value(WebhookInputs.id)
-            return DroppedNoticesAnswer(dropped: try Self.found(try await call.rooms.deleteWebhook(id), id))
+            return DroppedDeliveriesAnswer(dropped: try Self.found(try await call.rooms.deleteWebhook(id), id))
         },
-        Self.pausing("pause", "pauseWebhook", "Pause a webhook target: its notices wait, at most for rooms.history.", isPaused: true),
+        Self.pausing("pause", "pauseWebhook", "Pause a webhook: its deliveries wait, at most for rooms.history.", isPaused: true),
         Self.pausing(
-            "resume", "resumeWebhook", "Send a paused webhook target its notices again, those that waited first.", isPaused: false),
+            "resume", "resumeWebhook", "Send a paused webhook its deliveries again, those that waited first.", isPaused: false),
         ControlRoute(
-            .post, "/webhooks/{webhookId}/test", "testWebhook", .callbacks, .admin, .server,
+            .post, "/webhooks/{webhookId}/test", "testWebhook", .webhooks, .admin, .server,
             "Send a signed test call of the kind webhook.test, and answer what came back. Nothing is stored or retried.",
             in: [WebhookInputs.id], answers: WebhookTestResult.outputType, effect: .nothing
         ) { call in
             await call.services.webhookTester.test(try await Self.webhook(call), atMs: WallClock.ms)
         },
         ControlRoute(
-            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .callbacks, .admin, .server,
-            "Send a target's failed notices again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id],
+            storing: "/webhooks/{webhookId}/redeliver", "redeliverWebhook", .webhooks, .admin, .server,
+            "Send a target's failed deliveries again, by time and kind. Each is sent again once only.", in: [WebhookInputs.id],
             body: [WebhookInputs.kinds, WebhookInputs.from, WebhookInputs.to, WebhookInputs.limit],
-            answers: QueuedNoticesAnswer.outputType
+            answers: QueuedDeliveriesAnswer.outputType
         ) { call, keep in
             let id = try call.value(WebhookInputs.id)
             var query = RedeliveryQuery()
@@ -114,21 +114,21 @@ enum WebhookRoutes {
             let (asked, limit) = (query, query.limit)
             return try await keep({ (count: Int?) in
                 let queued = try Self.found(count, id)
-                return QueuedNoticesAnswer(queued: queued, isComplete: queued < limit)
+                return QueuedDeliveriesAnswer(queued: queued, isComplete: queued < limit)
             }) { try await call.rooms.redeliver(toWebhook: id, asked, keeping: $0) }
         },
     ]
 
     private static func pausing(_ action: String, _ name: String, _ summary: String, isPaused: Bool) -> ControlRoute {
         ControlRoute(
-            storing: "/webhooks/{webhookId}/\(action)", name, .callbacks, .admin, .server, summary, in: [WebhookInputs.id],
+            storing: "/webhooks/{webhookId}/\(action)", name, .webhooks, .admin, .server, summary, in: [WebhookInputs.id],
             answers: WebhookAnswer.outputType
         ) { call, keep in
             let id = try call.value(WebhookInputs.id)
             var patch = WebhookPatch()
             patch.isPaused = isPaused
             let change = patch
-            let pending = try await call.rooms.pendingNotices(of: try await Self.webhook(call))
+            let pending = try await call.rooms.pendingDeliveries(of: try await Self.webhook(call))
             return try await keep({ (hook: StoredWebhook?) in
                 let hook = try Self.found(hook, id)
                 return WebhookAnswer(hook, pending: pending, standing: call.services.webhookLog[hook.target.id])
@@ -142,7 +142,7 @@ enum WebhookRoutes {
     }
 
     private static func found<Value>(_ value: Value?, _ id: Int64) throws(APIError) -> Value {
-        guard let value else { throw APIError.notFound("webhook target", "\(id)", field: "webhookId") }
+        guard let value else { throw APIError.notFound("webhook", "\(id)", field: "webhookId") }
         return value
     }
 

@@ -1,5 +1,5 @@
 import FFmpeg
-import Upstream
+import LinkTransport
 
 /// FFmpeg and librtmp: compares the running versions with those that this program was built with.
 enum LibraryCheck {

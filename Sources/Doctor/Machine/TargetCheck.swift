@@ -21,7 +21,7 @@ enum TargetCheck {
                 results.append(
                     .fail(
                         name, "\(origin) cannot be reached: \(why)",
-                        "start it, or correct \(setting): notices wait and are tried again until then"))
+                        "start it, or correct \(setting): deliveries wait and are tried again until then"))
             } else {
                 results.append(.pass(name, "\(origin) accepts connections"))
             }

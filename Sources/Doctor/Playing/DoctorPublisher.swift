@@ -1,22 +1,22 @@
 import CommandSupport
+import LinkTransport
 import Media
 import NIOCore
-import Upstream
 
 /// Pushes the clip in real time, until its task is cancelled.
 struct DoctorPublisher: Sendable {
     let clip: DoctorClip
-    let task: UpstreamTask
+    let task: LinkClient
     private let hasVideo: Bool
 
     /// Milliseconds between two batches of messages.
     private static let beatMs: Int64 = 20
 
     /// Throws when the URL cannot be used.
-    init(_ clip: DoctorClip, to url: String, video: Bool = true) throws(UpstreamError) {
+    init(_ clip: DoctorClip, to url: String, video: Bool = true) throws(LinkError) {
         self.clip = clip
         self.hasVideo = video
-        self.task = UpstreamTask.push(try UpstreamURL(parsing: url), options: DoctorLink.options(), name: "doctor-push")
+        self.task = LinkClient.push(try LinkURL(parsing: url), options: DoctorLink.options(), name: "doctor-push")
     }
 
     /// Connects. Returns the failure; nil when the server accepts the push.
@@ -55,8 +55,8 @@ enum DoctorLink {
     /// Milliseconds to connect and to be admitted.
     private static let patienceMs = 5_000
 
-    static func options() -> UpstreamOptions {
-        var options = UpstreamOptions { _ in nil }
+    static func options() -> LinkOptions {
+        var options = LinkOptions { _ in nil }
         options.connectTimeoutMs = self.patienceMs
         options.handshakeTimeoutMs = self.patienceMs
         options.bufferMs = 100
@@ -66,7 +66,7 @@ enum DoctorLink {
     }
 
     /// Waits until the link runs. Returns the failure; nil once it runs.
-    static func wait(for task: UpstreamTask) async -> String? {
+    static func wait(for task: LinkClient) async -> String? {
         let end = ContinuousClock.now + .milliseconds(2 * self.patienceMs)
         while task.state != .running {
             if case .failed = task.state { return self.reason(task) }
@@ -76,7 +76,7 @@ enum DoctorLink {
         return nil
     }
 
-    static func reason(_ task: UpstreamTask) -> String {
+    static func reason(_ task: LinkClient) -> String {
         let text = task.status.lastError.map { "\($0)" } ?? "it ended"
         // The advice to check app and name is for people who typed them.
         return DisplayText.escaped(text.split(separator: "; check app").first.map(String.init) ?? text)

@@ -1,7 +1,7 @@
+import LinkTransport
 import Media
 import NIOCore
 import Synchronization
-import Upstream
 
 /// Plays the doctor's stream over each protocol, and judges the received media.
 struct PlayChecks: Sendable {
@@ -16,11 +16,11 @@ struct PlayChecks: Sendable {
 
     func rtmp(_ name: String, _ url: String, caFile: String? = nil) async -> DoctorResult {
         let judge = SharedJudge(self.clip)
-        let task: UpstreamTask
-        do throws(UpstreamError) {
+        let task: LinkClient
+        do throws(LinkError) {
             var options = DoctorLink.options()
             options.caFile = caFile
-            task = UpstreamTask.pull(try UpstreamURL(parsing: url), options: options, name: "doctor-play") { event in judge.take(event) }
+            task = LinkClient.pull(try LinkURL(parsing: url), options: options, name: "doctor-play") { event in judge.take(event) }
         } catch {
             return .fail(name, "the URL that the server hands out cannot be used: \(error)", "correct urls.rtmp or urls.rtmps")
         }

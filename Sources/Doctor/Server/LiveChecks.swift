@@ -1,7 +1,7 @@
 import CommandSupport
+import LinkTransport
 import ServerConfiguration
 import Support
-import Upstream
 
 /// All checks of a running server. They leave nothing behind.
 struct LiveChecks: Sendable {

@@ -1,11 +1,11 @@
 import CommandSupport
 import FFmpeg
+import LinkTransport
 import Media
 import NIOCore
 import NIOHTTP1
 import Support
 import Synchronization
-import Upstream
 
 /// Checks the products of the doctor's stream other than plays: recordings, pictures, talk.
 struct MediaChecks: Sendable {
@@ -108,7 +108,7 @@ struct MediaChecks: Sendable {
             let speaking = Task { await publisher.run() }
             defer { speaking.cancel() }
             let ear = ToneEar()
-            let task = UpstreamTask.pull(try UpstreamURL(parsing: play), options: DoctorLink.options(), name: "doctor-hear") {
+            let task = LinkClient.pull(try LinkURL(parsing: play), options: DoctorLink.options(), name: "doctor-hear") {
                 ear.take($0)
             }
             task.start()
@@ -130,7 +130,7 @@ struct MediaChecks: Sendable {
     static func words(_ error: any Error) -> String {
         switch error {
         case let failure as CommandFailure: failure.message.split(separator: "\n").first.map(String.init) ?? failure.message
-        case let error as UpstreamError: "\(error)"
+        case let error as LinkError: "\(error)"
         default: DoctorHTTP.words(error)
         }
     }

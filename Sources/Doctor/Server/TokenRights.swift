@@ -2,7 +2,7 @@ import CommandSupport
 
 /// The rights of the doctor's token, found by calls that change nothing.
 enum TokenRights: Equatable, Sendable {
-    case admin, ops, app
+    case admin, ops, backend
     /// No token, or a refused one.
     case none(why: String)
     /// The API does not answer.
@@ -18,7 +18,7 @@ enum TokenRights: Equatable, Sendable {
             return .noAnswer(why: "\(error)")
         }
         if await self.may(api, ["audit"]) { return .admin }
-        return await self.may(api, ["counters"]) ? .ops : .app
+        return await self.may(api, ["counters"]) ? .ops : .backend
     }
 
     private static func may(_ api: APIClient, _ path: [String]) async -> Bool {
@@ -31,16 +31,16 @@ enum TokenRights: Equatable, Sendable {
     }
 
     var mayOperate: Bool { self == .admin || self == .ops }
-    var mayMakeRooms: Bool { self.mayOperate || self == .app }
+    var mayMakeRooms: Bool { self.mayOperate || self == .backend }
 
     var result: DoctorResult {
         let name = "token"
         switch self {
         case .admin: return .pass(name, "role admin")
         case .ops: return .pass(name, "role ops; left out, as they need admin: a webhook of the doctor's own")
-        case .app:
+        case .backend:
             return .warn(
-                name, "role app; left out, as they need ops or admin: recording, counters, webhooks",
+                name, "role backend; left out, as they need ops or admin: recording, counters, webhooks",
                 "earshot token create doctor --role admin")
         case .none(let why):
             return .warn(name, "\(why); left out: pushing, playing, recording, pictures, talk, webhooks", AccessToken.advice)

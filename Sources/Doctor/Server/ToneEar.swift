@@ -1,9 +1,9 @@
 import CommandSupport
 import FFmpeg
 import LibC
+import LinkTransport
 import Media
 import Synchronization
-import Upstream
 
 /// Decodes a talk mix and listens for the clip's tone. Fed on the link's thread; the lock lets the doctor read the result.
 final class ToneEar: Sendable {

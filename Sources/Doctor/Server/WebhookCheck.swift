@@ -1,15 +1,15 @@
 import CommandSupport
 import Support
 
-/// Checks whether events leave the server: its webhook targets, and a temporary one of the doctor.
+/// Checks whether events leave the server: its webhooks, and a temporary one of the doctor.
 struct WebhookCheck: Sendable {
     let api: APIClient
 
     /// Targets whose last attempt failed.
     func targets() async -> DoctorResult {
-        let name = "webhook targets"
+        let name = "webhooks"
         do {
-            let list = try await self.api.get(["callbacks", "targets"])["list"].list
+            let list = try await self.api.get(["webhooks", "targets"])["list"].list
             let failing = list.filter { $0["isFailing"].bool == true }
             guard let first = failing.first else {
                 return .pass(name, list.isEmpty ? "none" : "\(list.count), none is failing")
@@ -17,7 +17,7 @@ struct WebhookCheck: Sendable {
             let words = "\(first["url"].string ?? "?"): \(first["lastError"].string ?? "the last attempt failed")"
             return .fail(
                 name, "\(failing.count) of \(list.count) failing; \(words)",
-                "look at the target's log, and at earshot callbacks list --state pending")
+                "look at the target's log, and at earshot webhooks deliveries list --state pending")
         } catch {
             return .skip(name, MediaChecks.words(error))
         }
@@ -78,7 +78,7 @@ struct WebhookCheck: Sendable {
             let call = await target.listener.first(
                 within: 5, { $0.body["roomId"].string == room || $0.body["data"]["roomId"].string == room })
         else {
-            return .fail(Self.name, "no notice of the room came within 5 s", "see earshot callbacks list, and the server's log")
+            return .fail(Self.name, "no event of the room came within 5 s", "see earshot webhooks deliveries list, and the server's log")
         }
         let kind = call.body["kind"].string ?? "an event"
         guard call.isSigned else { return .fail(Self.name, "\(kind) came without a signature", "please report it, with --json") }

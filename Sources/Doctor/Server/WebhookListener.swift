@@ -59,7 +59,7 @@ final class WebhookListener: Sendable {
         private var head: HTTPRequestHead?
         private var body = ByteBuffer()
 
-        /// Notices have a few kilobytes; bytes beyond the limit are dropped.
+        /// Deliveries have a few kilobytes; bytes beyond the limit are dropped.
         private static let longest = 1 << 20
         private static let most = 1_000
 

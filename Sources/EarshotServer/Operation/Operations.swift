@@ -1,6 +1,5 @@
 import Access
 package import ControlAPI
-package import Delivery
 import HTTPServer
 import LibC
 import Listening
@@ -9,6 +8,7 @@ import Packaging
 import Playback
 import Rooms
 package import ServerConfiguration
+package import Streaming
 import Support
 import Synchronization
 

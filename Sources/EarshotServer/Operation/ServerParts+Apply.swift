@@ -1,10 +1,10 @@
 package import Access
-import Delivery
 import Notifications
 import Packaging
 import RoomRegistry
 import Rooms
 package import ServerConfiguration
+import Streaming
 import Support
 
 extension ServerParts {

@@ -1,6 +1,6 @@
-import Delivery
 import RoomRegistry
 import Rooms
+import Streaming
 
 /// Whether the server can do its work, for load balancers. Any thread.
 ///

@@ -1,10 +1,10 @@
-import Delivery
 import Logging
 import NIOCore
 import Relay
 import RoomRegistry
 import Rooms
 import ServiceLifecycle
+import Streaming
 
 /// Runs the room registry: reports viewers and watches the clock. On shutdown it lets the last facts reach the store.
 ///

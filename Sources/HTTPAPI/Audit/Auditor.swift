@@ -47,7 +47,7 @@ package final class Auditor: Sendable {
     /// The path's parameters that name an object, and the object's kind in the trail.
     private static let objects: [(String, String)] = [
         ("userId", "user"), ("sessionId", "session"), ("tokenId", "token"), ("recordingId", "recording"), ("snapshotId", "snapshot"),
-        ("taskId", "relay-task"), ("callbackId", "callback"), ("webhookId", "webhook"), ("gatheringId", "gathering"),
+        ("linkId", "link"), ("deliveryId", "delivery"), ("webhookId", "webhook"), ("gatheringId", "gathering"),
         ("node", "node"),
     ]
 

@@ -61,7 +61,7 @@ package enum APIEffect: Sendable {
 
 /// A group of calls in the document.
 package enum APITag: String, Sendable, CaseIterable {
-    case rooms, members, urls, streams, sessions, events, callbacks, relays, recordings, talk, tokens, server
+    case rooms, members, urls, streams, sessions, events, webhooks, links, recordings, talk, tokens, server
     case stats, gatherings
 }
 

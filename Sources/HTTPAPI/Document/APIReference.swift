@@ -7,7 +7,7 @@ package enum APIReference {
         let types = document["components"]?["schemas"]?.members ?? []
         // The variants of an event differ only in their data, which has a type of its own.
         let forms = Set(
-            ["Event", "Notice"].flatMap { name in types.first { $0.name == name }?.value["oneOf"]?.elements ?? [] }
+            ["Event", "WebhookEvent"].flatMap { name in types.first { $0.name == name }?.value["oneOf"]?.elements ?? [] }
                 .compactMap { SchemaText.typeName($0) })
         let calls = Self.calls(document)
         var lines = [

@@ -42,7 +42,7 @@ package enum OpenAPIDocument {
         "description": """
         Rooms, streams and sessions of a live-streaming server.
 
-        Every call except for this document needs a token with the role in its `x-role`, or a higher one: `ops` may do all that `app` may, \
+        Every call except for this document needs a token with the role in its `x-role`, or a higher one: `ops` may do all that `backend` may, \
         and more; `admin` may do everything. Times are RFC 3339 in UTC; durations are seconds; lengths of text are in Unicode code points. \
         Names of apps, streams and tokens are compared byte for byte and must be in Unicode Normalization Form C, or the call gets 400. \
         Unknown fields and parameters are errors. A method that the path does not support gets 405 with `Allow` and the error type \

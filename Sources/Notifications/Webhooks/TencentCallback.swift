@@ -4,7 +4,7 @@ import Support
 
 /// An event in a Tencent Cloud callback's format, for back ends written for those. Pure.
 ///
-/// Common fields: the stream; `t`, the notice's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
+/// Common fields: the stream; `t`, the delivery's expiry in seconds since 1970; `sign`, MD5 of key and `t`; `event_type`.
 protocol TencentCallback {
     var stream: StreamPath { get }
     /// The fields of this kind beyond the common ones, including `event_type`.
@@ -12,7 +12,7 @@ protocol TencentCallback {
 }
 
 extension TencentCallback {
-    /// Time from sending to a notice's expiry.
+    /// Time from sending to a delivery's expiry.
     package static var lifetimeSeconds: Int64 { 600 }
 
     static func sign(key: String, t: Int64) -> String { SecretText.hex(Insecure.MD5.hash(data: Array("\(key)\(t)".utf8))) }

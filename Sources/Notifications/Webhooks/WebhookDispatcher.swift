@@ -9,7 +9,7 @@ import ServiceLifecycle
 package import Support
 import Synchronization
 
-/// Delivers the durable outbox at least once, in order for each room and target. Retries as configured.
+/// Sends the stored deliveries at least once each, in order for each room and target. Retries as configured.
 ///
 /// Wakes for new events, due times and finished attempts. Each target has ``WebhookSchedule/perTarget`` concurrent attempts of its own; the
 /// settings and the API allow at most 32 targets each. On shutdown it delivers what is due for a second at most. Attempts that are still under way
@@ -39,7 +39,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private static let storePause = Duration.seconds(1)
     /// Time for last deliveries at shutdown. The whole shutdown may take five seconds.
     private static let lastDeliveries = TimeAmount.seconds(1)
-    /// Longest sleep, since resending a notice on demand does not wake the dispatcher.
+    /// Longest sleep, since resending a delivery on demand does not wake the dispatcher.
     private static let longestSleepMs: Int64 = 2_000
 
     init(
@@ -80,7 +80,7 @@ package final class WebhookDispatcher: Service, Sendable {
     }
 
     package func run() async throws {
-        // Runs even without targets: notices to targets removed from the settings may remain.
+        // Runs even without targets: deliveries to targets removed from the settings may remain.
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { attempts in
                 var timer: Scheduled<Void>?
@@ -101,13 +101,13 @@ package final class WebhookDispatcher: Service, Sendable {
     }
 
     /// Starts due attempts. Returns the timer for the next due time.
-    private func dispatch(_ begin: (OutboxEntry) -> Void) async -> Scheduled<Void> {
+    private func dispatch(_ begin: (WebhookDelivery) -> Void) async -> Scheduled<Void> {
         self.schedule.withLock { $0.listAsked() }
         let waker = self.waker
         do throws(RegistryError) {
-            let (due, nextAt) = try await self.rooms.dueNotices(limit: WebhookSchedule.pageLimit)
+            let (due, nextAt) = try await self.rooms.dueDeliveries(limit: WebhookSchedule.pageLimit)
             for entry in self.schedule.withLock({ $0.listArrived(due) }) { begin(entry) }
-            // A due notice beyond its target's limit waits for the end of an attempt, which wakes the dispatcher.
+            // A due delivery beyond its target's limit waits for the end of an attempt, which wakes the dispatcher.
             let now = self.clock.now()
             let delay = min(max(1, (nextAt ?? .max) - now), Self.longestSleepMs)
             return self.eventLoop.scheduleTask(in: .milliseconds(delay)) { _ = waker.yield() }
@@ -118,7 +118,7 @@ package final class WebhookDispatcher: Service, Sendable {
         }
     }
 
-    private func attempt(_ entry: OutboxEntry) async {
+    private func attempt(_ entry: WebhookDelivery) async {
         let targetID = entry.target.id
         let begin = ContinuousClock.now
         var status: Int?
@@ -133,7 +133,7 @@ package final class WebhookDispatcher: Service, Sendable {
                 switch answer {
                 case .success(let answer):
                     status = answer.status
-                    if !OutboxEntry.isDelivered(answer.status) { problem = "HTTP status \(answer.status); expected 2xx" }
+                    if !WebhookDelivery.isDelivered(answer.status) { problem = "HTTP status \(answer.status); expected 2xx" }
                 case .failure(let error): problem = error.description
                 }
             } catch {
@@ -160,9 +160,9 @@ package final class WebhookDispatcher: Service, Sendable {
         }
     }
 
-    /// Retries until the result is stored: otherwise the notice would go out again at once. Returns false when the server shuts down.
+    /// Retries until the result is stored: otherwise the delivery would go out again at once. Returns false when the server shuts down.
     private func record(
-        _ entry: OutboxEntry, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
+        _ entry: WebhookDelivery, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
     ) async -> Bool {
         var retryAt: Int64?
         if case .retry(let at) = verdict { retryAt = at }

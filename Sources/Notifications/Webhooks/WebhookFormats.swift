@@ -1,6 +1,6 @@
 package import Rooms
 
-/// The formats in which notices are sent.
+/// The formats in which deliveries are sent.
 extension WebhookTarget.Format {
     /// The format of Tencent Cloud's callbacks.
     package static let tencent = Self(rawValue: "tencent")
@@ -12,8 +12,8 @@ extension WebhookTarget {
     /// Whether the target gets events of this kind: all kinds, or those that have a callback in its format.
     package func takes(_ kind: RoomEvent.Kind) -> Bool {
         switch self.format {
-        case .tencent: TencentNotice.kinds.contains(kind)
-        // A notice in another version's format fails with a reason, so that no loss goes unnoticed; that version can send it again.
+        case .tencent: TencentPushCallback.kinds.contains(kind)
+        // A delivery in another version's format fails with a reason, so that no loss goes unnoticed; that version can send it again.
         default: true
         }
     }

@@ -19,7 +19,7 @@ package final class WebhookLog: Sendable {
         package var failed = 0
         package var givenUp = 0
         package var problem: String?
-        /// Nil before the first notice that it accepted.
+        /// Nil before the first delivery that it accepted.
         package var deliveredAt: Int64?
         fileprivate var isReported = false
         fileprivate var lines = Intervals()
@@ -54,7 +54,7 @@ package final class WebhookLog: Sendable {
     /// By target id; nil before its first attempt.
     package subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
 
-    func attempted(_ entry: OutboxEntry, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
+    func attempted(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
         if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }
     }
 
@@ -68,13 +68,13 @@ package final class WebhookLog: Sendable {
         }
         guard let was, was.isReported else { return }
         self.log.info(
-            "A webhook target works again",
+            "A webhook works again",
             metadata: Self.metadata(target).merging([
                 "failed": "\(was.failed)", "givenUp": "\(was.givenUp)", "seconds": "\((now - was.since) / 1_000)",
             ]) { $1 })
     }
 
-    private func failed(_ entry: OutboxEntry, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
+    private func failed(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
         let (standing, isDue, logsGivenUp) = self.standings.withLock { standings in
             var standing = standings[entry.target.id] ?? Standing()
             if !standing.isFailing {
@@ -96,12 +96,12 @@ package final class WebhookLog: Sendable {
         var metadata = Self.metadata(entry.target)
         metadata["problem"] = "\(problem)"
         if isDue, standing.failed == 1 {
-            self.log.warning("A webhook target fails", metadata: metadata)
+            self.log.warning("A webhook fails", metadata: metadata)
         } else if isDue {
             let counts: Logger.Metadata = [
                 "failed": "\(standing.failed)", "givenUp": "\(standing.givenUp)", "seconds": "\((now - standing.since) / 1_000)",
             ]
-            self.log.warning("A webhook target still fails", metadata: metadata.merging(counts) { $1 })
+            self.log.warning("A webhook still fails", metadata: metadata.merging(counts) { $1 })
         }
         guard logsGivenUp else { return }
         metadata["event"] = "\(entry.event.kind.rawValue)"
@@ -109,7 +109,7 @@ package final class WebhookLog: Sendable {
         metadata["attempts"] = "\(entry.attempts + 1)"
         metadata["givenUp"] = "\(standing.givenUp)"
         if let room = entry.event.roomID { metadata["room"] = "\(room)" }
-        self.log.error("A webhook was given up", metadata: metadata)
+        self.log.error("A delivery was given up", metadata: metadata)
     }
 
     private static func metadata(_ target: WebhookTarget) -> Logger.Metadata {
@@ -118,7 +118,7 @@ package final class WebhookLog: Sendable {
 
     package func storeFailed(_ error: RegistryError) {
         guard self.store.pass(nowMs: LoopSweeper.nowMs) != nil else { return }
-        self.log.error("The webhook outbox cannot be read or written", metadata: ["error": "\(error.storeProblem)"])
+        self.log.error("The webhook deliveries cannot be read or written", metadata: ["error": "\(error.storeProblem)"])
     }
 
     /// Scheme, host and port: the rest of a webhook's URL is often secret. The settings allow no user name.

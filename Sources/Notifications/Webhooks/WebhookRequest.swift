@@ -1,7 +1,7 @@
 import Outbound
 package import Rooms
 
-/// Headers and body of a notice. Pure; built for each attempt, since attempt number and signature differ.
+/// Headers and body of a delivery. Pure; built for each attempt, since attempt number and signature differ.
 package struct WebhookRequest: Sendable, Equatable {
     let headers: [Header]
     let body: String
@@ -12,12 +12,12 @@ package struct WebhookRequest: Sendable, Equatable {
     }
 
     /// `atSeconds` is the wall clock, since 1970. Throws when the target's format cannot express the event.
-    init(_ entry: OutboxEntry, sender: WebhookSender, atSeconds: Int64) throws(WebhookBodyError) {
+    init(_ entry: WebhookDelivery, sender: WebhookSender, atSeconds: Int64) throws(WebhookBodyError) {
         let body: String
         switch entry.target.format {
         case .earshot: body = Self.earshotBody(entry)
         case .tencent:
-            body = try TencentNotice.callback(for: entry.event).body(sender, atSeconds: atSeconds)
+            body = try TencentPushCallback.callback(for: entry.event).body(sender, atSeconds: atSeconds)
         case let other: throw .unknown(other)
         }
         self.init(
@@ -41,7 +41,7 @@ package struct WebhookRequest: Sendable, Equatable {
     /// The same for all attempts, including resends on demand. The time distinguishes events with the same id from a store that no longer exists.
     package static func idempotencyKey(_ event: RoomEvent) -> String { "e\(event.id)-\(event.at)" }
 
-    private static func earshotBody(_ entry: OutboxEntry) -> String {
+    private static func earshotBody(_ entry: WebhookDelivery) -> String {
         #"{"idempotencyKey":"\#(self.idempotencyKey(entry.event))",\#(EventMessage.fields(of: entry.event)),"attempt":\#(entry.attempts + 1)}"#
     }
 }

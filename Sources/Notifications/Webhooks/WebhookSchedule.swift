@@ -1,20 +1,20 @@
 import Rooms
 import ServerConfiguration
 
-/// Chooses the notices to send now. Limited per target, so that a slow one delays no other. A value.
+/// Chooses the deliveries to send now. Limited per target, so that a slow one delays no other. A value.
 ///
-/// The registry lists only the oldest pending notice of each room and target, even while it is being sent. This ensures that no notice is
+/// The registry lists only the oldest pending delivery of each room and target, even while it is being sent. This ensures that no delivery is
 /// sent twice at a time, even if the list was read before an attempt ended.
 struct WebhookSchedule {
-    /// Concurrent notices to one target; at most one of them per room.
+    /// Concurrent deliveries to one target; at most one of them per room.
     static let perTarget = 8
-    /// Notices to request from the registry per target, including those in flight.
+    /// Deliveries to request from the registry per target, including those in flight.
     static let pageLimit = 3 * perTarget
 
-    /// Target ids by notice.
+    /// Target ids by delivery.
     private var inFlight: [Int64: String] = [:]
     private var perTarget: [String: Int] = [:]
-    /// Notices that ended after the list was requested, which may still contain them.
+    /// Deliveries that ended after the list was requested, which may still contain them.
     private var endedMeanwhile: Set<Int64> = []
     private var isAsking = false
 
@@ -25,10 +25,10 @@ struct WebhookSchedule {
         self.endedMeanwhile.removeAll()
     }
 
-    /// Returns the notices to send now; each must be followed by `ended`.
-    mutating func listArrived(_ due: [OutboxEntry]) -> [OutboxEntry] {
+    /// Returns the deliveries to send now; each must be followed by `ended`.
+    mutating func listArrived(_ due: [WebhookDelivery]) -> [WebhookDelivery] {
         self.isAsking = false
-        var begun: [OutboxEntry] = []
+        var begun: [WebhookDelivery] = []
         for entry in due where self.inFlight[entry.id] == nil && !self.endedMeanwhile.contains(entry.id) {
             let targetID = entry.target.id
             guard self.perTarget[targetID, default: 0] < Self.perTarget else { continue }
@@ -57,7 +57,7 @@ enum WebhookVerdict: Equatable {
 
     /// `attempt` counts from 1; `retries` are those after the first. Any 2xx is success.
     init(status: Int?, attempt: Int, isHopeless: Bool, now: Int64, _ config: ServerConfig.Webhooks) {
-        if OutboxEntry.isDelivered(status) {
+        if WebhookDelivery.isDelivered(status) {
             self = .delivered
         } else if isHopeless || attempt > config.retries {
             self = .givenUp

@@ -12,10 +12,10 @@ package struct WebhookTestResult: Sendable, Equatable {
     /// The beginning of the answer's body, at most ``WebhookTester/longestAnswer`` bytes.
     package let answer: String
 
-    package var isDelivered: Bool { OutboxEntry.isDelivered(self.status) }
+    package var isDelivered: Bool { WebhookDelivery.isDelivered(self.status) }
 }
 
-/// Sends signed test calls to webhook targets. They are no notices: nothing is stored or retried. Any thread.
+/// Sends signed test calls to webhooks. They are no deliveries: nothing is stored or retried. Any thread.
 package final class WebhookTester: Sendable {
     package static let longestAnswer = 1_024
 
@@ -54,7 +54,7 @@ package final class WebhookTester: Sendable {
         let durationMs = Int64((ContinuousClock.now - begin) / .milliseconds(1))
         switch outcome {
         case .success(let answer):
-            let problem = OutboxEntry.isDelivered(answer.status) ? nil : "HTTP status \(answer.status); expected 2xx"
+            let problem = WebhookDelivery.isDelivered(answer.status) ? nil : "HTTP status \(answer.status); expected 2xx"
             return WebhookTestResult(
                 status: answer.status, problem: problem, durationMs: durationMs,
                 answer: String(decoding: answer.body.prefix(Self.longestAnswer), as: UTF8.self))
@@ -79,10 +79,10 @@ extension WebhookRequest {
                 "at": .string(Instant.text(atMs)), "data": ["webhookId": .integer(hook.id), "name": .string(hook.name)], "attempt": 1,
             ]
         case .tencent:
-            let t = seconds + TencentNotice.lifetimeSeconds
+            let t = seconds + TencentPushCallback.lifetimeSeconds
             body = [
                 "appid": 0, "app": .string(sender.domain), "appname": "", "stream_id": "", "channel_id": "", "event_type": -1,
-                "t": .integer(t), "sign": .string(TencentNotice.sign(key: sender.key, t: t)),
+                "t": .integer(t), "sign": .string(TencentPushCallback.sign(key: sender.key, t: t)),
             ]
         case let other: throw .unknown(other)
         }

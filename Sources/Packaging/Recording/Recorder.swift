@@ -1,10 +1,10 @@
-import Delivery
 import Dispatch
 import FFmpeg
 import Logging
 import Relay
 package import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

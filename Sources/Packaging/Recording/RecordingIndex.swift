@@ -1,5 +1,5 @@
-package import Delivery
 package import Rooms
+package import Streaming
 
 /// Whoever keeps the list of recordings and pictures, beside the rooms: the registry of rooms. What begins and ends is told in this order, without
 /// waiting; `done` is called once it is stored. Any thread.

@@ -1,6 +1,6 @@
-import Delivery
 import Logging
 package import Rooms
+import Streaming
 import Synchronization
 
 /// Deletes recordings: by call, and those that are older than the settings allow. Any thread; blocks no event loop.

@@ -1,6 +1,6 @@
-import Delivery
 import Rooms
 import ServiceLifecycle
+import Streaming
 import Support
 
 /// Runs the recordings: finishes ended ones, retries failures, deletes old ones. On shutdown it closes all files; the next start then only adds their

@@ -1,8 +1,8 @@
-import Delivery
 import Logging
 package import Relay
 package import Rooms
 package import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

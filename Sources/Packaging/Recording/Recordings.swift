@@ -1,8 +1,8 @@
-package import Delivery
 package import Logging
 import Relay
 package import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 import Synchronization
 

@@ -1,7 +1,7 @@
-import Delivery
 import FFmpeg
 import Media
 import NIOCore
+import Streaming
 import Support
 
 /// A stream of fragmented MP4 pieces. The relay sends them to viewers like a publisher's frames, from one ring, starting at a keyframe. Its

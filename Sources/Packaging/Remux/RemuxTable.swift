@@ -1,9 +1,9 @@
-package import Delivery
 package import HLS
 package import Logging
 package import Relay
 import Rooms
 package import ServerConfiguration
+package import Streaming
 package import Support
 import Synchronization
 

@@ -1,4 +1,3 @@
-import Delivery
 import Dispatch
 import FFmpeg
 package import HLS
@@ -8,6 +7,7 @@ import NIOCore
 import Relay
 import Rooms
 import ServerConfiguration
+import Streaming
 import Support
 import Synchronization
 

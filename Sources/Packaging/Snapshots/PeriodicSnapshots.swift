@@ -1,4 +1,3 @@
-package import Delivery
 import FFmpeg
 package import Logging
 import Media
@@ -7,6 +6,7 @@ import Relay
 import Rooms
 package import ServerConfiguration
 import ServiceLifecycle
+package import Streaming
 package import Support
 
 /// Takes snapshots of live streams at the configured intervals, stores them and reports them.

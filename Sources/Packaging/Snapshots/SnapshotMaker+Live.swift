@@ -1,8 +1,8 @@
-package import Delivery
 import FFmpeg
 package import NIOCore
 package import Rooms
 import Relay
+package import Streaming
 import Support
 
 extension SnapshotMaker {

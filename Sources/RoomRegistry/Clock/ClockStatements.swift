@@ -69,7 +69,7 @@ extension StoreAccess {
         try self.run("UPDATE recordings SET started_at = started_at + $1 WHERE state = 'recording'", [ms])
         try self.run("UPDATE recording_orders SET started_at = started_at + $1", [ms])
         try self.run(
-            "UPDATE outbox SET due_at = due_at + $1, kept_from = coalesce(kept_from, at) + $1 WHERE state = 'pending'", [ms])
+            "UPDATE webhook_deliveries SET due_at = due_at + $1, kept_from = coalesce(kept_from, at) + $1 WHERE state = 'pending'", [ms])
         try self.run("UPDATE answers SET created_at = created_at + $1", [ms])
         return rooms
     }

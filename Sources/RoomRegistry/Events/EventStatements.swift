@@ -1,7 +1,7 @@
 import Rooms
 import Store
 
-/// Events and notices as rows.
+/// Events and deliveries as rows.
 extension StoreAccess {
     private static let eventColumns = "id, number, kind, room_id, instance, at, data, app, subject"
 
@@ -71,32 +71,32 @@ extension StoreAccess {
         }
     }
 
-    // MARK: - Notices
+    // MARK: - Deliveries
 
-    private static let noticeColumns = """
+    private static let deliveryColumns = """
         id, event_id, number, kind, room_id, instance, at, data, app, subject, url, format, state, attempts, due_at, last_status, last_error,
         last_attempt_at, duration_ms, delivered_at
         """
 
-    private static func notice(_ row: inout RowReader) throws -> OutboxEntry {
+    private static func delivery(_ row: inout RowReader) throws -> WebhookDelivery {
         let id: Int64 = row.next()
         let event = try Self.event(&row)
         let url: String = row.next()
         let target = WebhookTarget(row: url, format: WebhookTarget.Format(rawValue: row.next()))
-        return OutboxEntry(
+        return WebhookDelivery(
             id: id, event: event, target: target, state: try row.word(), attempts: row.next(), dueAt: row.next(),
             lastStatus: row.optional(), lastError: row.optional(), lastAttemptAt: row.optional(), durationMs: row.optional(),
             deliveredAt: row.optional())
     }
 
     /// Queues the event for a target, behind those of its ordering key.
-    func addNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
+    func addDelivery(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws {
         let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
         try self.run(sql, arguments)
     }
 
-    /// The same. Returns the notice's id.
-    private func insertNotice(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
+    /// The same. Returns the delivery's id.
+    private func insertDelivery(of event: RoomEvent, orderingKey: String, to target: WebhookTarget, now: Int64) throws -> Int64 {
         let (sql, arguments) = Self.insertion(of: event, orderingKey, target, now)
         return try self.insert(sql, arguments)
     }
@@ -106,10 +106,10 @@ extension StoreAccess {
     ) -> (sql: String, arguments: StoreArguments) {
         (
             """
-            INSERT INTO outbox (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
+            INSERT INTO webhook_deliveries (url, format, lane, event_id, number, kind, room_id, instance, at, data, app, subject, state, attempts, due_at,
                 is_head)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', 0, $13,
-                CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending') THEN 0 ELSE 1 END)
+                CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending') THEN 0 ELSE 1 END)
             RETURNING id
             """,
             [
@@ -119,24 +119,25 @@ extension StoreAccess {
         )
     }
 
-    func notice(_ id: Int64) throws -> OutboxEntry? {
-        let found = try self.first("SELECT \(Self.noticeColumns) FROM outbox WHERE id = $1 AND \(Self.isKnown)", [id]) { row in
-            try Self.notice(&row)
+    func delivery(_ id: Int64) throws -> WebhookDelivery? {
+        let found = try self.first("SELECT \(Self.deliveryColumns) FROM webhook_deliveries WHERE id = $1 AND \(Self.isKnown)", [id]) {
+            row in
+            try Self.delivery(&row)
         }
         return try self.resolved(found.map { [$0] } ?? []).first
     }
 
     private func orderingKey(of id: Int64) throws -> String? {
-        try self.first("SELECT lane FROM outbox WHERE id = $1", [id]) { (row: inout RowReader) -> String in row.next() }
+        try self.first("SELECT lane FROM webhook_deliveries WHERE id = $1", [id]) { (row: inout RowReader) -> String in row.next() }
     }
 
-    /// Targets with pending notices.
+    /// Targets with pending deliveries.
     private func waitingTargets() throws -> [(url: String, format: String)] {
         var targets: [(url: String, format: String)] = []
         var after = ("", "")
-        // Takes one index step per target: there are few, with many notices each.
+        // Takes one index step per target: there are few, with many deliveries each.
         while let next = try self.first(
-            "SELECT url, format FROM outbox WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1",
+            "SELECT url, format FROM webhook_deliveries WHERE is_head = 1 AND (url, format) > ($1, $2) ORDER BY url, format LIMIT 1",
             [after.0, after.1],
             { (row: inout RowReader) -> (String, String) in (row.next(), row.next()) })
         {
@@ -146,58 +147,58 @@ extension StoreAccess {
         return targets
     }
 
-    func dueNotices(now: Int64, limit: Int) throws -> (due: [OutboxEntry], nextAt: Int64?) {
-        var due: [OutboxEntry] = []
-        // Notices of a paused target wait until it is resumed, or until they are older than the history.
+    func dueDeliveries(now: Int64, limit: Int) throws -> (due: [WebhookDelivery], nextAt: Int64?) {
+        var due: [WebhookDelivery] = []
+        // Deliveries of a paused target wait until it is resumed, or until they are older than the history.
         let paused = Set(try self.webhooks().filter(\.isPaused).map(\.target.row))
         for target in try self.waitingTargets() where !paused.contains(target.url) {
             due += try self.all(
                 """
-                SELECT \(Self.noticeColumns) FROM outbox WHERE is_head = 1 AND url = $1 AND format = $2 AND due_at <= $3 ORDER BY due_at, id LIMIT $4
+                SELECT \(Self.deliveryColumns) FROM webhook_deliveries WHERE is_head = 1 AND url = $1 AND format = $2 AND due_at <= $3 ORDER BY due_at, id LIMIT $4
                 """, [target.url, target.format, now, limit]
-            ) { row in try Self.notice(&row) }
+            ) { row in try Self.delivery(&row) }
         }
-        let next = try self.number("SELECT due_at FROM outbox WHERE is_head = 1 AND due_at > $1 ORDER BY due_at LIMIT 1", [now])
+        let next = try self.number("SELECT due_at FROM webhook_deliveries WHERE is_head = 1 AND due_at > $1 ORDER BY due_at LIMIT 1", [now])
         return (try self.resolved(due), next)
     }
 
-    /// False if no such notice is pending.
+    /// False if no such delivery is pending.
     func recordAttempt(_ id: Int64, status: Int?, error: String?, durationMs: Int64, retryAt: Int64?, now: Int64) throws -> Bool {
-        guard let notice = try self.notice(id), notice.state == .pending else { return false }
-        let state: OutboxEntry.State = OutboxEntry.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
+        guard let delivery = try self.delivery(id), delivery.state == .pending else { return false }
+        let state: WebhookDelivery.State = WebhookDelivery.isDelivered(status) ? .delivered : retryAt == nil ? .failed : .pending
         try self.run(
             """
-            UPDATE outbox SET state = $1, is_head = $2, attempts = attempts + 1, due_at = $3, last_status = $4, last_error = $5, last_attempt_at = $6,
+            UPDATE webhook_deliveries SET state = $1, is_head = $2, attempts = attempts + 1, due_at = $3, last_status = $4, last_error = $5, last_attempt_at = $6,
                 duration_ms = $7, delivered_at = $8 WHERE id = $9
             """,
             [
-                state.rawValue, state == .pending, state == .pending ? retryAt ?? now : notice.dueAt, status, error, now, durationMs,
+                state.rawValue, state == .pending, state == .pending ? retryAt ?? now : delivery.dueAt, status, error, now, durationMs,
                 state == .delivered ? now : nil, id,
             ])
-        if state != .pending { try self.promote(id, notice.target) }
+        if state != .pending { try self.promote(id, delivery.target) }
         return true
     }
 
-    /// Makes the ordering key's oldest pending notice the next to be sent.
+    /// Makes the ordering key's oldest pending delivery the next to be sent.
     private func promote(_ id: Int64, _ target: WebhookTarget) throws {
         guard let orderingKey = try self.orderingKey(of: id) else { return }
         try self.run(
             """
-            UPDATE outbox SET is_head = 1 WHERE id = (
-                SELECT id FROM outbox WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending' ORDER BY id LIMIT 1)
+            UPDATE webhook_deliveries SET is_head = 1 WHERE id = (
+                SELECT id FROM webhook_deliveries WHERE url = $1 AND format = $2 AND lane = $3 AND state = 'pending' ORDER BY id LIMIT 1)
             """, [target.row, target.format.rawValue, orderingKey])
     }
 
     /// Newest first.
-    func notices(
-        state: OutboxEntry.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
-    ) throws -> [OutboxEntry] {
+    func deliveries(
+        state: WebhookDelivery.State?, room: String?, target: WebhookTarget? = nil, scope: TokenScope = .all, before: Int64?, limit: Int
+    ) throws -> [WebhookDelivery] {
         let dialect = self.connection.dialect
         var filter = StoreFilter()
         filter.and("id < \(filter.mark(before ?? .max)) AND \(Self.isKnown)")
         if let room { filter.and("room_id = \(filter.mark(room))") }
         if let state {
-            // A room has few notices: its index serves best.
+            // A room has few deliveries: its index serves best.
             filter.and("\(room == nil ? "state" : dialect.unindexed("state")) = \(filter.mark(state.rawValue))")
         }
         if let target {
@@ -205,16 +206,17 @@ extension StoreAccess {
         }
         filter.and(scope, app: "app", name: "subject")
         let found = try self.all(
-            "SELECT \(Self.noticeColumns) FROM outbox WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(limit))", filter.arguments
-        ) { row in try Self.notice(&row) }
+            "SELECT \(Self.deliveryColumns) FROM webhook_deliveries WHERE \(filter.sql) ORDER BY id DESC LIMIT \(filter.mark(limit))",
+            filter.arguments
+        ) { row in try Self.delivery(&row) }
         return try self.resolved(found)
     }
 
-    /// Queues a copy of the notice behind those of its ordering key. Nil if there is no such notice.
-    func redeliver(_ id: Int64, now: Int64) throws -> OutboxEntry? {
-        guard let old = try self.notice(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
-        let copy = try self.insertNotice(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
-        try self.run("UPDATE outbox SET redelivered_as = $1 WHERE id = $2", [copy, id])
-        return try self.notice(copy)
+    /// Queues a copy of the delivery behind those of its ordering key. Nil if there is no such delivery.
+    func redeliver(_ id: Int64, now: Int64) throws -> WebhookDelivery? {
+        guard let old = try self.delivery(id), let orderingKey = try self.orderingKey(of: id) else { return nil }
+        let copy = try self.insertDelivery(of: old.event, orderingKey: orderingKey, to: old.target, now: now)
+        try self.run("UPDATE webhook_deliveries SET redelivered_as = $1 WHERE id = $2", [copy, id])
+        return try self.delivery(copy)
     }
 }

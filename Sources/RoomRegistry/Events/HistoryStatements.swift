@@ -4,7 +4,7 @@ import Synchronization
 
 /// The hourly deletion quota of each kind of history. Any thread.
 final class HistoryShares: Sendable {
-    enum Kind { case events, pushes, notices, audit }
+    enum Kind { case events, pushes, deliveries, audit }
 
     /// Rows of each kind that may be deleted per hour in any case, even if the history is small.
     private static let least = 256
@@ -55,11 +55,12 @@ extension StoreAccess {
                     SELECT sequence FROM pushes WHERE started_at < $1 AND ended_at < $2 ORDER BY started_at, sequence LIMIT $3)
                 """, [before, before, allowed])
         }
-        try history(.notices, span: "SELECT (SELECT max(id) FROM outbox) - (SELECT min(id) FROM outbox) + 1") { allowed in
+        try history(.deliveries, span: "SELECT (SELECT max(id) FROM webhook_deliveries) - (SELECT min(id) FROM webhook_deliveries) + 1") {
+            allowed in
             var count = 0
-            for state in [OutboxEntry.State.delivered, .failed] where count < allowed {
+            for state in [WebhookDelivery.State.delivered, .failed] where count < allowed {
                 count += try self.change(
-                    "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE state = $1 AND at < $2 ORDER BY at LIMIT $3)",
+                    "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE state = $1 AND at < $2 ORDER BY at LIMIT $3)",
                     [state.rawValue, before, allowed - count])
             }
             return count
@@ -70,7 +71,7 @@ extension StoreAccess {
                 SELECT row FROM recordings \(self.connection.dialect.index("recordings_deleted")) WHERE state = 'deleted' AND started_at < $1
                 ORDER BY started_at LIMIT $2)
             """, [before, limit])
-        let givenUp = try self.giveUpNotices(before: before, limit: limit, now: now)
+        let givenUp = try self.giveUpDeliveries(before: before, limit: limit, now: now)
         let answers = try self.change(
             """
             DELETE FROM answers WHERE (token_id, key) IN (
@@ -88,11 +89,11 @@ extension StoreAccess {
             """)
     }
 
-    /// Gives up notices older than the history, so a dead target cannot fill the disk.
-    private func giveUpNotices(before: Int64, limit: Int, now: Int64) throws -> Int {
+    /// Gives up deliveries older than the history, so a dead target cannot fill the disk.
+    private func giveUpDeliveries(before: Int64, limit: Int, now: Int64) throws -> Int {
         let old = try self.all(
             """
-            SELECT id FROM outbox WHERE state = 'pending' AND at < $1 AND coalesce(kept_from, at) < $1 ORDER BY at LIMIT $2
+            SELECT id FROM webhook_deliveries WHERE state = 'pending' AND at < $1 AND coalesce(kept_from, at) < $1 ORDER BY at LIMIT $2
             """, [before, limit]
         ) { (row: inout RowReader) -> Int64 in row.next() }
         for id in old {

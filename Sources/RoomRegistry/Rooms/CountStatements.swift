@@ -5,11 +5,12 @@ extension StoreAccess {
     func figures() throws -> StoreFigures {
         StoreFigures(
             rooms: try self.roomCounts(),
-            waitingNotices: Int(
+            waitingDeliveries: Int(
                 try self.number(
-                    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'pending' LIMIT $1) AS waiting", [StoreFigures.mostCounted])
+                    "SELECT count(*) FROM (SELECT 1 FROM webhook_deliveries WHERE state = 'pending' LIMIT $1) AS waiting",
+                    [StoreFigures.mostCounted])
                     ?? 0),
-            oldestNoticeAt: try self.number("SELECT min(at) FROM outbox WHERE state = 'pending'"))
+            oldestDeliveryAt: try self.number("SELECT min(at) FROM webhook_deliveries WHERE state = 'pending'"))
     }
 
     func counts() throws -> RoomCounts {

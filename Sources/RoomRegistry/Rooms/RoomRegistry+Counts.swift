@@ -2,7 +2,7 @@ package import Rooms
 import Store
 
 extension RoomRegistry {
-    /// Rooms by state and waiting notices, for metrics. Reads counters, and an index up to a bound.
+    /// Rooms by state and waiting deliveries, for metrics. Reads counters, and an index up to a bound.
     package nonisolated func figures() async throws(RegistryError) -> StoreFigures { try await self.store.read { try $0.figures() } }
 
     /// Counts every room: for the self-check, too slow for regular calls.
@@ -12,10 +12,10 @@ extension RoomRegistry {
 /// Counts of the store's rows, for metrics. A value.
 package struct StoreFigures: Sendable, Equatable {
     package let rooms: [RoomState: Int]
-    /// Notices that wait for their target; ``mostCounted`` stands for more.
-    package let waitingNotices: Int
-    /// Event time of the oldest waiting notice, by the rooms' clock in milliseconds since 1970; nil without waiting notices.
-    package let oldestNoticeAt: Int64?
+    /// Deliveries that wait for their target; ``mostCounted`` stands for more.
+    package let waitingDeliveries: Int
+    /// Event time of the oldest waiting delivery, by the rooms' clock in milliseconds since 1970; nil without waiting deliveries.
+    package let oldestDeliveryAt: Int64?
 
     package static let mostCounted = 100_000
 }

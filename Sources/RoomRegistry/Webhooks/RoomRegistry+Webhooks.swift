@@ -3,7 +3,7 @@ import Store
 import Support
 import Synchronization
 
-/// Webhook targets made by the API.
+/// Webhooks made by the API.
 extension RoomRegistry {
     package nonisolated func webhooks() async throws(RegistryError) -> [StoredWebhook] { try await self.store.read { try $0.webhooks() } }
 
@@ -11,9 +11,9 @@ extension RoomRegistry {
         try await self.store.read { try $0.webhook(id) }
     }
 
-    /// How many notices wait for the target.
-    package nonisolated func pendingNotices(of hook: StoredWebhook) async throws(RegistryError) -> Int {
-        try await self.store.read { try $0.pendingNotices(of: hook.target) }
+    /// How many deliveries wait for the target.
+    package nonisolated func pendingDeliveries(of hook: StoredWebhook) async throws(RegistryError) -> Int {
+        try await self.store.read { try $0.pendingDeliveries(of: hook.target) }
     }
 
     /// Stores a new target; the returned one has its id and time.
@@ -45,26 +45,26 @@ extension RoomRegistry {
         }
     }
 
-    /// Deletes a target and its waiting notices. Returns their number; nil if there is no such target.
+    /// Deletes a target and its waiting deliveries. Returns their number; nil if there is no such target.
     package nonisolated func deleteWebhook(_ id: Int64) async throws(RegistryError) -> Int? {
         let deleted = try await self.perform { work -> (target: WebhookTarget, dropped: Int)? in
             guard let hook = try work.store.webhook(id) else { return nil }
             work.change.webhook(from: hook, to: nil)
             try work.store.deleteWebhook(id)
-            return (hook.target, try work.store.dropNotices(of: hook.target, limit: Self.batch))
+            return (hook.target, try work.store.dropDeliveries(of: hook.target, limit: Self.batch))
         }
         guard let (target, first) = deleted else { return nil }
         self.hookCount.subtract(1, ordering: .relaxed)
         var (dropped, last) = (first, first)
-        // In steps, so that other changes run in between. If the server is killed meanwhile, the remaining notices have no target and are given up.
+        // In steps, so that other changes run in between. If the server is killed meanwhile, the remaining deliveries have no target and are given up.
         while last >= Self.batch {
-            last = try await self.perform(isChange: false) { try $0.store.dropNotices(of: target, limit: Self.batch) }
+            last = try await self.perform(isChange: false) { try $0.store.dropDeliveries(of: target, limit: Self.batch) }
             dropped += last
         }
         return dropped
     }
 
-    /// Queues copies of the target's failed notices. Returns their number; nil if there is no such target.
+    /// Queues copies of the target's failed deliveries. Returns their number; nil if there is no such target.
     package nonisolated func redeliver(
         toWebhook id: Int64, _ query: RedeliveryQuery, keeping: KeptAnswer<Int?>? = nil
     ) async throws(RegistryError) -> Int? {

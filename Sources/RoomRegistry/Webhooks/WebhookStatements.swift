@@ -1,7 +1,7 @@
 import Rooms
 import Store
 
-/// Webhook targets made by the API, and operations on all notices of one target.
+/// Webhooks made by the API, and operations on all deliveries of one target.
 extension StoreAccess {
     private static let webhookColumns = "id, name, url, format, kinds, rooms, is_paused, secret, created_at"
 
@@ -35,7 +35,7 @@ extension StoreAccess {
     /// Stores a new target; the returned one has its id.
     func insert(_ hook: StoredWebhook) throws -> StoredWebhook {
         guard try self.number("SELECT count(*) FROM webhooks") ?? 0 < Int64(RoomLimits.webhooks) else {
-            throw RegistryError.tooMany(what: "webhook targets", limit: RoomLimits.webhooks)
+            throw RegistryError.tooMany(what: "webhooks", limit: RoomLimits.webhooks)
         }
         self.memory?.webhooks = nil
         let id = try self.insert(
@@ -66,24 +66,25 @@ extension StoreAccess {
         try self.run("DELETE FROM webhooks WHERE id = $1", [id])
     }
 
-    /// How many notices of the target wait.
-    func pendingNotices(of target: WebhookTarget) throws -> Int {
+    /// How many deliveries of the target wait.
+    func pendingDeliveries(of target: WebhookTarget) throws -> Int {
         Int(
             try self.number(
-                "SELECT count(*) FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending'", [target.row, target.format.rawValue])
+                "SELECT count(*) FROM webhook_deliveries WHERE url = $1 AND format = $2 AND state = 'pending'",
+                [target.row, target.format.rawValue])
                 ?? 0
         )
     }
 
-    /// Deletes waiting notices of a target, the oldest first. Returns their number.
-    func dropNotices(of target: WebhookTarget, limit: Int) throws -> Int {
+    /// Deletes waiting deliveries of a target, the oldest first. Returns their number.
+    func dropDeliveries(of target: WebhookTarget, limit: Int) throws -> Int {
         try self.change(
             """
-            DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE url = $1 AND format = $2 AND state = 'pending' ORDER BY id LIMIT $3)
+            DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE url = $1 AND format = $2 AND state = 'pending' ORDER BY id LIMIT $3)
             """, [target.row, target.format.rawValue, limit])
     }
 
-    /// Queues copies of a target's failed notices, the oldest first, each behind the others of its room. Each is copied once only. Returns
+    /// Queues copies of a target's failed deliveries, the oldest first, each behind the others of its room. Each is copied once only. Returns
     /// their number.
     func redeliverFailed(to target: WebhookTarget, _ query: RedeliveryQuery, now: Int64) throws -> Int {
         var filter = StoreFilter()
@@ -92,14 +93,14 @@ extension StoreAccess {
         if let from = query.fromMs { filter.and("at >= \(filter.mark(from))") }
         if let to = query.toMs { filter.and("at < \(filter.mark(to))") }
         let failed = try self.all(
-            "SELECT id FROM outbox WHERE \(filter.sql) ORDER BY id LIMIT \(filter.mark(query.limit))", filter.arguments
+            "SELECT id FROM webhook_deliveries WHERE \(filter.sql) ORDER BY id LIMIT \(filter.mark(query.limit))", filter.arguments
         ) { (row: inout RowReader) -> Int64 in row.next() }
         for id in failed { _ = try self.redeliver(id, now: now) }
         return failed.count
     }
 
-    /// The notices with the present data of their targets. Notices of a deleted target have no URL.
-    func resolved(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
+    /// The deliveries with the present data of their targets. Deliveries of a deleted target have no URL.
+    func resolved(_ entries: [WebhookDelivery]) throws -> [WebhookDelivery] {
         guard entries.contains(where: { $0.target.hookID != nil }) else { return entries }
         let hooks = Dictionary(try self.webhooks().map { ($0.id, $0.target) }) { first, _ in first }
         return entries.map { entry in entry.target.hookID.flatMap { hooks[$0] }.map(entry.with(target:)) ?? entry }

@@ -42,7 +42,7 @@ final class PostgresStore: RoomStore {
             do {
                 try writer.begin()
                 _ = try membership.fence(writer)
-                let notice = try StoreAccess(writer).giveUpUnknownNotice()
+                let notice = try StoreAccess(writer).giveUpUnknownDeliveries()
                 try writer.commit()
                 return notice.map { [$0] } ?? []
             } catch {

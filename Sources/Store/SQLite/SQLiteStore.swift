@@ -60,7 +60,7 @@ final class SQLiteStore: RoomStore {
             if (1..<steps.count).contains(former) { notices.append(try Self.keepFormer(pool, path: path, from: former, to: steps.count)) }
             try SQLiteSchema.migrate(pool, steps)
             if isAlone {
-                if let notice = try pool.write({ try StoreAccess($0).giveUpUnknownNotice() }) { notices.append(notice) }
+                if let notice = try pool.write({ try StoreAccess($0).giveUpUnknownDeliveries() }) { notices.append(notice) }
                 // The file itself gets the schema, and the id that reveals a foreign log. Best effort: somebody may be reading.
                 _ = try pool.writeWithoutTransaction { try $0.checkpoint(.passive) }
             }

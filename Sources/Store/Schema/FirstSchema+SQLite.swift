@@ -174,9 +174,9 @@ enum FirstSchemaOfSQLite {
         CREATE INDEX events_room ON events(room_id, id);
         CREATE INDEX events_at ON events(at);
 
-        -- A notice holds its event, which may be forgotten before it. Of each lane (a target's notices of one room) the oldest
+        -- A delivery holds its event, which may be forgotten before it. Of each lane (a target's deliveries of one room) the oldest
         -- pending one is the head: the only one that may be sent.
-        CREATE TABLE outbox (
+        CREATE TABLE webhook_deliveries (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             url TEXT NOT NULL,
             format TEXT NOT NULL,
@@ -197,21 +197,21 @@ enum FirstSchemaOfSQLite {
             last_attempt_at INTEGER,
             duration_ms INTEGER,
             delivered_at INTEGER,
-            -- Where the age of a pending notice starts after a move of the clock.
+            -- Where the age of a pending delivery starts after a move of the clock.
             kept_from INTEGER,
             app TEXT,
             subject TEXT,
             redelivered_as INTEGER
         ) STRICT;
-        CREATE INDEX outbox_lane ON outbox(url, format, lane, id) WHERE state = 'pending';
-        CREATE INDEX outbox_heads ON outbox(url, format, due_at, id) WHERE is_head = 1;
-        CREATE INDEX outbox_due ON outbox(due_at) WHERE is_head = 1;
-        CREATE INDEX outbox_state ON outbox(state, id);
-        CREATE INDEX outbox_room ON outbox(room_id, id);
-        CREATE INDEX outbox_at ON outbox(state, at);
+        CREATE INDEX webhook_deliveries_lane ON webhook_deliveries(url, format, lane, id) WHERE state = 'pending';
+        CREATE INDEX webhook_deliveries_heads ON webhook_deliveries(url, format, due_at, id) WHERE is_head = 1;
+        CREATE INDEX webhook_deliveries_due ON webhook_deliveries(due_at) WHERE is_head = 1;
+        CREATE INDEX webhook_deliveries_state ON webhook_deliveries(state, id);
+        CREATE INDEX webhook_deliveries_room ON webhook_deliveries(room_id, id);
+        CREATE INDEX webhook_deliveries_at ON webhook_deliveries(state, at);
         """
 
-    /// A key's secret checks signatures and a webhook's signs notices, so they cannot be hashes: they are as secret as the keys beside this file.
+    /// A key's secret checks signatures and a webhook's signs deliveries, so they cannot be hashes: they are as secret as the keys beside this file.
     private static let access = """
         CREATE TABLE tokens (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -340,9 +340,9 @@ enum FirstSchemaOfSQLite {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Other servers and back ends. A relay task's URL holds the other server's credential. A notice of a webhook has `webhook:ID` for a URL.
+    /// Other servers and back ends. A link's URL holds the other server's credential. A delivery of a webhook has `webhook:ID` for a URL.
     private static let targets = """
-        CREATE TABLE relay_tasks (
+        CREATE TABLE links (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             direction TEXT NOT NULL,
             app TEXT NOT NULL,

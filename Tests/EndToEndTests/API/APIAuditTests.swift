@@ -54,12 +54,12 @@ import Testing
         try await TestServer.run({ $0.outbound.allowPrivate = CIDR.loopback }) { server in
             let api = try await CheckedAPI(server)
             let link = #"{"direction":"pull","app":"live","name":"far","url":"rtmp://127.0.0.1:1/live/x?key=hush","onDemand":true}"#
-            let task = try await api.ok("POST", "relay-tasks", link, status: 201)["taskId"].int.orThrow()
-            try await api.refused(409, "POST", "relay-tasks", link)
-            try await api.ok("DELETE", "relay-tasks/\(task)")
+            let id = try await api.ok("POST", "links", link, status: 201)["linkId"].int.orThrow()
+            try await api.refused(409, "POST", "links", link)
+            try await api.ok("DELETE", "links/\(id)")
             var lines = try await self.lines(api, "?stream=live/far&result=ok")
-            #expect(lines.map(\.["operation"].string) == ["deleteRelayTask", "createRelayTask"])
-            #expect(lines.map(\.["object"].string) == ["relay-task/\(task)", "relay-task/\(task)"])
+            #expect(lines.map(\.["operation"].string) == ["deleteLink", "createLink"])
+            #expect(lines.map(\.["object"].string) == ["link/\(id)", "link/\(id)"])
             for value in [lines[0]["before"], lines[1]["after"]] {
                 #expect(value["direction"].string == "pull" && value["onDemand"].bool == true)
                 #expect(value["target"].string?.hasPrefix("rtmp://127.0.0.1:1/live") == true)
@@ -156,7 +156,7 @@ import Testing
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
                 let tokens = try TokenStore(try TestPostgres.store(in: data))
-                let made = try tokens.create(name: "shop", role: .app)
+                let made = try tokens.create(name: "shop", role: .backend)
                 _ = try tokens.revoke(made.token.id)
                 tokens.close()
                 let api = try await CheckedAPI(server)

@@ -41,12 +41,12 @@ import Testing
         examples = document["webhooks"]["event"]["post"]["requestBody"]["content"]["application/json"]["examples"]
         events = []
         for kind, example in examples.items():
-            notice = example["value"]
-            name = schemas["Notice"]["discriminator"]["mapping"][kind].rsplit("/", 1)[-1]
-            read = getattr(models, name).from_dict(notice)
-            if plain(read.to_dict()) != plain(notice) or type(read.data).__name__ != schemas[name]["properties"]["data"]["$ref"].rsplit("/", 1)[-1]:
+            delivery = example["value"]
+            name = schemas["WebhookEvent"]["discriminator"]["mapping"][kind].rsplit("/", 1)[-1]
+            read = getattr(models, name).from_dict(delivery)
+            if plain(read.to_dict()) != plain(delivery) or type(read.data).__name__ != schemas[name]["properties"]["data"]["$ref"].rsplit("/", 1)[-1]:
                 problems.append(f"{kind} was read as {read}")
-            events.append({key: value for key, value in notice.items() if key not in ("idempotencyKey", "attempt")})
+            events.append({key: value for key, value in delivery.items() if key not in ("idempotencyKey", "attempt")})
         answer = {"last": 1, "isComplete": True, "list": events}
         read = models.EventList.from_dict(answer)
         for event, kind in zip(read.list_, examples):

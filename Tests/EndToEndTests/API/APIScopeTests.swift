@@ -30,14 +30,14 @@ import Testing
         try await api.ok("POST", "rooms/\(Self.foreign)/record", #"{"action":"start"}"#)
         try await api.ok("POST", "streams/live/\(Self.foreign)-ban/forbid", "{}")
         let task = try await api.ok(
-            "POST", "relay-tasks",
+            "POST", "links",
             #"{"direction":"pull","app":"live","name":"\#(Self.foreign)-in","url":"rtmp://127.0.0.1:9/live/x","onDemand":true}"#,
             status: 201)
-        foreign.ids["taskId"] = "\(task["taskId"].int ?? 0)"
+        foreign.ids["linkId"] = "\(task["linkId"].int ?? 0)"
         let session = try await api.ok("GET", "sessions")["list"][0]["sessionId"].int.orThrow()
-        let callback = try await api.ok("GET", "callbacks")["list"][0]["callbackId"].int.orThrow()
+        let callback = try await api.ok("GET", "webhooks/deliveries")["list"][0]["deliveryId"].int.orThrow()
         foreign.ids["sessionId"] = "\(session)"
-        foreign.ids["callbackId"] = "\(callback)"
+        foreign.ids["deliveryId"] = "\(callback)"
         foreign.ids["tokenId"] = "1"
         // Rows without files: a file is written when pictures come.
         let work = RecordingTask(
@@ -76,7 +76,7 @@ import Testing
             let token = try await api.limitedToken(limits)
             func state() async throws -> [String] {
                 var texts: [String] = []
-                for path in ["rooms/\(Self.foreign)/members", "tokens", "streams/forbidden", "rooms/\(Self.foreign)/talk", "relay-tasks"] {
+                for path in ["rooms/\(Self.foreign)/members", "tokens", "streams/forbidden", "rooms/\(Self.foreign)/talk", "links"] {
                     texts.append(try await api("GET", path).text.replacing(/"requestId":"[^"]*"/, with: ""))
                 }
                 return texts
@@ -157,7 +157,7 @@ import Testing
     @Test func theFeedIsLimitedToo() async throws {
         try await TestServer.run { server in
             let api = try await CheckedAPI(server)
-            let token = try await api.limitedToken(role: "app")
+            let token = try await api.limitedToken(role: "backend")
             for id in ["zulu", "acme-0"] { try await api.ok("POST", "rooms", #"{"roomId":"\#(id)"}"#, status: 201) }
             let ticket = try await api.ok("POST", "events/ticket", token: token)["ticket"].string.orThrow()
             let feed = try await WebSocketClient.open(server.addresses.http.port, "/events?ticket=\(ticket)&after=0")
@@ -177,7 +177,7 @@ import Testing
         try await Fixture.withDirectory { directory in
             let data = directory.appendingPathComponent("data").path
             try await TestServer.run(data: data) { server in
-                let arguments = ["token", "create", "acme", "--role", "app", "--rooms", "acme-", "--rooms", "acme_", "--apps", "live"]
+                let arguments = ["token", "create", "acme", "--role", "backend", "--rooms", "acme-", "--rooms", "acme_", "--apps", "live"]
                 let made = try await EarshotProcess.command(arguments + ["--data", data])
                 let secret = try #require(made.lines.first, "\(made.errors)")
                 let api = try await CheckedAPI(server)
@@ -185,7 +185,7 @@ import Testing
                 try await api.refused(403, "POST", "rooms", #"{"roomId":"zulu"}"#, token: secret)
                 let list = try await EarshotProcess.command(["token", "list", "--data", data])
                 #expect(list.text.contains("apps live; rooms acme-, acme_"), "\(list.text)")
-                let bad = try await EarshotProcess.command(["token", "create", "x", "--role", "app", "--rooms", "a b", "--data", data])
+                let bad = try await EarshotProcess.command(["token", "create", "x", "--role", "backend", "--rooms", "a b", "--data", data])
                 #expect(bad.status == 1 && bad.errors.contains("rooms"), "\(bad.errors)")
             }
         }

@@ -50,7 +50,9 @@ import Testing
             try await eventually("the counter") { server.closed(.credentialWrong) == refusals + 1 }
             let secret = try url.split(separator: "?").last.map(String.init).orThrow()
             #expect(!server.lines.all.contains { $0.contains(secret) }, "a credential is logged")
-            for path in ["rooms", "rooms/r1", "streams", "sessions", "streams/published", "rooms/r1/events", "events", "callbacks"] {
+            for path in [
+                "rooms", "rooms/r1", "streams", "sessions", "streams/published", "rooms/r1/events", "events", "webhooks/deliveries",
+            ] {
                 #expect(try await !api("GET", path).text.contains(secret), "a credential is listed by \(path)")
             }
         }

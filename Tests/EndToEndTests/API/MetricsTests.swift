@@ -1,5 +1,4 @@
 import APITestSupport
-import Delivery
 import EarshotServer
 import Foundation
 import Media
@@ -8,6 +7,7 @@ import RTMPTestSupport
 import Relay
 import ServerConfiguration
 import ServerTestSupport
+import Streaming
 import Support
 import TestSupport
 import Testing

@@ -94,10 +94,10 @@ import Testing
             try await ClusterServers.run({ $0.outbound.allowPrivate = CIDR.loopback }) { a, b in
                 let token = a.token
                 @Sendable func links(_ server: TestServer) async throws -> JSON {
-                    try await server.call("GET", "relay-tasks", token: token).json()["data"]["list"]
+                    try await server.call("GET", "links", token: token).json()["data"]["list"]
                 }
                 let answer = try await b.call(
-                    "POST", "relay-tasks",
+                    "POST", "links",
                     #"{"direction":"pull","app":"live","name":"copy","url":"\#(origin.rtmp)/live/cam1"}"#, token: token)
                 #expect(answer.status == 201, "\(answer.text)")
                 try await eventually("the link on the other node") { try await links(a).count == 1 }
@@ -108,8 +108,8 @@ import Testing
                     ]
                     return lists.map { $0.list.count { $0["name"].string == "copy" } }.sorted() == [0, 1]
                 }
-                let id = try await links(b)[0]["taskId"].int.orThrow()
-                #expect(try await b.call("DELETE", "relay-tasks/\(id)", token: token).status == 200)
+                let id = try await links(b)[0]["linkId"].int.orThrow()
+                #expect(try await b.call("DELETE", "links/\(id)", token: token).status == 200)
                 try await eventually("the link's end on the other node") { try await links(a).count == 0 }
                 try await eventually("the stream's end") {
                     for server in [a, b] {

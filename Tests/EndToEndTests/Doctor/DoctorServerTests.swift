@@ -42,7 +42,7 @@ import Testing
                 let data = directory.appendingPathComponent("data").path
                 for (role, absent, present) in [
                     ("ops", ["webhook"], ["recording", "counters"]),
-                    ("app", ["webhook", "recording", "counters"], ["push", "talk", "snapshot"]),
+                    ("backend", ["webhook", "recording", "counters"], ["push", "talk", "snapshot"]),
                 ] {
                     let token = try await EarshotProcess.command(["token", "create", role, "--role", role, "--data", data])
                     let file = try CLI.tokenFile(try #require(token.lines.first), in: directory)

@@ -7,9 +7,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
+@testable import Streaming
 
 /// HTTP service while a few addresses flood the port.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct HTTPFloodTests {

@@ -6,9 +6,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Listening
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// HTTP/2 on the HTTPS port with other clients, in real time, and at the end. Others are in HTTPServerTests.
 @Suite struct HTTP2ConnectionTests {

@@ -107,7 +107,7 @@ import Testing
             _ = try await server.call("POST", "rooms", #"{"roomId":"r2"}"#)
             try await eventually("the second target") { second.accepted.contains { $0.json["roomId"].string == "r2" } }
             #expect(first.accepted.count == before)
-            #expect(try await server.call("GET", "callbacks/targets").text.contains("127.0.0.1:\(second.port)"))
+            #expect(try await server.call("GET", "webhooks/targets").text.contains("127.0.0.1:\(second.port)"))
             #expect(!server.earshot.process.errorsSoFar.contains("/hook"), "an address that may hold a credential, in the log")
         }
     }

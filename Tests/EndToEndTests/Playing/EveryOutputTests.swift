@@ -75,16 +75,16 @@ import Testing
         #expect(all.count >= 120)
         let sent = try media.sent(tags)
         try await Fixture.withDirectory { directory in
-            try await TestServer.run(RelayTaskTests.open) { edge in
+            try await TestServer.run(LinkTests.open) { edge in
                 try await TestServer.run({
-                    RelayTaskTests.open(&$0)
+                    LinkTests.open(&$0)
                     $0.rooms.policy.graceMs = 500
                     $0.recording.apps = ["live"]
                     $0.hls.always = true
                     $0.hls.segmentMs = 1_000
                     $0.hls.windowMs = 60_000
                 }) { server in
-                    _ = try await RelayTaskTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
+                    _ = try await LinkTests.create(server, "push", "cam1", "\(edge.rtmp)/live/copy")
                     let client = try await TagClient.publish(to: server, "live/cam1")
                     let publisher = PacedPublisher(client)
                     async let publishing = publisher.send(sent)
@@ -95,14 +95,14 @@ import Testing
                     async let bodies = Captured.bodies(server, "cam1", in: directory)
                     async let messages = Captured.messages(server, "cam1", in: directory)
                     try await edge.wait("streams") { $0["list"][0]["video"]["width"].int != nil }
-                    async let forwarded = Captured.tags("\(edge.http)/live/copy.flv", in: directory)
+                    async let pushedOn = Captured.tags("\(edge.http)/live/copy.flv", in: directory)
                     let live = try await LiveHLS(server, "cam1")
                     _ = try await publishing
                     await client.close()
                     let recorded = try await Captured.recordings(server, media.codecs.count)
                     let outputs: [(name: String, captured: Captured, isWhole: Bool)] = [
                         ("recording", recorded, true), ("HTTP-FLV", try await flv, false), ("mp4", try await bodies, false),
-                        ("fmp4 over WebSocket", try await messages, false), ("forwarded", try await forwarded, false),
+                        ("fmp4 over WebSocket", try await messages, false), ("pushedOn", try await pushedOn, false),
                         ("HLS", try await Captured.segments(live, server, "cam1", in: directory), true),
                     ]
                     for output in outputs {

@@ -6,10 +6,10 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// The cost of low latency, and that nothing waits for what comes next. ``PartDelayTests`` judges the delay.
 @Suite struct HLSLatencyTests {

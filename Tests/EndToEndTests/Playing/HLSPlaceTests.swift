@@ -1,8 +1,8 @@
-import Delivery
 import EarshotServer
 import Listening
 import RTMP
 import ServerTestSupport
+import Streaming
 import TestSupport
 import Testing
 

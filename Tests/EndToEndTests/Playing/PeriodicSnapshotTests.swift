@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Delivery
 @testable import EarshotServer
 @testable import Notifications
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Snapshots taken at an interval.
 @Suite struct PeriodicSnapshotTests {
@@ -67,7 +67,7 @@ import Testing
             #expect(told["file_size"].int ?? 0 > 500 && told["create_time"].int ?? 0 > 1_700_000_000)
             let path = try told["pic_url"].string.orThrow()
             #expect(path.hasPrefix("/api/v1/snapshots/") && told["pic_full_url"].string == "https://live.example.com\(path)")
-            #expect(told["sign"].string == TencentNotice.sign(key: server.server.parts.keys.webhookKey, t: Int64(told["t"].int ?? 0)))
+            #expect(told["sign"].string == TencentPushCallback.sign(key: server.server.parts.keys.webhookKey, t: Int64(told["t"].int ?? 0)))
         }
         await receiver.stop()
     }

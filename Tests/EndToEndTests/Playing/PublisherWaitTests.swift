@@ -1,8 +1,8 @@
-import Delivery
 import Foundation
 import Listening
 import Rooms
 import ServerTestSupport
+import Streaming
 import TestSupport
 import Testing
 

@@ -5,10 +5,10 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Snapshots of live streams.
 @Suite struct SnapshotTests {

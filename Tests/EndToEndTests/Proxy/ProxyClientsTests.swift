@@ -9,9 +9,9 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Listening
+@testable import Streaming
 
 /// A live server behind TCP proxies: every port uses the client address from the header.
 @Suite struct ProxyClientsTests {

@@ -64,7 +64,7 @@ import Testing
 
             // Neither without a token, nor with one of too low a role.
             #expect(try await server.call("GET", path, token: "").status == 401)
-            let low = try await server.call("POST", "tokens", #"{"name":"low","role":"app"}"#).json()["data"]["secret"].string.orThrow()
+            let low = try await server.call("POST", "tokens", #"{"name":"low","role":"backend"}"#).json()["data"]["secret"].string.orThrow()
             #expect(try await server.call("GET", path, token: low).status == 403)
 
             // As a browser does: ranges on demand, with seeking.

@@ -7,11 +7,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import Rooms
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Failures end a recording with a clear reason; the stream and its viewers do not notice.
 @Suite struct RecordingFailureTests {

@@ -5,9 +5,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import RoomRegistry
 @testable import ServerConfiguration
+@testable import Streaming
 
 /// Recording by a room's own policy, and recordings by call across server restarts.
 @Suite struct RecordingPolicyTests {

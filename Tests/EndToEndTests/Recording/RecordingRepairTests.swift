@@ -9,10 +9,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import Packaging
 @testable import Rooms
+@testable import Streaming
 
 /// Recovery from kills, refusals and slow disks at bad moments.
 @Suite struct RecordingRepairTests {

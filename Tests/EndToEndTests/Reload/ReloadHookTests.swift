@@ -65,7 +65,7 @@ import Testing
             try await server.makeRoom("r2")
             func tries() -> [WebhookReceiver.Delivery] { failing.deliveries.filter { $0.json["roomId"].string == "r2" } }
             try await eventually("the last try") { tries().count == 3 }
-            try await server.wait("callbacks?state=failed") { $0["list"].list.contains { $0["event"]["roomId"].string == "r2" } }
+            try await server.wait("webhooks/deliveries?state=failed") { $0["list"].list.contains { $0["event"]["roomId"].string == "r2" } }
             #expect(tries().map { $0.json["attempt"].int } == [1, 2, 3])
             for delivery in tries() {
                 let time = delivery.headers["x-earshot-timestamp"] ?? ""
@@ -83,7 +83,7 @@ import Testing
         try await ReloadingServer.run(["outbound.allowPrivate": Self.loopback]) { server in
             try await server.apply(["outbound.allowPrivate": Self.loopback, "webhooks.tencentUrls": "[\"\(receiver.url)\"]"])
             let publisher = try await server.livePublisher("cam1")
-            try await eventually("the notice of the push") {
+            try await eventually("the call about the push") {
                 receiver.accepted.contains { $0.json["event_type"].int == 1 && $0.json["stream_id"].string == "cam1" }
             }
             await publisher.close()

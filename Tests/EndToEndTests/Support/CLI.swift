@@ -4,8 +4,8 @@ import Rooms
 import ServerTestSupport
 import TestSupport
 
-@testable import Delivery
 @testable import RoomRegistry
+@testable import Streaming
 
 /// The command line as a process, with its own server and token. Unsets the `cleared` variables of the test's environment.
 struct CLI: Sendable {

@@ -10,10 +10,10 @@ import Talk
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
 @testable import ServerConfiguration
+@testable import Streaming
 @testable import Support
 @testable import Talkback
 

@@ -10,8 +10,8 @@ import SignalCheck
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import RoomRegistry
+@testable import Streaming
 
 /// The floor by publishing and by call, and its audit trail.
 @Suite struct TalkFloorTests {

@@ -5,9 +5,9 @@ import SignalCheck
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import ServerConfiguration
+@testable import Streaming
 @testable import Support
 @testable import Talkback
 

@@ -9,10 +9,10 @@ import Support
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import Listening
 @testable import RoomRegistry
 @testable import ServerConfiguration
+@testable import Streaming
 
 extension Hostile {
     /// Ends of connections: half-closed, reset, and by the hundred.

@@ -1,9 +1,9 @@
 import APITestSupport
-import Delivery
 import EarshotServer
 import RTMP
 import RTMPTestSupport
 import ServerTestSupport
+import Streaming
 import TestSupport
 import Testing
 

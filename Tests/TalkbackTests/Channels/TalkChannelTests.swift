@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
 @testable import ServerConfiguration
+@testable import Streaming
 @testable import Support
 @testable import Talkback
 

@@ -10,8 +10,8 @@ import TestSupport
 import Testing
 
 @testable import Access
-@testable import Delivery
 @testable import EarshotServer
+@testable import Streaming
 @testable import Talkback
 
 /// The voice that each credential opens, and the role that it gives.

@@ -6,9 +6,9 @@ import ServerTestSupport
 import TestSupport
 import Testing
 
-@testable import Delivery
 @testable import EarshotServer
 @testable import RoomRegistry
+@testable import Streaming
 @testable import Talkback
 
 /// Places in a talk channel: takeovers and losses, and everything that must go on meanwhile.

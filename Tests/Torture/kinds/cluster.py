@@ -173,7 +173,7 @@ class _Life:
         for pusher in self.pushers:
             pusher.join(20)
         settled = eventually(60, self._is_settled, 0.2)
-        context.expect(settled, "pushes are open, or notices pending, 60 s after the last device went")
+        context.expect(settled, "pushes are open, or deliveries pending, 60 s after the last device went")
         server = self.nodes.all[0].server
         events = self.ledger.compare(server)
         self._judge_tables(events)
@@ -186,7 +186,7 @@ class _Life:
 
     def _is_settled(self):
         with contextlib.suppress(OSError, http.client.HTTPException):
-            pending = self.nodes.all[0].server.get("callbacks?state=pending&limit=1")["list"]
+            pending = self.nodes.all[0].server.get("webhooks/deliveries?state=pending&limit=1")["list"]
             return not pending and not self.pair.rows("SELECT sequence FROM pushes WHERE ended_at IS NULL LIMIT 1")
         return False
 

@@ -1,4 +1,4 @@
-"""Webhook targets that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
+"""Webhooks that are slow, down, or lie: each gets every event at least once when it comes back, in order per room, and nobody is
 disturbed meanwhile."""
 
 import os
@@ -95,11 +95,11 @@ class _Round:
         while time.monotonic() < end:
             # Those that time brings while this asks are the next look's.
             events = server.events()
-            pending = server.get("callbacks?state=pending&limit=1")["list"]
+            pending = server.get("webhooks/deliveries?state=pending&limit=1")["list"]
             if not pending:
                 break
             time.sleep(0.2)
-        context.expect(not pending, f"a notice is still pending after 60 s: {pending}")
+        context.expect(not pending, f"a delivery is still pending after 60 s: {pending}")
         context.count("events", len(events))
         # Events that deadlines caused meanwhile are in the store before any target gets them.
         told = [(target, target.accepted()) for target in self.targets]
@@ -107,5 +107,5 @@ class _Round:
         for target, accepted in told:
             judge(context, target, accepted, events, by_id)
             context.count("requests", len(target.seen()))
-        abandoned = server.get("callbacks?state=failed&limit=10")["list"]
-        context.expect(not abandoned, f"notices were given up: {abandoned[:1]}")
+        abandoned = server.get("webhooks/deliveries?state=failed&limit=10")["list"]
+        context.expect(not abandoned, f"deliveries were given up: {abandoned[:1]}")

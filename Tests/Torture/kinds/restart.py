@@ -1,5 +1,5 @@
 """A new version takes over while streams are pushed, watched and recorded: no connection is refused, everybody is back as soon as they try
-again, no recording is damaged, and a webhook target has every event in order."""
+again, no recording is damaged, and a webhook has every event in order."""
 
 import contextlib
 import http.client

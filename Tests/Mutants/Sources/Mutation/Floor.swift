@@ -29,7 +29,7 @@ package struct Floor: Sendable {
             without: ["FileIdentity.swift", "FileReader.swift", "StoreConnection.swift", "StoreLock.swift", "WriteAheadLog.swift"]),
         Floor("Apps"),
         Floor("Relay", without: ["LoopTurns.swift", "SocketWriter.swift"]),
-        Floor("Upstream", tests: "^UpstreamTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
+        Floor("LinkTransport", tests: "^LinkTransportTests\\.ChunkValidator", only: ["ChunkValidator.swift"]),
         Floor("HTTPServer"), Floor("RTMPServer"), Floor("Talkback"), Floor("AppServer"), Floor("ControlAPI"), Floor("HTTPAPI"),
     ]
 

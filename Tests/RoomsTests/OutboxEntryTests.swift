@@ -1,9 +1,0 @@
-import Rooms
-import Testing
-
-@Suite struct OutboxEntryTests {
-    @Test(arguments: [(nil, false), (199, false), (200, true), (204, true), (299, true), (300, false), (500, false)] as [(Int?, Bool)])
-    func aNoticeIsDeliveredWithAStatusOf2xx(_ status: Int?, _ isDelivered: Bool) {
-        #expect(OutboxEntry.isDelivered(status) == isDelivered)
-    }
-}
