@@ -24,43 +24,34 @@ package final class RunningLink: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        var tap: PushTap?
-        /// The way last sent to the other server.
-        var toldWay: [String]?
-        package var publisher: PullPublisher?
-        /// Milliseconds of the steady clock.
-        var publishingSinceMs: Int64 = 0
+        var push: Push?
+        var pull = PullMachine<PullPublisher>()
+        var need = Need.here
         /// The way of the pulled stream, as the other server states it.
         var way: [String] = []
-        /// Frames that arrived while the room was being asked.
-        var early = EarlyFrames()
-        var isOpening = false
-        /// Number of the connection; a late answer must not apply to the next.
-        package var run = 0
-        var hold: Hold?
         /// The last failure that was logged.
         var toldError: LinkError?
-        /// Consecutive holds.
-        package var holds = 0
-        var lastWantedMs: Int64 = 0
-        var isDeleted = false
-        /// Another node that shares the rooms pulls.
-        var isElsewhere = false
     }
 
-    /// The reason and duration of a hold.
-    private struct Hold {
-        let words: String
-        /// By the steady clock; the hold also lasts while the stream may not be played here.
-        let untilMs: Int64
+    /// A push that runs.
+    private struct Push {
+        let tap: PushTap
+        /// The way last sent to the other server.
+        var toldWay: [String]?
+    }
+
+    /// For whom a pull runs.
+    private enum Need {
+        /// For all, on this node or on another that shares the rooms.
+        case here, elsewhere
+        /// For viewers; when the last was seen, by the steady clock.
+        case viewers(lastMs: Int64)
     }
 
     /// A pull on demand without a viewer ends after this long.
     private static let idleMs: Int64 = 30_000
     /// Servers are set to drop idle publishers after five seconds or more.
     private static let keepAliveMs = 2_000
-    /// Held pulls are retried like broken connections.
-    private static let policy = ReconnectPolicy()
 
     init(_ link: Link, of table: LinkTable) throws(LinkError) {
         self.link = link
@@ -92,10 +83,10 @@ package final class RunningLink: Sendable {
     private var client: LinkClient? { self.made.withLock { $0 } }
     package var status: LinkStatus? { self.client?.status }
     /// The reason why the pull is held; nil when it is not.
-    package var heldFor: String? { self.state.withLock { $0.hold?.words } }
+    package var heldFor: String? { self.state.withLock { $0.pull.heldFor } }
 
-    var isPublishing: Bool { self.state.withLock { $0.publisher != nil } }
-    var received: (path: String, bytes: UInt64)? { self.state.withLock { $0.publisher }?.received }
+    var isPublishing: Bool { self.state.withLock { $0.pull.publisher != nil } }
+    var received: (path: String, bytes: UInt64)? { self.state.withLock { $0.pull.publisher }?.received }
 
     /// On the link's thread.
     private func changed(to state: LinkState) {
@@ -138,7 +129,7 @@ package final class RunningLink: Sendable {
         let path = self.link.path.description
         guard self.link.direction == .push else { return LoopDetector.text(self.table.streams.origins.sinks(of: path)) }
         let way = self.table.streams.origins.way(of: path)
-        self.state.withLock { $0.toldWay = way }
+        self.state.withLock { $0.push?.toldWay = way }
         return LoopDetector.text(way)
     }
 
@@ -149,7 +140,7 @@ package final class RunningLink: Sendable {
         if let why = self.table.streams.origins.objection(to: way, feeding: path) { return why }
         let changed = self.state.withLock { state -> PullPublisher? in
             defer { state.way = way }
-            return state.way == way ? nil : state.publisher
+            return state.way == way ? nil : state.pull.publisher
         }
         if let changed {
             self.table.streams.origins.cameIn(path, way, owner: changed.owner)
@@ -164,10 +155,10 @@ package final class RunningLink: Sendable {
     package func begin() {
         switch self.link.direction {
         case .pull:
-            guard !self.link.onDemand else { return }
+            guard !self.link.onDemand else { return self.state.withLock { $0.need = .viewers(lastMs: -Self.idleMs) } }
             // Where nodes share the rooms, one of them pulls.
             let isElsewhere = !self.table.rooms.isKeeper
-            self.state.withLock { $0.isElsewhere = isElsewhere }
+            self.state.withLock { $0.need = isElsewhere ? .elsewhere : .here }
             if !isElsewhere { self.client?.start() }
         case .push: self.streamBegan()
         }
@@ -175,17 +166,17 @@ package final class RunningLink: Sendable {
 
     /// Ends the link for good; `reason` goes into its last event.
     package func delete(_ reason: String) {
-        self.state.withLock { $0.isDeleted = true }
+        let publisher = self.state.withLock { $0.pull.delete() }
         self.reporter.ended(reason)
         self.client?.stop()
         self.endTap()
-        self.endPublisher(.clientStopped)
+        publisher?.leave(.clientStopped)
     }
 
     /// Starts a push when the stream here has a publisher.
     func streamBegan() {
-        guard self.link.direction == .push, self.state.withLock({ !$0.isDeleted }) else { return }
-        guard self.state.withLock({ $0.tap == nil }) else { return self.reportWay() }
+        guard self.link.direction == .push, self.state.withLock({ !$0.pull.isDeleted }) else { return }
+        guard self.state.withLock({ $0.push == nil }) else { return self.reportWay() }
         let path = self.link.path.description
         Task {
             let found = await self.table.streams.onHome(of: path) { [streams = self.table.streams] home, stream -> Relay.Stream? in
@@ -195,8 +186,8 @@ package final class RunningLink: Sendable {
             guard let found, let stream = found, let client = self.client else { return }
             let tap = PushTap(stream, client)
             let isFirst = self.state.withLock { state in
-                guard state.tap == nil, !state.isDeleted else { return false }
-                state.tap = tap
+                guard state.push == nil, !state.pull.isDeleted else { return false }
+                state.push = Push(tap: tap)
                 return true
             }
             guard isFirst else { return self.table.streams.registry.release(stream) }
@@ -208,7 +199,7 @@ package final class RunningLink: Sendable {
     /// Reconnects if the stream's new publisher came another way.
     private func reportWay() {
         let way = self.table.streams.origins.way(of: self.link.path.description)
-        guard self.state.withLock({ $0.toldWay.map { $0 != way } ?? false }) else { return }
+        guard self.state.withLock({ $0.push?.toldWay.map { $0 != way } ?? false }) else { return }
         self.stop("way_changed")
         self.client?.start()
     }
@@ -217,8 +208,8 @@ package final class RunningLink: Sendable {
     package func wanted() {
         guard self.link.direction == .pull, self.link.onDemand else { return }
         let mayStart = self.state.withLock { state in
-            state.lastWantedMs = LoopSweeper.nowMs
-            return !state.isDeleted && state.hold == nil
+            state.need = .viewers(lastMs: LoopSweeper.nowMs)
+            return state.pull.mayStart
         }
         if mayStart { self.client?.start() }
     }
@@ -228,7 +219,7 @@ package final class RunningLink: Sendable {
         let path = self.link.path.description
         switch self.link.direction {
         case .push:
-            guard let tap = self.state.withLock({ $0.tap }) else { return }
+            guard let tap = self.state.withLock({ $0.push?.tap }) else { return }
             // The stream is over or has been replaced: a tap belongs to one stream.
             Task {
                 let isLive = await self.table.streams.onHome(of: path) { home, stream in
@@ -243,7 +234,7 @@ package final class RunningLink: Sendable {
         case .pull:
             guard let client = self.client else { return }
             if self.link.onDemand, (self.table.streams.registry.find(path)?.viewerCount ?? 0) > 0 {
-                self.state.withLock { $0.lastWantedMs = nowMs }
+                self.state.withLock { $0.need = .viewers(lastMs: nowMs) }
             }
             let want = self.want(nowMs: nowMs)
             if self.goesOn(path, nowMs: nowMs) {
@@ -263,25 +254,27 @@ package final class RunningLink: Sendable {
 
     /// Whether a pull is to run. It starts, too, when this node takes it over.
     private func want(nowMs: Int64) -> Want {
-        guard !self.link.onDemand else { return self.state.withLock { nowMs - $0.lastWantedMs < Self.idleMs } ? .runs : .rests }
         let (isHere, isElsewhere) = (self.table.rooms.isKeeper, self.table.rooms.isKeptElsewhere)
         return self.state.withLock { state in
-            if state.isElsewhere {
-                state.isElsewhere = !isHere
+            switch state.need {
+            case .viewers(let lastMs): return nowMs - lastMs < Self.idleMs ? .runs : .rests
+            case .elsewhere:
                 guard isHere else { return .rests }
-                return state.hold == nil && !state.isDeleted ? .starts : .runs
-            }
+                state.need = .here
+                return state.pull.mayStart ? .starts : .runs
             // Media does not wait for the database: what runs goes on until another node is known to have it.
-            state.isElsewhere = isElsewhere
-            return isElsewhere ? .rests : .runs
+            case .here:
+                guard isElsewhere else { return .runs }
+                state.need = .elsewhere
+                return .rests
+            }
         }
     }
 
     private func endTap() {
         let tap = self.state.withLock { state in
-            defer { state.tap = nil }
-            state.toldWay = nil
-            return state.tap
+            defer { state.push = nil }
+            return state.push?.tap
         }
         guard let tap else { return }
         RelayLoop.remove(tap, from: tap.stream)
@@ -292,17 +285,8 @@ package final class RunningLink: Sendable {
 
     /// Stops a pull that is refused here; retries as if its connection had broken.
     private func hold(_ reason: String, _ words: String) {
-        let nowMs = LoopSweeper.nowMs
-        let isNew = self.state.withLock { state in
-            guard !state.isDeleted else { return false }
-            if state.publisher != nil, nowMs - state.publishingSinceMs >= Int64(Self.policy.stableMs) { state.holds = 0 }
-            state.holds += 1
-            let pauseMs = Self.policy.delayMs(failures: state.holds, random: Double.random(in: 0..<1))
-            state.hold = Hold(words: words, untilMs: nowMs + Int64(pauseMs))
-            state.publisher = nil
-            state.early = EarlyFrames()
-            return true
-        }
+        let (nowMs, random) = (LoopSweeper.nowMs, Double.random(in: 0..<1))
+        let isNew = self.state.withLock { $0.pull.hold(words, nowMs: nowMs, random: random) }
         guard isNew else { return }
         self.reporter.held(reason, words)
         self.client?.stop()
@@ -311,13 +295,8 @@ package final class RunningLink: Sendable {
 
     /// Ends an expired hold; returns whether there was one.
     private func goesOn(_ path: String, nowMs: Int64) -> Bool {
-        self.state.withLock { state in
-            guard let hold = state.hold, nowMs >= hold.untilMs, !state.isDeleted, self.table.rooms.playRefusal(path) == nil else {
-                return false
-            }
-            state.hold = nil
-            return true
-        }
+        guard self.table.rooms.playRefusal(path) == nil else { return false }
+        return self.state.withLock { $0.pull.goesOn(nowMs: nowMs) }
     }
 
     // MARK: Pulling, on the link's thread
@@ -326,25 +305,17 @@ package final class RunningLink: Sendable {
         switch event {
         case .started: break
         case .frame(let frame):
-            let publisher = self.state.withLock { state -> PullPublisher? in
-                guard state.publisher == nil else { return state.publisher }
-                guard !state.isDeleted, state.hold == nil else { return nil }
-                state.early.append(frame)
-                guard !state.isOpening else { return nil }
-                state.isOpening = true
-                self.open(state.run, way: state.way)
-                return nil
+            let (action, way) = self.state.withLock { ($0.pull.received(frame), $0.way) }
+            switch action {
+            case .publish(let publisher): publisher.publish(frame)
+            case .open(let run): self.open(run, way: way)
+            case .wait: break
             }
-            publisher?.publish(frame)
         case .ended(let error):
-            self.state.withLock { state in
-                state.run += 1
-                state.early = EarlyFrames()
-                state.isOpening = false
-            }
+            let publisher = self.state.withLock { $0.pull.connectionEnded() }
             // The other server announced the stream's end; the connection did not break.
             let isClean = if case .ended = error { true } else { false }
-            self.endPublisher(isClean ? .clientStopped : .connectionLost)
+            publisher?.leave(isClean ? .clientStopped : .connectionLost)
         }
     }
 
@@ -354,18 +325,16 @@ package final class RunningLink: Sendable {
                 let publisher = try await PullPublisher.begin(
                     self.link.path, link: self.link.id, from: self.status?.remoteAddress ?? "", way: way, for: self.table
                 ) { [weak self] end in self?.ended(by: end) }
+                let nowMs = LoopSweeper.nowMs
                 let isCurrent = self.state.withLock { state in
-                    guard state.run == run, !state.isDeleted, state.hold == nil else { return false }
+                    guard let early = state.pull.opened(publisher, run: run, nowMs: nowMs) else { return false }
                     // Under the lock, so that the next frame does not overtake them.
-                    for frame in state.early.frames { publisher.publish(frame) }
-                    state.early = EarlyFrames()
-                    state.publisher = publisher
-                    state.publishingSinceMs = LoopSweeper.nowMs
+                    for frame in early { publisher.publish(frame) }
                     return true
                 }
                 if !isCurrent { publisher.leave(.connectionLost) }
             } catch {
-                guard self.state.withLock({ $0.run == run }) else { return }
+                guard self.state.withLock({ $0.pull.isCurrent(run) }) else { return }
                 if error.reason == CloseReason.serverShutdown.rawValue { return self.stop(error.reason) }
                 self.hold(error.reason, error.text)
             }
@@ -376,13 +345,5 @@ package final class RunningLink: Sendable {
     private func ended(by end: PushEnd) {
         guard end != .serverShutdown else { return self.stop(CloseReason.serverShutdown.rawValue) }
         self.hold(end.rawValue, "ended by this server: \(end.rawValue)")
-    }
-
-    private func endPublisher(_ end: PushEnd) {
-        let publisher = self.state.withLock { state in
-            defer { state.publisher = nil }
-            return state.publisher
-        }
-        publisher?.leave(end)
     }
 }
