@@ -25,7 +25,7 @@ import Testing
         config.outbound.allowPrivate = CIDR.loopback
     }
 
-    @Test func logAndCallbacksNameTheTarget() async throws {
+    @Test func logAndDeliveriesNameTheTarget() async throws {
         let good = try await WebhookReceiver.start()
         let bad = try await WebhookReceiver.start { _, _ in WebhookReceiver.Answer(status: 503) }
         let (one, other) = (WebhookTarget(url: good.url, format: .earshot), WebhookTarget(url: bad.url, format: .earshot))

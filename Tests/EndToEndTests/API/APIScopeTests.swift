@@ -35,9 +35,9 @@ import Testing
             status: 201)
         foreign.ids["linkId"] = "\(task["linkId"].int ?? 0)"
         let session = try await api.ok("GET", "sessions")["list"][0]["sessionId"].int.orThrow()
-        let callback = try await api.ok("GET", "webhooks/deliveries")["list"][0]["deliveryId"].int.orThrow()
+        let delivery = try await api.ok("GET", "webhooks/deliveries")["list"][0]["deliveryId"].int.orThrow()
         foreign.ids["sessionId"] = "\(session)"
-        foreign.ids["deliveryId"] = "\(callback)"
+        foreign.ids["deliveryId"] = "\(delivery)"
         foreign.ids["tokenId"] = "1"
         // Rows without files: a file is written when pictures come.
         let work = RecordingTask(
