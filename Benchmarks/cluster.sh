@@ -52,7 +52,7 @@ cc=$(command -v cc || command -v clang)
 read -ra libpq <<<"$(pkg-config --cflags --libs libpq)"
 "$cc" -O2 -Wall -o "$work/nodes" Benchmarks/Cluster/nodes.c "${libpq[@]}"
 # As the server's statement lists them.
-kinds=$(sed -nE "s/.*case [a-zA-Z]+ = \"([^\"]+)\".*/'\1'/p" Sources/Rooms/RoomEvent.swift | paste -sd, | sed 's/,/, /g')
+kinds=$(sed -nE "s/.*case [a-zA-Z]+ = \"([^\"]+)\".*/'\1'/p" Sources/Rooms/Events/RoomEvent.swift | paste -sd, | sed 's/,/, /g')
 
 # start_node NAME: sets http.
 declare -A http=()

@@ -68,11 +68,11 @@ ALL = (
         ((COUNTER, COUNTER + "    nonisolated(unsafe) private var planted = 0\n"), (ENTERS, "        self.planted += 1\n" + ENTERS)),
         ("scripts/sanitize.sh", "thread", "--filter", "RelayTests"), "ThreadSanitizer: data race"),
     Fault(
-        "doubled-frame", "a frame that one viewer gets twice", "Sources/Relay/LoopFanout.swift",
+        "doubled-frame", "a frame that one viewer gets twice", "Sources/Relay/Viewing/LoopFanout.swift",
         ((SENT + "            return to\n", SENT + "            return to % 97 == 0 && from < to - 1 ? to - 1 : to\n"),),
         tests("RelayTests.ModelTests"), "recorded an issue"),
     Fault(
-        "clock-step", "room time that follows a leap of the machine's clock at once", "Sources/Rooms/RoomClock.swift",
+        "clock-step", "room time that follows a leap of the machine's clock at once", "Sources/Rooms/Rules/RoomClock.swift",
         ((LEAPS, LEAPS + "            state.offsetMs = offset\n"),),
         tests("RoomsTests.RoomClockTests"), "recorded an issue"),
     Fault(

@@ -67,9 +67,9 @@ import Testing
         #expect(Floor.of(file: "Sources/RTMP/Chunk/ChunkDecoder.swift", source: "")?.name == "RTMP")
         #expect(Floor.of(file: "Sources/LinkTransport/RTMP/ChunkValidator.swift", source: "")?.name == "LinkTransport")
         #expect(Floor.of(file: "Sources/LinkTransport/RTMP/ClientConnection.swift", source: "") == nil)
-        #expect(Floor.of(file: "Sources/Rooms/RoomClock.swift", source: "import Foundation")?.name == "Rooms")
+        #expect(Floor.of(file: "Sources/Rooms/Rules/RoomClock.swift", source: "import Foundation")?.name == "Rooms")
         #expect(Floor.of(file: "Sources/Rooms/RoomStore.swift", source: "import GRDB") == nil)
-        #expect(Floor.of(file: "Sources/Rooms/Kick.swift", source: "extension StoreAccess {") == nil)
+        #expect(Floor.of(file: "Sources/Rooms/People/Kick.swift", source: "extension StoreAccess {") == nil)
         #expect(Floor.of(file: "Sources/EarshotServer/A.swift", source: "") == nil)
     }
 }
