@@ -20,7 +20,9 @@ import Testing
 
     @Test func framesWaitForTheRoomAndThenGoOn() throws {
         var machine = PullMachine<Int>()
-        guard case .open(let run) = try machine.received(Self.frame), case .wait = machine.received(Self.frame) else { throw Unexpected() }
+        guard case .open(let run) = try machine.received(Self.frame), case .wait = try machine.received(Self.frame) else {
+            throw Unexpected()
+        }
         #expect(machine.opened(7, run: run, nowMs: 0)?.count == 2)
         guard case .publish(7) = try machine.received(Self.frame) else { throw Unexpected() }
         #expect(machine.connectionEnded() == 7)
@@ -43,7 +45,7 @@ import Testing
         var machine = try Self.publishing()
         var waits: [Int64] = []
         for _ in 0..<3 {
-            #expect(machine.hold("forbidden", nowMs: 0, random: 0.5))
+            #expect(machine.hold("forbidden", nowMs: 0, random: 0.5) == true)
             #expect(machine.heldFor == "forbidden" && !machine.mayStart && machine.publisher == nil)
             #expect(machine.connectionEnded() == nil)
             #expect(machine.heldFor == "forbidden", "the end of its connection does not end the hold")
@@ -54,8 +56,8 @@ import Testing
                     return later.goesOn(nowMs: Int64(nowMs))
                 })
             waits.append(Int64(wait))
-            #expect(machine.goesOn(nowMs: Int64(wait)))
-            #expect(!machine.goesOn(nowMs: Int64(wait)), "once")
+            #expect(machine.goesOn(nowMs: Int64(wait)) == true)
+            #expect(machine.goesOn(nowMs: Int64(wait)) == false, "once")
         }
         #expect(waits == waits.sorted() && Set(waits).count == 3, "\(waits)")
     }
@@ -65,12 +67,12 @@ import Testing
         func wait(afterStayMs stay: Int64) throws -> Int64 {
             var machine = PullMachine<Int>()
             for _ in 0..<4 {
-                #expect(machine.hold("x", nowMs: 0, random: 0.5))
-                #expect(machine.goesOn(nowMs: .max))
+                #expect(machine.hold("x", nowMs: 0, random: 0.5) == true)
+                #expect(machine.goesOn(nowMs: .max) == true)
             }
             guard case .open(let run) = try machine.received(Self.frame) else { throw Unexpected() }
             #expect(machine.opened(7, run: run, nowMs: 0) != nil)
-            #expect(machine.hold("x", nowMs: stay, random: 0.5))
+            #expect(machine.hold("x", nowMs: stay, random: 0.5) == true)
             return try #require(
                 (stay..<stay + 600_000).first { nowMs in
                     var later = machine
@@ -84,8 +86,8 @@ import Testing
         var machine = try Self.publishing()
         #expect(machine.delete() == 7)
         #expect(machine.isDeleted && !machine.mayStart && machine.publisher == nil)
-        #expect(!machine.hold("x", nowMs: 0, random: 0))
-        #expect(!machine.goesOn(nowMs: .max))
+        #expect(machine.hold("x", nowMs: 0, random: 0) == false)
+        #expect(machine.goesOn(nowMs: .max) == false)
         #expect(machine.connectionEnded() == nil && machine.isDeleted)
         guard case .wait = try machine.received(Self.frame) else { throw Unexpected() }
     }
