@@ -58,8 +58,8 @@ package actor RoomRegistry {
     package nonisolated let clock: RoomClock
     nonisolated let probe = StoreProbe()
     let shares = HistoryShares()
-    private nonisolated let standing: Live<Settings>
-    nonisolated var settings: Settings { self.standing.current }
+    private nonisolated let liveSettings: Live<Settings>
+    nonisolated var settings: Settings { self.liveSettings.current }
     let executor = QueueExecutor(label: "earshot.rooms")
     nonisolated let intake: SubmissionQueue
     let playTable = PlayTable()
@@ -122,7 +122,7 @@ package actor RoomRegistry {
             if let offset = seat?.lease.clockMs { clock.follow(offsetMs: offset) }
             clock.resume(from: seat == nil ? try store.clockMark() : nil, newestMs: try store.newestInstant())
         }
-        self.standing = Live(settings)
+        self.liveSettings = Live(settings)
         self.intake = SubmissionQueue(settings.intake)
         self.clock = clock
         let now = clock.now()
@@ -134,7 +134,7 @@ package actor RoomRegistry {
     }
 
     /// Changes settings from the next operation on, except those fixed at creation: exclusiveness and the limits of its queue.
-    package nonisolated func update(_ change: (inout Settings) -> Void) { self.standing.update(change) }
+    package nonisolated func update(_ change: (inout Settings) -> Void) { self.liveSettings.update(change) }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([RoomOutcome]) -> Void) { self.listener.withLock { $0.body = body } }

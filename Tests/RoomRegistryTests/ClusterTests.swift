@@ -127,8 +127,8 @@ import Testing
             try await eventually("the order") { b.drains == orders }
             #expect(a.drains == orders && a.registry.nodeName == "a")
             try await eventually("a node that keeps up") {
-                let standing = try a.registry.nodeStanding.orThrow()
-                return standing.leaseMs > 1_000 && standing.leaseMs <= 10_000 && standing.signalLagMs < 5_000
+                let status = try a.registry.nodeStatus.orThrow()
+                return status.leaseMs > 1_000 && status.leaseMs <= 10_000 && status.signalLagMs < 5_000
             }
             // One that registers later does not hear of it.
             try await cluster.join("c")
