@@ -38,7 +38,7 @@ package protocol ReversibleEncoder: FrameEncoder {
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
-/// A notice to viewers, delivered between messages at its place in the stream.
+/// A notice to viewers, delivered between messages at its position in the stream.
 package enum StreamNotice: UInt8, Sendable {
     /// A publisher started on an idle stream.
     case arrived

@@ -87,7 +87,7 @@ package actor RoomRegistry {
     /// How long operations may join the next batch, where nodes share the store.
     var batchTime = RoomRegistry.sharedTime.lowerBound
     var absence = StoreAbsence()
-    /// The last failed commit said that another process has this server's place.
+    /// The last failed commit said that another process has this server's membership.
     var wasFenced = false
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
@@ -114,8 +114,8 @@ package actor RoomRegistry {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     /// Opens or creates the store. Blocks: for start-up. Throws ``StoreError``.
-    package init(_ place: StorePlace, settings: Settings, clock: RoomClock = RoomClock()) throws {
-        (self.store, self.lock) = try place.open(as: settings.isExclusive ? .server : .second)
+    package init(_ location: StoreLocation, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        (self.store, self.lock) = try location.open(as: settings.isExclusive ? .server : .second)
         let seat = self.store.seat
         try self.store.readNow { store in
             // The mark is another node's, perhaps; the database's clock is everybody's.

@@ -127,7 +127,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Another process had this node's place, and has signalled under its number. Done again with the next look unless all of it is done.
+    /// Another process had this node's membership, and has signalled under its number. Done again with the next look unless all of it is done.
     private func comeBack(_ returns: Int) async throws {
         guard try await self.readAnew(after: self.lastSignal) else { return }
         try await self.announceAddress(self.address.withLock { $0 })
