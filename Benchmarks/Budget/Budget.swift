@@ -35,13 +35,13 @@ enum Budget {
         if isJudged { words.removeLast() }
         let numbers = words.compactMap { Int($0) }
         guard words.count == 4, numbers.count == 3, numbers.allSatisfy({ (1...100_000).contains($0) }),
-            let place = words.last, ["home", "apart"].contains(place)
+            let loop = words.last, ["home", "apart"].contains(loop)
         else {
             print("usage: earshot-budget FRAMES VIEWERS BYTES home|apart [judged]")
             print("       earshot-budget remux FILE.flv ROUNDS \(Remux.formatNames)")
             exit(2)
         }
-        try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: place == "apart", isJudged: isJudged))
+        try Self.run(Load(frames: numbers[0], viewers: numbers[1], bytes: numbers[2], isApart: loop == "apart", isJudged: isJudged))
     }
 
     private static let frameMs: Int64 = 20
@@ -58,11 +58,11 @@ enum Budget {
         let token = try relays[0].claim(stream, identity: PublisherIdentity("budget"), delegate: Nobody(isJudged: load.isJudged))
         let drain = try Drain()
 
-        let place = load.isApart ? 1 : 0
+        let loop = load.isApart ? 1 : 0
         var players: [Player] = []
         for _ in 0..<load.viewers {
-            let player = Player(relays[place], descriptor: drain.descriptor)
-            try player.connect(loops[place])
+            let player = Player(relays[loop], descriptor: drain.descriptor)
+            try player.connect(loops[loop])
             player.play(stream)
             players.append(player)
         }

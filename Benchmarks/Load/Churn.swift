@@ -73,7 +73,7 @@ struct Churn: ParsableCommand {
         let loop = try ChurnLoop(
             target: target,
             plan: ChurnLoop.Plan(
-                names: names, places: self.viewers, meanLifeNs: UInt64(self.lifeMs) * 1_000_000, stallingPercent: self.stalling,
+                names: names, lanes: self.viewers, meanLifeNs: UInt64(self.lifeMs) * 1_000_000, stallingPercent: self.stalling,
                 stalledReceiveBufferBytes: 16 << 10, seed: self.seed))
         var totals: ChurnTotals
         do throws(LoadError) {

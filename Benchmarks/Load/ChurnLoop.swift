@@ -7,7 +7,7 @@ final class ChurnLoop {
     struct Plan {
         var names: [String]
         /// Viewers at a time.
-        var places: Int
+        var lanes: Int
         /// Mean time that a viewer stays. Nanoseconds.
         var meanLifeNs: UInt64
         /// Percentage of viewers that stop reading now and then.
@@ -17,9 +17,9 @@ final class ChurnLoop {
         var seed: UInt64
     }
 
-    private struct Place {
+    private struct Lane {
         var viewer: Viewer?
-        /// Counts the place's viewers, so that a former viewer's event does not reach the next.
+        /// Counts the lane's viewers, so that a former viewer's event does not reach the next.
         var generation: UInt32 = 0
         var stalls = false
         var hasStalled = false
@@ -31,7 +31,7 @@ final class ChurnLoop {
     private let plan: Plan
     private let epoll: Epoll
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
-    private var places: [Place]
+    private var lanes: [Lane]
     private var random: SplitMix
     /// Set when viewers are no longer replaced.
     private var isEnding = false
@@ -46,25 +46,25 @@ final class ChurnLoop {
         self.target = target
         self.plan = plan
         self.epoll = try Epoll()
-        self.places = Array(repeating: Place(), count: plan.places)
+        self.lanes = Array(repeating: Lane(), count: plan.lanes)
         self.random = SplitMix(state: plan.seed)
     }
 
     deinit { self.buffer.deallocate() }
 
-    var viewers: [Viewer] { self.places.compactMap(\.viewer) }
+    var viewers: [Viewer] { self.lanes.compactMap(\.viewer) }
 
     /// Viewers that have never stopped reading.
-    var steadyViewers: [Viewer] { self.places.compactMap { $0.hasStalled ? nil : $0.viewer } }
+    var steadyViewers: [Viewer] { self.lanes.compactMap { $0.hasStalled ? nil : $0.viewer } }
 
     func run(untilNs end: UInt64, isDone: () -> Bool) throws(LoadError) {
         while true {
             let now = Clock.now()
             guard now < end, !isDone() else { return }
-            for index in self.places.indices where self.places[index].actsNs <= now { try self.act(index, now) }
+            for index in self.lanes.indices where self.lanes[index].actsNs <= now { try self.act(index, now) }
             try self.epoll.poll(timeoutNs: 1_000_000) { (event) throws(LoadError) in
                 let index = Int(event.token & 0xFFFF_FFFF)
-                guard UInt32(event.token >> 32) == self.places[index].generation else { return }
+                guard UInt32(event.token >> 32) == self.lanes[index].generation else { return }
                 try self.handle(event, index)
             }
         }
@@ -73,32 +73,32 @@ final class ChurnLoop {
     /// Stops joins and stalls, and lets every viewer read.
     func calmDown() throws(LoadError) {
         self.isEnding = true
-        for index in self.places.indices {
-            self.places[index].actsNs = .max
-            guard let viewer = self.places[index].viewer, viewer.phase == .stalled else { continue }
+        for index in self.lanes.indices {
+            self.lanes[index].actsNs = .max
+            guard let viewer = self.lanes[index].viewer, viewer.phase == .stalled else { continue }
             viewer.resume()
             try self.epoll.modify(viewer.descriptor, token: self.token(index), [.read, .hangUp])
         }
     }
 
     func closeAll() {
-        for index in self.places.indices { self.leave(index) }
+        for index in self.lanes.indices { self.leave(index) }
     }
 
     // MARK: Lives
 
-    private func token(_ index: Int) -> UInt64 { UInt64(self.places[index].generation) << 32 | UInt64(index) }
+    private func token(_ index: Int) -> UInt64 { UInt64(self.lanes[index].generation) << 32 | UInt64(index) }
 
     private func act(_ index: Int, _ now: UInt64) throws(LoadError) {
-        guard let viewer = self.places[index].viewer else { return try self.open(index, now) }
-        if viewer.phase == .closed || now >= self.places[index].endsNs {
+        guard let viewer = self.lanes[index].viewer else { return try self.open(index, now) }
+        if viewer.phase == .closed || now >= self.lanes[index].endsNs {
             self.leave(index)
             return try self.open(index, now)
         }
         switch viewer.phase {
-        case .playing where self.places[index].stalls:
+        case .playing where self.lanes[index].stalls:
             viewer.stall()
-            self.places[index].hasStalled = true
+            self.lanes[index].hasStalled = true
             self.totals.stalls += 1
             try self.epoll.modify(viewer.descriptor, token: self.token(index), .hangUp)
         case .stalled:
@@ -110,8 +110,8 @@ final class ChurnLoop {
     }
 
     private func schedule(_ index: Int, _ now: UInt64) {
-        let next = self.places[index].stalls ? now + UInt64.random(in: Self.stallNs, using: &self.random) : .max
-        self.places[index].actsNs = min(next, self.places[index].endsNs)
+        let next = self.lanes[index].stalls ? now + UInt64.random(in: Self.stallNs, using: &self.random) : .max
+        self.lanes[index].actsNs = min(next, self.lanes[index].endsNs)
     }
 
     private func open(_ index: Int, _ now: UInt64) throws(LoadError) {
@@ -126,28 +126,28 @@ final class ChurnLoop {
         let viewer = try Viewer(
             target: self.target, name: self.plan.names[room], room: room, hasVideo: true,
             receiveBufferBytes: stalls ? self.plan.stalledReceiveBufferBytes : nil, source: index)
-        self.places[index] = Place(
-            viewer: viewer, generation: self.places[index].generation &+ 1, stalls: stalls, actsNs: 0, endsNs: now + life)
+        self.lanes[index] = Lane(
+            viewer: viewer, generation: self.lanes[index].generation &+ 1, stalls: stalls, actsNs: 0, endsNs: now + life)
         self.schedule(index, now)
         self.totals.opened += 1
         try self.epoll.add(viewer.descriptor, token: self.token(index), [.read, .write, .hangUp])
     }
 
-    /// Closes the place's viewer, if it is still there, and counts what it got.
+    /// Closes the lane's viewer, if it is still there, and counts what it got.
     private func leave(_ index: Int) {
-        let place = self.places[index]
-        guard let viewer = place.viewer else { return }
-        self.places[index].viewer = nil
+        let lane = self.lanes[index]
+        guard let viewer = lane.viewer else { return }
+        self.lanes[index].viewer = nil
         let failure = viewer.failure
         if viewer.phase != .closed {
             if Bool.random(using: &self.random) { Socket.resetOnClose(viewer.descriptor) }
             viewer.close("left")
         }
-        self.totals.count(viewer, failure: failure, hasStalled: place.hasStalled)
+        self.totals.count(viewer, failure: failure, hasStalled: lane.hasStalled)
     }
 
     private func handle(_ event: Epoll.Event, _ index: Int) throws(LoadError) {
-        guard let viewer = self.places[index].viewer, viewer.phase != .closed else { return }
+        guard let viewer = self.lanes[index].viewer, viewer.phase != .closed else { return }
         if event.isWritable, viewer.phase == .connecting {
             viewer.connected()
             if viewer.phase != .closed { try self.epoll.modify(viewer.descriptor, token: self.token(index), [.read, .hangUp]) }
@@ -160,7 +160,7 @@ final class ChurnLoop {
             viewer.close(ChurnTotals.closedByServer)
         }
         // Replaced in the next round.
-        if viewer.phase == .closed, !self.isEnding { self.places[index].actsNs = 0 }
+        if viewer.phase == .closed, !self.isEnding { self.lanes[index].actsNs = 0 }
     }
 
     private func read(_ viewer: Viewer) {

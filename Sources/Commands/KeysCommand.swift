@@ -33,10 +33,10 @@ struct KeysCommand: AsyncParsableCommand {
         @Argument(help: ArgumentHelp("The key's owner, for the list and the audit trail.", valueName: "NAME")) var name: String
         @Option(help: ArgumentHelp("The key's role: admin, ops or backend.", valueName: "ROLE")) var role: TokenRole
         @Flag(help: "Print JSON: secretId, secretKey, name, role.") var json = false
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { store in
+            try await self.location.withTokens { store in
                 let namesake = try store.keys().first { $0.name == self.name && $0.revokedAt == nil }
                 if let namesake {
                     throw CommandFailure(
@@ -65,10 +65,10 @@ struct KeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List keys, without their secrets.")
         @Flag(help: "Include revoked keys.") var all = false
         @Flag(help: "Print JSON.") var json = false
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { store in
+            try await self.location.withTokens { store in
                 let list = try store.keys().filter { self.all || $0.revokedAt == nil }
                 if self.json { return try Console.print(Self.json(list).indented()) }
                 guard !list.isEmpty else { return Console.complain("no keys") }
@@ -100,10 +100,10 @@ struct KeysCommand: AsyncParsableCommand {
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Revoke a key, at once and for good.")
         @Argument(help: ArgumentHelp("The key's id or its name.", valueName: "ID|NAME")) var key: String
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { store in
+            try await self.location.withTokens { store in
                 let list = try store.keys()
                 let known =
                     list.first { $0.id == self.key } ?? list.first { $0.name == self.key && $0.revokedAt == nil }

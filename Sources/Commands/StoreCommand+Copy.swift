@@ -32,7 +32,7 @@ extension StoreCommand {
         func run() async throws {
             Console.ignoreClosedPipes()
             try await CommandFailure.reporting {
-                let (source, target) = (try Self.place(self.from, "--from"), try Self.place(self.to, "--to"))
+                let (source, target) = (try Self.location(self.from, "--from"), try Self.location(self.to, "--to"))
                 if case .folder(let directory) = source, access(directory, F_OK) != 0 {
                     throw CommandFailure(
                         .notFound, "cannot use the data directory \(DisplayText.escaped(directory)): \(Console.explain(errno))")
@@ -48,28 +48,29 @@ extension StoreCommand {
         }
 
         /// What PLACE names.
-        private static func place(_ text: String, _ option: String) throws -> StorePlace {
-            var place = text
+        private static func location(_ text: String, _ option: String) throws -> StoreLocation {
+            var location = text
             if text.hasPrefix("env:") {
                 let name = String(text.dropFirst("env:".count))
                 guard let value = Console.variable(name), !value.isEmpty else {
                     throw CommandFailure(
                         .notFound, "\(option): the environment variable \(DisplayText.escaped(name)) is not set\nExport it, and its value.")
                 }
-                place = value
+                location = value
             }
             // libpq's other form is `key=value`. It may begin with any key, and hold a password.
-            let isAddress = ["postgresql://", "postgres://"].contains { place.hasPrefix($0) } || place.prefixMatch(of: /[a-z_]+ *=/) != nil
+            let isAddress =
+                ["postgresql://", "postgres://"].contains { location.hasPrefix($0) } || location.prefixMatch(of: /[a-z_]+ *=/) != nil
             // A pooler may be in between, and no statement is repeated often enough to be worth keeping.
-            if isAddress { return .postgres(PostgresPlace(url: place, prepares: false)) }
-            guard !place.contains("://") else {
+            if isAddress { return .postgres(PostgresLocation(url: location, prepares: false)) }
+            guard !location.contains("://") else {
                 throw CommandFailure(.failed, "\(option): no data directory and no postgresql:// URL")
             }
-            while place.count > 1, place.hasSuffix("/") { place.removeLast() }
-            return .folder(place)
+            while location.count > 1, location.hasSuffix("/") { location.removeLast() }
+            return .folder(location)
         }
 
-        private func print(_ report: StoreTransfer.Report, _ source: StorePlace, _ target: StorePlace) throws {
+        private func print(_ report: StoreTransfer.Report, _ source: StoreLocation, _ target: StoreLocation) throws {
             // They stay with the data directory, wherever the database is.
             let directory = [source, target].lazy.compactMap { if case .folder(let directory) = $0 { directory } else { nil } }.first
             let there = directory.map { directory in ServerSecrets.files.filter { access("\(directory)/\($0)", F_OK) == 0 } } ?? []
@@ -87,15 +88,15 @@ extension StoreCommand {
             try Console.print(DisplayText.escaped("files     \(Self.files(directory, there, target))"))
         }
 
-        private static func shown(_ place: StorePlace) -> String {
-            switch place {
+        private static func shown(_ location: StoreLocation) -> String {
+            switch location {
             case .folder(let directory): directory
-            case .postgres(let place): place.description
+            case .postgres(let location): location.description
             }
         }
 
         /// Which files the server needs beside the database.
-        private static func files(_ directory: String?, _ there: [String], _ target: StorePlace) -> String {
+        private static func files(_ directory: String?, _ there: [String], _ target: StoreLocation) -> String {
             let recordings = "recordings, pictures and statistics are files too"
             guard let directory else {
                 return "the server needs its data directory as before: \(ServerSecrets.files.joined(separator: ", "))"

@@ -31,10 +31,10 @@ struct StoreCommand: AsyncParsableCommand {
             abstract: "Read the whole database and report what is wrong with it.",
             discussion: "Changes nothing. The exit status is 1 if something is wrong.")
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withStore { store in
+            try await self.location.withStore { store in
                 let report = try store.check()
                 if self.json {
                     try Console.print(Self.json(report).indented())
@@ -78,11 +78,11 @@ struct StoreCommand: AsyncParsableCommand {
                 only its owner may read it. It must not exist yet.
                 """)
         @Argument(help: ArgumentHelp("The folder to create.", valueName: "BACKUP")) var backup: String
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
             let backup = Folder.name(self.backup)
-            try await self.place.withStore { store in
+            try await self.location.withStore { store in
                 try store.backup(to: backup)
                 try Console.print(DisplayText.escaped(backup))
             }
@@ -98,12 +98,12 @@ struct StoreCommand: AsyncParsableCommand {
                 has finished.
                 """)
         @Argument(help: ArgumentHelp("A folder that `earshot store backup` has made.", valueName: "BACKUP")) var backup: String
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
             let backup = Folder.name(self.backup)
             // If the disk was lost, the data directory may be missing too.
-            try await self.place.withStore(mustExist: false) { store in
+            try await self.location.withStore(mustExist: false) { store in
                 if let former = try store.restore(from: backup) {
                     Console.complain("the former files are in \(DisplayText.escaped(former.folder))")
                     for name in former.missing {
@@ -124,14 +124,14 @@ struct StoreCommand: AsyncParsableCommand {
     }
 }
 
-extension StorePlaceOptions {
+extension StoreLocationOptions {
     fileprivate func withStore(mustExist: Bool = true, _ body: (StoreFolder) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
             let (path, database): (String, String?) =
-                switch try self.place() {
+                switch try self.location() {
                 case .folder(let folder): (folder, StoreMarker.database(of: folder))
-                case .postgres(let place): ("", "\(place)")
+                case .postgres(let location): ("", "\(location)")
                 }
             if let database {
                 throw CommandFailure(

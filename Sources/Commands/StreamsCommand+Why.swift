@@ -15,8 +15,8 @@ extension StreamsCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let standing = try await api.get(self.stream.segments)
-            let stream = standing["stream"]
+            let state = try await api.get(self.stream.segments)
+            let stream = state["stream"]
             guard !stream.isNull else {
                 let refusal = try await self.refusal(api)
                 throw CommandFailure(

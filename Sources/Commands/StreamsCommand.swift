@@ -54,10 +54,10 @@ struct StreamsCommand: AsyncParsableCommand {
         @OptionGroup var options: ServerOptions
 
         func run(_ api: APIClient) async throws {
-            let standing = try await api.get(self.stream.segments)
-            if self.options.json { return try Console.print(standing.indented()) }
+            let state = try await api.get(self.stream.segments)
+            if self.options.json { return try Console.print(state.indented()) }
             if self.options.quiet { return try Console.print(self.stream.description) }
-            try StreamText.print(standing)
+            try StreamText.print(state)
         }
     }
 
@@ -267,15 +267,15 @@ enum StreamText {
         return "\(width)x\(height)"
     }
 
-    static func print(_ standing: JSONValue?) throws {
-        let stream = standing["stream"]
+    static func print(_ state: JSONValue?) throws {
+        let stream = state["stream"]
         let publisher = stream["publisher"]
         var facts = Facts()
-        facts.add("stream", self.path(standing))
-        facts.add("state", standing["state"].plain.map { $0 == "forbid" ? "forbidden" : $0 })
-        facts.add("room", standing["roomId"].plain)
-        facts.add("forbidden until", time: standing["forbid"]["forbiddenUntil"])
-        facts.add("forbidden for", standing["forbid"]["reason"].plain)
+        facts.add("stream", self.path(state))
+        facts.add("state", state["state"].plain.map { $0 == "forbid" ? "forbidden" : $0 })
+        facts.add("room", state["roomId"].plain)
+        facts.add("forbidden until", time: state["forbid"]["forbiddenUntil"])
+        facts.add("forbidden for", state["forbid"]["reason"].plain)
         if let address = publisher["address"].plain {
             let session = publisher["sessionId"].plain.map { ", session \($0)" } ?? ""
             facts.add("pushed from", address + session + (publisher["client"].plain.map { ", \($0)" } ?? ""))

@@ -41,10 +41,10 @@ struct TokenCommand: AsyncParsableCommand {
         var rooms: [String] = []
         @Option(help: ArgumentHelp("Limit the token to this app's rooms and streams; may be given several times.", valueName: "APP"))
         var apps: [String] = []
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { tokens in
+            try await self.location.withTokens { tokens in
                 let namesake = try tokens.list().first { $0.name == self.name && $0.revokedAt == nil }
                 if let namesake {
                     throw CommandFailure(
@@ -72,10 +72,10 @@ struct TokenCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List tokens; their secrets are not kept.")
         @Flag(help: "Include revoked tokens.") var all = false
         @Flag(help: "Print JSON, keys in alphabetical order.") var json = false
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { tokens in
+            try await self.location.withTokens { tokens in
                 let list = try tokens.list().filter { self.all || $0.revokedAt == nil }
                 if self.json { return try Console.print(Self.json(list).indented()) }
                 guard !list.isEmpty else { return Console.complain("no tokens") }
@@ -115,10 +115,10 @@ struct TokenCommand: AsyncParsableCommand {
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Revoke a token, at once and for good.")
         @Argument(help: ArgumentHelp("The token's id or its name.", valueName: "ID|NAME")) var token: String
-        @OptionGroup var place: StorePlaceOptions
+        @OptionGroup var location: StoreLocationOptions
 
         func run() async throws {
-            try await self.place.withTokens { tokens in
+            try await self.location.withTokens { tokens in
                 let list = try tokens.list()
                 // Names may be numbers: prefer a valid token of this name, then the id.
                 let known =
@@ -137,14 +137,14 @@ struct TokenCommand: AsyncParsableCommand {
 
 extension TokenRole: ExpressibleByArgument {}
 
-extension StorePlaceOptions {
+extension StoreLocationOptions {
     /// Opens the directory's tokens, or those of the configured database, for the duration of `body`. A missing directory is not created: it
     /// is more likely a mistake.
     func withTokens(_ body: (TokenStore) throws -> Void) async throws {
         Console.ignoreClosedPipes()
         try await CommandFailure.reporting {
-            let place = try self.place()
-            if case .folder(let path) = place {
+            let location = try self.location()
+            if case .folder(let path) = location {
                 guard access(path, F_OK) == 0 else {
                     let why = Console.explain(errno)
                     throw CommandFailure(
@@ -160,7 +160,7 @@ extension StorePlaceOptions {
                 }
             }
             do {
-                let tokens = try TokenStore(place)
+                let tokens = try TokenStore(location)
                 for notice in tokens.notices { Console.complain("earshot: \(DisplayText.escaped(notice))") }
                 defer { tokens.close() }
                 try body(tokens)

@@ -78,9 +78,9 @@ package final class Server: Sendable {
         settings.committed = { figures.committed(micros: $0, isStored: $1) }
         try DataDirectory.prepare(config.data.directory)
         settings.disk = DiskFloor(minFreeBytes: Int64(config.data.minFreeBytes), directory: config.data.directory)
-        let place = StorePlace(config)
-        let rooms = try RoomRegistry(place, settings: settings, clock: clock ?? RoomClock(holdMs: config.rooms.clockHoldMs))
-        place.announce(in: config.data.directory, log)
+        let location = StoreLocation(config)
+        let rooms = try RoomRegistry(location, settings: settings, clock: clock ?? RoomClock(holdMs: config.rooms.clockHoldMs))
+        location.announce(in: config.data.directory, log)
         for notice in rooms.notices { log.warning("\(notice)") }
         let keys = try KeyRing.load(config: config)
         let parts = ServerParts(config: config, rooms: rooms, keys: keys, group: group, figures: figures, log: log)

@@ -157,9 +157,9 @@ package final class FragmentMuxer {
         let bytes = self.pendingBytes + sample.payload.readableBytes
         guard bytes <= self.maxPendingBytes else { throw .overLimit(field: "fragment (bytes)", found: bytes, max: self.maxPendingBytes) }
         self.pendingBytes = bytes
-        guard let (placed, duration) = self.timelines[index].push(sample) else { return }
+        guard let (timed, duration) = self.timelines[index].push(sample) else { return }
         do throws(FFmpegError) {
-            try self.put(placed, duration, index)
+            try self.put(timed, duration, index)
         } catch {
             self.lost(index)
             throw error
@@ -179,9 +179,9 @@ package final class FragmentMuxer {
             let until = next.flatMap {
                 $0.kind == self.tracks[index].kind && $0.kind == .video ? self.timelines[index].ticks(ofDecodeMs: $0.dts) : nil
             }
-            guard let (placed, duration) = self.timelines[index].release(until: until) else { continue }
+            guard let (timed, duration) = self.timelines[index].release(until: until) else { continue }
             do throws(FFmpegError) {
-                try self.put(placed, duration, index)
+                try self.put(timed, duration, index)
             } catch {
                 // One rejected sample is no reason to lose the others.
                 self.lost(index)
@@ -229,22 +229,22 @@ package final class FragmentMuxer {
         self.nextSequenceNumber &+= 1
     }
 
-    private func put(_ placed: TrackTimeline.Placed, _ duration: Int64, _ index: Int) throws(FFmpegError) {
-        try self.packet.fill(placed.payload)
+    private func put(_ timed: TrackTimeline.TimedSample, _ duration: Int64, _ index: Int) throws(FFmpegError) {
+        try self.packet.fill(timed.payload)
         let packet = self.packet.pointer
         packet.pointee.stream_index = Int32(index)
         packet.pointee.duration = duration
-        packet.pointee.flags = placed.isKeyframe ? AV_PKT_FLAG_KEY : 0
+        packet.pointee.flags = timed.isKeyframe ? AV_PKT_FLAG_KEY : 0
         switch self.format {
         case .fmp4:
             // libavformat mends gaps and overlaps between fragments in its own way. So it gets gapless times, and the real decode time
             // is patched in afterwards.
             let timeline = self.timelines[index]
-            packet.pointee.dts = placed.dts - (timeline.first?.dts ?? placed.dts) + self.written[index]
+            packet.pointee.dts = timed.dts - (timeline.first?.dts ?? timed.dts) + self.written[index]
         case .mpegTS:
-            packet.pointee.dts = placed.dts
+            packet.pointee.dts = timed.dts
         }
-        packet.pointee.pts = packet.pointee.dts + (placed.pts - placed.dts)
+        packet.pointee.pts = packet.pointee.dts + (timed.pts - timed.dts)
         try self.output.write(self.packet)
     }
 }

@@ -6,7 +6,7 @@ internal import NIOCore
 /// A plain value, owned by a `FragmentMuxer`. It holds the newest sample back until the next one, or a flush, determines its duration.
 struct TrackTimeline {
     /// A sample on the track's clock.
-    struct Placed {
+    struct TimedSample {
         var payload: ByteBuffer
         /// Ticks of the track's timescale since the origin.
         var dts: Int64
@@ -32,7 +32,7 @@ struct TrackTimeline {
     private let originMs: Int64
     private var clock: AudioClock
     /// The newest sample, which is not written yet.
-    private(set) var held: Placed?
+    private(set) var held: TimedSample?
     private var lastTicks: Int64?
     private var lastMs: Int64?
     /// The duration of the last picture, in ticks.
@@ -43,7 +43,7 @@ struct TrackTimeline {
     /// Samples of the last audio run with a readable header.
     private var lastSamples: Int
     /// The current fragment's first sample and sample count.
-    private(set) var first: Placed?
+    private(set) var first: TimedSample?
     private(set) var count = 0
     /// The end of the last written sample. Ticks since the origin.
     private(set) var end: Int64 = 0
@@ -82,29 +82,29 @@ struct TrackTimeline {
     }
 
     /// Adds a sample that passed ``judge(_:)``. Returns the one held before, with its duration in ticks.
-    mutating func push(_ sample: Sample) -> (placed: Placed, duration: Int64)? {
-        let placed = self.place(sample)
-        let released = self.release(until: placed.dts)
-        self.held = placed
+    mutating func push(_ sample: Sample) -> (timed: TimedSample, duration: Int64)? {
+        let timed = self.time(sample)
+        let released = self.release(until: timed.dts)
+        self.held = timed
         return released
     }
 
     /// Returns the held sample. `next` is the next sample's dts in ticks; nil when unknown.
-    mutating func release(until next: Int64?) -> (placed: Placed, duration: Int64)? {
-        guard let placed = self.held else { return nil }
+    mutating func release(until next: Int64?) -> (timed: TimedSample, duration: Int64)? {
+        guard let timed = self.held else { return nil }
         self.held = nil
-        var duration = placed.nominal ?? self.lastDuration
-        if let next, next > placed.dts {
+        var duration = timed.nominal ?? self.lastDuration
+        if let next, next > timed.dts {
             // A gap between fragments stays open; the last sample is not stretched over it.
-            let measured = next - placed.dts
+            let measured = next - timed.dts
             let isGap = measured > Self.maxStepBackMs * self.timescale / 1_000
             if !isGap { duration = measured }
         }
         if self.track.kind == .video, next != nil { self.lastDuration = duration }
-        if self.count == 0 { self.first = placed }
+        if self.count == 0 { self.first = timed }
         self.count += 1
-        self.end = placed.dts + duration
-        return (placed, duration)
+        self.end = timed.dts + duration
+        return (timed, duration)
     }
 
     /// The start of a sample in ticks since the origin, rounded to the millisecond. Does not add the sample.
@@ -136,7 +136,7 @@ struct TrackTimeline {
         self.count = 0
     }
 
-    private mutating func place(_ sample: Sample) -> Placed {
+    private mutating func time(_ sample: Sample) -> TimedSample {
         var nominal: Int64?
         var dts: Int64
         if self.track.kind == .audio {
@@ -176,6 +176,6 @@ struct TrackTimeline {
         }
         self.lastTicks = dts
         self.lastMs = sample.dts
-        return Placed(payload: sample.payload, dts: dts, pts: pts, nominal: nominal, ms: sample.dts, isKeyframe: sample.isKeyframe)
+        return TimedSample(payload: sample.payload, dts: dts, pts: pts, nominal: nominal, ms: sample.dts, isKeyframe: sample.isKeyframe)
     }
 }

@@ -18,7 +18,7 @@ package struct StreamJudge: Sendable {
     private(set) var announced = AnnouncedFigures()
     private(set) var videoCodec: VideoCodec?
     private(set) var audioCodec: AudioCodec?
-    private var standings: [ReasonStanding] = []
+    private var reasons: [ReasonState] = []
 
     /// Most seconds kept.
     static let window = 12
@@ -76,15 +76,15 @@ package struct StreamJudge: Sendable {
 
     /// Carries each rule's result over to the reasons shown.
     private mutating func settle(_ found: [HealthReason]) -> Bool {
-        for reason in found where !self.standings.contains(where: { $0.code == reason.code }) {
-            self.standings.append(ReasonStanding(code: reason.code))
+        for reason in found where !self.reasons.contains(where: { $0.code == reason.code }) {
+            self.reasons.append(ReasonState(code: reason.code))
         }
-        for index in self.standings.indices {
-            self.standings[index].note(found.first { $0.code == self.standings[index].code })
+        for index in self.reasons.indices {
+            self.reasons[index].note(found.first { $0.code == self.reasons[index].code })
         }
-        self.standings.removeAll(where: \.isOver)
+        self.reasons.removeAll(where: \.isOver)
         let before = self.health
-        self.health = StreamHealth(self.standings.compactMap(\.shown))
+        self.health = StreamHealth(self.reasons.compactMap(\.shown))
         return before.verdict != self.health.verdict || before.reasons.map(\.code) != self.health.reasons.map(\.code)
     }
 }

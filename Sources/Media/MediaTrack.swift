@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// One track of a media message: its id, its codec and the place of its body.
+/// One track of a media message: its id, its codec and the position of its body.
 ///
 /// A plain value. In a message that is not Multitrack the whole body is track 0.
 package struct MediaTrack: Sendable, Hashable {

@@ -132,18 +132,18 @@ extension PlaybackServices {
     private func listener(
         _ address: StreamAddress, from remote: SocketAddress?, on eventLoop: any EventLoop
     ) async throws(AdmissionRefusal) -> HTTPPlay {
-        let place: TalkStreamName
-        do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
+        let name: TalkStreamName
+        do throws(TalkStreamNameError) { name = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
         }
         if let refusal = self.admission.drainRefusal { throw refusal }
         let request = AdmissionRequest(
             .listener, action: .play, address: TalkStreamName.canonical(address), remote: remote, session: self.connections.nextSessionID())
         let checked = try self.talk.check(request, push: nil).get().pass
-        if let refusal = await self.admission.memoryRefusal(place.path, isPublish: false) { throw refusal }
+        if let refusal = await self.admission.memoryRefusal(name.path, isPublish: false) { throw refusal }
         let role = TalkListener(on: eventLoop)
         // Browsers play AAC in every container.
-        let (pass, listening) = try await self.talk.admitListener(place, request, checked, codec: .aac, role: role).get()
+        let (pass, listening) = try await self.talk.admitListener(name, request, checked, codec: .aac, role: role).get()
         return HTTPPlay(request: request, grant: PlayGrant(request, pass, self.admission.rules, listening), listener: role)
     }
 

@@ -14,7 +14,7 @@ import Talk
 extension RTMPConnection {
     func decideTalkPublish(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
-            let (place, request, pass) = try self.checkTalk(.publish, address)
+            let (name, request, pass) = try self.checkTalk(.publish, address)
             if let refusal = self.services.admission.pushRates.refusal(of: request, pass) { throw refusal }
             let limit = self.services.config.limits.publishersTotal
             guard self.services.connections.admission.enterPublisher(limit: limit) else {
@@ -30,7 +30,7 @@ extension RTMPConnection {
             Task {
                 let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: true)
                 let answer: Result<PublishAdmission, AdmissionRefusal> =
-                    if let refusal { .failure(refusal) } else { await services.talk.admitTalker(place, request, pass) }
+                    if let refusal { .failure(refusal) } else { await services.talk.admitTalker(name, request, pass) }
                 connection.eventLoop.execute { connection.value.publishAdmitted(streamID, request, answer) }
             }
         } catch {
@@ -40,7 +40,7 @@ extension RTMPConnection {
 
     func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
-            let (place, request, pass) = try self.checkTalk(.play, address)
+            let (name, request, pass) = try self.checkTalk(.play, address)
             try self.takePlayersPlace()
             let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
             self.input.isDeciding = true
@@ -51,7 +51,7 @@ extension RTMPConnection {
                 let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
                 let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
                     if let refusal { .failure(refusal) } else {
-                        await services.talk.admitListener(place, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                        await services.talk.admitListener(name, request, pass, codec: takesOpus ? .opus : .aac, role: role)
                     }
                 connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
             }
@@ -86,26 +86,26 @@ extension RTMPConnection {
     private func checkTalk(
         _ action: AdmissionRequest.Action, _ address: StreamAddress
     ) throws(AdmissionRefusal) -> (TalkStreamName, AdmissionRequest, AdmissionPass) {
-        let place: TalkStreamName
-        do throws(TalkStreamNameError) { place = try TalkStreamName(address) } catch {
+        let name: TalkStreamName
+        do throws(TalkStreamNameError) { name = try TalkStreamName(address) } catch {
             throw AdmissionRefusal(reason: .badName, message: "\(address.path): \(error).")
         }
         let request = AdmissionRequest(
             .rtmpTalk, action: action, address: TalkStreamName.canonical(address), remote: self.remoteAddress, session: self.id)
         let push = self.publishings.first {
-            $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == place.roomID
+            $0.token != nil && $0.admission.session is RoomPublishSession && $0.admission.session.roomID == name.roomID
         }
         let (pass, isCarried) = try self.services.talk.check(request, push: push.map { ($0.request, $0.admission.pass) }).get()
-        if let push, isCarried, action == .publish, case .voice(let id) = place.target {
+        if let push, isCarried, action == .publish, case .voice(let id) = name.target {
             guard (push.talkName ?? id.rawValue).exact == id.rawValue.exact else {
                 throw AdmissionRefusal(
                     reason: .credentialWrong,
-                    message: "\(place.path): the push's credential lets this connection speak only as \(push.talkName ?? "");"
+                    message: "\(name.path): the push's credential lets this connection speak only as \(push.talkName ?? "");"
                         + " another name needs its own credential.")
             }
             push.talkName = id.rawValue
         }
-        return (place, request, pass)
+        return (name, request, pass)
     }
 
     /// Closes the connection after a refusal. A refusal for talk, or by a draining server, leaves the connection's other roles, if any, running.

@@ -365,11 +365,11 @@ package final class RelayLoop: @unchecked Sendable {
         guard self.load.level == .overloaded else { return }
         let count = self.load.shed(of: self.fanouts.values.reduce(0) { $0 + $1.viewers.count })
         guard count > 0 else { return }
-        let standings = self.fanouts.values.flatMap { $0.standings(nowMs: nowMs) }
+        let delayed = self.fanouts.values.flatMap { $0.delayedViewers(nowMs: nowMs) }
             .sorted { ($0.ownMs, $0.behindMs, $0.viewer.joinedMs) > ($1.ownMs, $1.behindMs, $1.viewer.joinedMs) }
-        for place in standings.prefix(count) {
+        for late in delayed.prefix(count) {
             self.viewersShed += 1
-            place.viewer.sink.shed(place.viewer)
+            late.viewer.sink.shed(late.viewer)
         }
     }
 

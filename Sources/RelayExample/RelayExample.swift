@@ -53,5 +53,5 @@ import Support
     }
 
     private static func key() -> String { SecretText.hex((0..<32).map { _ in UInt8.random(in: 0...255) }) }
-    private static func port(_ place: Int) -> Int? { CommandLine.arguments.dropFirst(place).first.flatMap { Int($0) } }
+    private static func port(_ position: Int) -> Int? { CommandLine.arguments.dropFirst(position).first.flatMap { Int($0) } }
 }

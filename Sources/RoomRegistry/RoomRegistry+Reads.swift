@@ -63,16 +63,16 @@ extension RoomRegistry {
     package nonisolated func bans(
         after: String?, scope: TokenScope = .all, limit: Int
     ) async throws(RegistryError) -> (total: Int, list: [StreamBan], next: String?) {
-        var place: StreamPath?
+        var path: StreamPath?
         if let after {
             let text =
                 after.utf8.count <= StreamBan.longestCursor ? Base64URL.bytes(after).flatMap { String(validating: $0, as: UTF8.self) } : nil
-            place = text.flatMap(StreamPath.init)
-            guard place != nil else { throw .invalid(FieldError("after", after, "expected the previous page's `next`")) }
+            path = text.flatMap(StreamPath.init)
+            guard path != nil else { throw .invalid(FieldError("after", after, "expected the previous page's `next`")) }
         }
-        return try await self.store.read { [place] store in
+        return try await self.store.read { [path] store in
             let limit = Self.pageLimit(limit)
-            let bans = try store.bans(after: place, scope: scope, limit: limit + 1)
+            let bans = try store.bans(after: path, scope: scope, limit: limit + 1)
             let next = bans.count > limit ? Base64URL.text(bans[limit - 1].path.description) : nil
             return (try store.banCount(scope: scope), Array(bans.prefix(limit)), next)
         }

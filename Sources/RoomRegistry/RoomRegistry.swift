@@ -58,8 +58,8 @@ package actor RoomRegistry {
     package nonisolated let clock: RoomClock
     nonisolated let probe = StoreProbe()
     let shares = HistoryShares()
-    private nonisolated let standing: Live<Settings>
-    nonisolated var settings: Settings { self.standing.current }
+    private nonisolated let liveSettings: Live<Settings>
+    nonisolated var settings: Settings { self.liveSettings.current }
     let executor = QueueExecutor(label: "earshot.rooms")
     nonisolated let intake: SubmissionQueue
     let playTable = PlayTable()
@@ -87,7 +87,7 @@ package actor RoomRegistry {
     /// How long operations may join the next batch, where nodes share the store.
     var batchTime = RoomRegistry.sharedTime.lowerBound
     var absence = StoreAbsence()
-    /// The last failed commit said that another process has this server's place.
+    /// The last failed commit said that another process has this server's membership.
     var wasFenced = false
     var isFailing: Bool { self.failing.load(ordering: .relaxed) }
     private var lock: StoreLock?
@@ -114,15 +114,15 @@ package actor RoomRegistry {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 
     /// Opens or creates the store. Blocks: for start-up. Throws ``StoreError``.
-    package init(_ place: StorePlace, settings: Settings, clock: RoomClock = RoomClock()) throws {
-        (self.store, self.lock) = try place.open(as: settings.isExclusive ? .server : .second)
+    package init(_ location: StoreLocation, settings: Settings, clock: RoomClock = RoomClock()) throws {
+        (self.store, self.lock) = try location.open(as: settings.isExclusive ? .server : .second)
         let seat = self.store.seat
         try self.store.readNow { store in
             // The mark is another node's, perhaps; the database's clock is everybody's.
             if let offset = seat?.lease.clockMs { clock.follow(offsetMs: offset) }
             clock.resume(from: seat == nil ? try store.clockMark() : nil, newestMs: try store.newestInstant())
         }
-        self.standing = Live(settings)
+        self.liveSettings = Live(settings)
         self.intake = SubmissionQueue(settings.intake)
         self.clock = clock
         let now = clock.now()
@@ -134,7 +134,7 @@ package actor RoomRegistry {
     }
 
     /// Changes settings from the next operation on, except those fixed at creation: exclusiveness and the limits of its queue.
-    package nonisolated func update(_ change: (inout Settings) -> Void) { self.standing.update(change) }
+    package nonisolated func update(_ change: (inout Settings) -> Void) { self.liveSettings.update(change) }
 
     /// Sets the handler of each commit's outcomes; once, before `start`. It runs in order, on the registry's queue, and must not block.
     package nonisolated func onOutcome(_ body: @escaping @Sendable ([RoomOutcome]) -> Void) { self.listener.withLock { $0.body = body } }

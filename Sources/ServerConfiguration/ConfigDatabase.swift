@@ -77,7 +77,7 @@ extension ConfigValueKind<String> {
         let expected = "http://HOST:PORT or https://HOST:PORT"
         return Self(expected) { (text: String) throws(ValueProblem) in
             guard let end = text.firstRange(of: "://"), ["http", "https"].contains(text[..<end.lowerBound]),
-                let place = try? HostPort(parsing: String(text[end.upperBound...])), !place.host.isEmpty, place.port > 0
+                let server = try? HostPort(parsing: String(text[end.upperBound...])), !server.host.isEmpty, server.port > 0
             else { throw ValueProblem("\"\(text)\" is not \(expected)") }
             return text
         } write: {

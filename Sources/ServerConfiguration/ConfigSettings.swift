@@ -371,10 +371,10 @@ extension ConfigSetting {
                 }
             case .words(let words):
                 ConfigValueKind<Int64>("one of \(words.joined(separator: ", "))") { (text: String) throws(ValueProblem) in
-                    guard let place = words.firstIndex(of: text.lowercased()) else {
+                    guard let index = words.firstIndex(of: text.lowercased()) else {
                         throw ValueProblem("\"\(text)\" is not one of \(words.joined(separator: ", "))")
                     }
-                    return Int64(place)
+                    return Int64(index)
                 } write: {
                     field.word($0) ?? ""
                 }

@@ -15,8 +15,8 @@ enum ConfigSuggestion {
         if let elsewhere = Suggestion.nearest(path, known) ?? known.first(where: { last($0).lowercased() == name.lowercased() }) {
             return "unknown key; did you mean \(elsewhere)?"
         }
-        let place = parent.isEmpty ? "the known keys are" : "\(parent) has"
-        return siblings.isEmpty ? "unknown key" : "unknown key; \(place) \(siblings.map(last).joined(separator: ", "))"
+        let introduction = parent.isEmpty ? "the known keys are" : "\(parent) has"
+        return siblings.isEmpty ? "unknown key" : "unknown key; \(introduction) \(siblings.map(last).joined(separator: ", "))"
     }
 
     private static func last(_ path: String) -> String { path.split(separator: ".").last.map(String.init) ?? path }

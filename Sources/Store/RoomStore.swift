@@ -23,12 +23,12 @@ package protocol RoomStore: AnyObject, Sendable {
     /// Removes overwritten data from all files, where the store is a file. Throws while it is being read; blocks.
     func emptyLog() throws
 
-    /// This server's place among the nodes that share the store; nil if it has the store to itself.
+    /// This server's membership among the nodes that share the store; nil if it has the store to itself.
     var seat: Membership? { get }
-    /// Takes the place again after another node has ended this one's work. Throws while that is not possible; blocks.
+    /// Takes the membership again after another node has ended this one's work. Throws while that is not possible; blocks.
     func rejoin() throws
 
-    /// Whether the error says that another process has taken this one's place.
+    /// Whether the error says that another process has taken this one's membership.
     func isDisplaced(by error: any Error) -> Bool
     /// Converts an error into an explanation for the operator.
     func explain(_ error: any Error) -> StoreError

@@ -15,7 +15,7 @@ package enum StoreDialect: Sendable {
     /// Makes SQLite use this index. PostgreSQL chooses for itself.
     package func index(_ name: String) -> String { self == .sqlite ? "INDEXED BY \(name)" : "" }
 
-    /// The place of a text in a column, from 1; 0 where it is not.
+    /// The position of a text in a column, from 1; 0 where it is not.
     package func position(of text: String, in column: String) -> String { "\(self == .sqlite ? "instr" : "strpos")(\(column), \(text))" }
 
     /// Whether `$1`, `$2` and so on come first in this order: SQLite gives values to them by their first use, PostgreSQL by number.

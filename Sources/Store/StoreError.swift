@@ -9,7 +9,7 @@ package struct CommitLost: Error {
     package let cause: any Error
 }
 
-/// Nobody can tell any more whether a transaction was committed: another process has taken this one's place in the database.
+/// Nobody can tell any more whether a transaction was committed: another process has taken this one's membership in the database.
 package struct CommitForgotten: DatabaseFailure {
     package var text: String { "another process has taken this server's place in the database" }
 }
@@ -20,7 +20,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let problem: String
     package let advice: String
-    /// The store itself is fine, but another process uses it, or the place is taken.
+    /// The store itself is fine, but another process uses it, or the membership is taken.
     package var isConflict = false
     package var description: String { "\(self.path): \(self.problem); \(self.advice)" }
 }

@@ -11,15 +11,15 @@ import Foundation
 package enum StoreMarker {
     private static func file(in directory: String) -> String { "\(directory)/database" }
 
-    /// Writes or removes the file, as the place is. Best effort.
-    package static func set(_ place: StorePlace, in directory: String) {
+    /// Writes or removes the file, as the location is. Best effort.
+    package static func set(_ location: StoreLocation, in directory: String) {
         let path = self.file(in: directory)
-        switch place {
+        switch location {
         case .folder: unlink(path)
-        case .postgres(let place):
-            guard self.database(of: directory) != place.description else { return }
+        case .postgres(let location):
+            guard self.database(of: directory) != location.description else { return }
             _ = FileManager.default.createFile(
-                atPath: path, contents: Data("\(place)\n".utf8), attributes: [.posixPermissions: 0o600])
+                atPath: path, contents: Data("\(location)\n".utf8), attributes: [.posixPermissions: 0o600])
         }
     }
 

@@ -58,7 +58,7 @@ package enum Door: String, CaseIterable, Sendable {
     }
 
     /// How many has this address?
-    package enum Place: String, Sendable {
+    package enum Limit: String, Sendable {
         case connection = "`PlaceTable`"
         case player = "`PlaceTable`, `HTTPPlaceTable`"
         case request = "`HTTPPlaceTable`"
@@ -75,17 +75,17 @@ package enum Door: String, CaseIterable, Sendable {
         package let caller: Caller
         package let act: Act
         package let name: Name
-        package let place: Place
+        package let limit: Limit
         package let bytes: Bytes
     }
 
     /// The door's answers.
     package var questions: Questions {
         func rtmp(_ act: Act) -> Questions {
-            Questions(page: .none, caller: .credential, act: act, name: .stream, place: .connection, bytes: .process)
+            Questions(page: .none, caller: .credential, act: act, name: .stream, limit: .connection, bytes: .process)
         }
-        func http(_ page: Page, _ caller: Caller, _ act: Act, _ name: Name, _ place: Place = .request) -> Questions {
-            Questions(page: page, caller: caller, act: act, name: name, place: place, bytes: .http)
+        func http(_ page: Page, _ caller: Caller, _ act: Act, _ name: Name, _ limit: Limit = .request) -> Questions {
+            Questions(page: page, caller: caller, act: act, name: name, limit: limit, bytes: .http)
         }
         return switch self {
         case .rtmpPublish: rtmp(.push)

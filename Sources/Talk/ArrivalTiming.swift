@@ -1,7 +1,7 @@
 /// Estimates how late a talker's audio arrives, and the delay for even playback. Owned by a ``JitterBuffer``; a plain value. All in
 /// samples.
 ///
-/// A run's transit is its arrival minus its place on the talker's timeline: the origin is unknown, only changes count. The least transit of
+/// A run's transit is its arrival minus its position on the talker's timeline: the origin is unknown, only changes count. The least transit of
 /// the last 4 s is the ``base``, that of undelayed audio; it follows the drift of the talker's clock. The largest lateness against it in
 /// the last half minute gives the ``target``, which grows at once and shrinks slowly. A connection that held audio up will do so again, and
 /// every underrun is heard, while 20 ms more are not.

@@ -152,7 +152,7 @@ package struct FloorHolder: Sendable, Equatable {
 }
 
 /// Whether a participant holds the floor, waits for it, or neither.
-package enum FloorStanding: Sendable, Equatable {
+package enum FloorStatus: Sendable, Equatable {
     case holding(sinceMs: Int64)
     /// From 1.
     case waiting(position: Int)

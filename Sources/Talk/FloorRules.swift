@@ -72,7 +72,7 @@ package struct FloorRules: Sendable {
     /// Waiting participants, the next one first.
     package var queue: [ParticipantID] { self.waiting.map(\.id) }
 
-    package func standing(of id: ParticipantID) -> FloorStanding {
+    package func status(of id: ParticipantID) -> FloorStatus {
         if let holder = self.holders.first(where: { $0.id == id }) { return .holding(sinceMs: holder.sinceMs) }
         if let index = self.waiting.firstIndex(where: { $0.id == id }) { return .waiting(position: index + 1) }
         return .none

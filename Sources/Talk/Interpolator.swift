@@ -17,7 +17,7 @@ enum Interpolator {
             for index in 0..<Self.phases {
                 // In 1,024ths of a sample, exactly: the next block starts where this one ends.
                 let position = index &* span
-                // The first tap is 7 samples before the place.
+                // The first tap is 7 samples before the position.
                 let x = source + (position >> 10) + 1
                 let w = table + (position & 1_023) &* Self.taps
                 // Plain pointers and no loop are fastest without optimisation; a debug build must mix in real time.

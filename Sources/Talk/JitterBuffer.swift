@@ -27,7 +27,7 @@ package struct JitterCounters: Sendable, Equatable {
     package var played: Int64 = 0
     /// Samples missing by the talker's timestamps, in holes of less than a second; late audio does not count.
     package var lost: Int64 = 0
-    /// Samples synthesized in place of missing ones.
+    /// Samples synthesized in position of missing ones.
     package var concealed: Int64 = 0
     /// Samples dropped because there were too many or they came too late.
     package var dropped: Int64 = 0
@@ -45,7 +45,7 @@ package struct JitterCounters: Sendable, Equatable {
 ///
 /// One per talker, owned by the room's mixer, used on one thread at a time; a plain value of bounded size. No clock: times are passed in.
 ///
-///     push → StampClock (place on the talker's timeline) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
+///     push → StampClock (position on the talker's timeline) → ArrivalTiming (how late) → SampleQueue → pull: play, conceal, silence
 ///
 /// Audio is played a certain delay after the moment at which it would have arrived undelayed. That delay follows ``ArrivalTiming/target``:
 /// - Pauses in the talk are shortened, because this leaves words unchanged and is inaudible.
@@ -146,7 +146,7 @@ package struct JitterBuffer: Sendable {
         }
         Self.tame(&samples)
         self.tally.runs += 1
-        let start = self.place(samples.count, timestampMs: TalkFormat.bounded(timestampMs) + Int64(max(0, surplus) / 48), arrivalUs)
+        let start = self.position(samples.count, timestampMs: TalkFormat.bounded(timestampMs) + Int64(max(0, surplus) / 48), arrivalUs)
         let waiting = self.queue.audio(in: self.read..<max(self.read, self.queue.end))
         if !self.queue.append(samples, at: start) {
             self.tally.dropped += waiting
@@ -160,21 +160,23 @@ package struct JitterBuffer: Sendable {
     /// Records audio that arrived but was not decoded, because too much came at once. It counts as dropped, not lost.
     package mutating func leaveOut(_ count: Int, timestampMs: Int64, arrivalUs: Int64) {
         guard count > 0 else { return }
-        _ = self.place(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
+        _ = self.position(count, timestampMs: TalkFormat.bounded(timestampMs), arrivalUs)
         self.tally.dropped += Int64(count)
     }
 
     /// Places a run on the talker's timeline and returns its start.
-    private mutating func place(_ count: Int, timestampMs: Int64, _ arrivalUs: Int64) -> Int64 {
+    private mutating func position(_ count: Int, timestampMs: Int64, _ arrivalUs: Int64) -> Int64 {
         let arrival = TalkFormat.samples(us: arrivalUs)
         let (timing, next) = (self.timing, self.stamps.next)
-        let place = self.stamps.place(timestampMs: timestampMs, count: count) { hole in
+        let position = self.stamps.position(timestampMs: timestampMs, count: count) { hole in
             timing.credible(hole: hole, next: next, arrival: arrival)
         }
-        if place.hole > 0, place.hole < 48_000 { self.tally.lost += place.hole }
-        if place.isJump { self.tally.resyncs += 1 }
-        if self.timing.arrived(at: arrival, start: place.start, isContiguous: place.hole == 0 && !place.isJump) { self.tally.resyncs += 1 }
-        return place.start
+        if position.hole > 0, position.hole < 48_000 { self.tally.lost += position.hole }
+        if position.isJump { self.tally.resyncs += 1 }
+        if self.timing.arrived(at: arrival, start: position.start, isContiguous: position.hole == 0 && !position.isJump) {
+            self.tally.resyncs += 1
+        }
+        return position.start
     }
 
     /// Returns the next tick's audio. Call it once per tick with the time at which the tick is due, however late the caller is.

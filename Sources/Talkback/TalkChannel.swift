@@ -216,18 +216,18 @@ package final class TalkChannel: Sendable {
         self.talkback.rooms.floorChanged(self.roomID, events.compactMap { FloorRecord($0, mode: mode, actor: actor) })
     }
 
-    /// Applies a control channel's request. Returns its events and the participant's standing; nil: the channel is over.
-    package func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], standing: FloorStanding)? {
-        var standing: FloorStanding?
+    /// Applies a control channel's request. Returns its events and the participant's status; nil: the channel is over.
+    package func floor(_ input: FloorInput, of id: ParticipantID, by actor: Actor) -> (events: [FloorEvent], status: FloorStatus)? {
+        var status: FloorStatus?
         let events = self.change(by: actor) { state in
             guard !state.isClosed else { return [] }
             self.wake(&state)
             let nowMs = Self.nowMs
             let events = state.floor.apply(state.permitted(input, nowMs: nowMs), nowMs: nowMs)
-            standing = state.floor.standing(of: id)
+            status = state.floor.status(of: id)
             return events
         }
-        return standing.map { (events, $0) }
+        return status.map { (events, $0) }
     }
 
     /// The role at admission; for others, host if they own the room, else guest.

@@ -26,21 +26,21 @@ extension Talkback: TalkGateway {
     }
 
     package func admitTalker(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             let id: ParticipantID
-            do throws(TalkAddressError) { id = try place.target.publisher() } catch {
-                throw AdmissionRefusal(reason: .badName, message: "\(place.path) cannot be published: \(error).")
+            do throws(TalkAddressError) { id = try name.target.publisher() } catch {
+                throw AdmissionRefusal(reason: .badName, message: "\(name.path) cannot be published: \(error).")
             }
             let pass = try await self.hooked(request, checked)
-            let (channel, room) = try await self.channel(place)
+            let (channel, room) = try await self.channel(name)
             if let refusal = self.keptOut([pass.user, id.rawValue], of: room.id) { throw refusal }
             do throws(TalkDenial) {
                 let talker = try channel.admitTalker(id, pass, role: TalkRole(pass, id: id.rawValue, owner: room.owner))
                 return .success(PublishAdmission(pass: pass, session: talker))
             } catch {
-                throw self.refusal(error, place)
+                throw self.refusal(error, name)
             }
         } catch {
             return .failure(error)
@@ -48,29 +48,29 @@ extension Talkback: TalkGateway {
     }
 
     package func admitListener(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
     ) async -> Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> {
         do throws(AdmissionRefusal) {
             let pass = try await self.hooked(request, checked)
-            let (channel, room) = try await self.channel(place)
+            let (channel, room) = try await self.channel(name)
             if let refusal = self.keptOut([pass.user], of: room.id) { throw refusal }
             do throws(TalkDenial) {
-                return .success((pass, try channel.admitListener(place.target, pass, codec: codec, role: role)))
+                return .success((pass, try channel.admitListener(name.target, pass, codec: codec, role: role)))
             } catch {
-                throw self.refusal(error, place)
+                throw self.refusal(error, name)
             }
         } catch {
             return .failure(error)
         }
     }
 
-    private func refusal(_ denial: TalkDenial, _ place: TalkStreamName) -> AdmissionRefusal {
+    private func refusal(_ denial: TalkDenial, _ name: TalkStreamName) -> AdmissionRefusal {
         switch denial {
         case .refused(.talkersFull): self.limits.hit(.talkers)
         case .refused(.listenersFull): self.limits.hit(.listeners)
         default: break
         }
-        return AdmissionRefusal(denial, place)
+        return AdmissionRefusal(denial, name)
     }
 
     /// Refuses users thrown out of the room; they must not return through its talk channel.
@@ -88,20 +88,20 @@ extension Talkback: TalkGateway {
     }
 
     /// The channel of a room whose state allows talk.
-    private func channel(_ place: TalkStreamName) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
-        if self.rooms.playRefusal(place.path) == .forbidden {
-            throw AdmissionRefusal(reason: .forbidden, message: "\(place.path) is forbidden.")
+    private func channel(_ name: TalkStreamName) async throws(AdmissionRefusal) -> (TalkChannel, Room) {
+        if self.rooms.playRefusal(name.path) == .forbidden {
+            throw AdmissionRefusal(reason: .forbidden, message: "\(name.path) is forbidden.")
         }
         let room: Room
         do throws(RegistryError) {
-            room = try await self.rooms.room(place.roomID.rawValue)
+            room = try await self.rooms.room(name.roomID.rawValue)
             if room.allowsTalk(always: self.config.always) {
                 let channel = try await self.channel(of: room)
                 if !channel.isOver { return (channel, room) }
             }
         } catch .noSuchRoom {
             throw AdmissionRefusal(
-                reason: .noRoom, message: "There is no room \(place.roomID), so there is no talk channel; create the room first.")
+                reason: .noRoom, message: "There is no room \(name.roomID), so there is no talk channel; create the room first.")
         } catch {
             throw AdmissionRefusal(reason: .registryUnavailable, message: "The room registry cannot be read at the moment; try again.")
         }
@@ -162,9 +162,9 @@ extension TalkRole {
 }
 
 extension AdmissionRefusal {
-    fileprivate init(_ denial: TalkDenial, _ place: TalkStreamName) {
+    fileprivate init(_ denial: TalkDenial, _ name: TalkStreamName) {
         switch denial {
-        case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(place.roomID) has ended.")
+        case .closed: self.init(reason: .roomClosed, message: "The talk channel of room \(name.roomID) has ended.")
         case .refused(let refusal):
             let reason: CloseReason =
                 switch refusal {
@@ -174,7 +174,7 @@ extension AdmissionRefusal {
                 case .flapping: .flapping
                 case .forbidden: .forbidden
                 }
-            self.init(reason: reason, message: "\(place.path): \(refusal).")
+            self.init(reason: reason, message: "\(name.path): \(refusal).")
         }
     }
 }

@@ -28,17 +28,17 @@ enum LogOutput {
 
 /// The least severe level that is logged, shared by many loggers. Any thread, without a lock: read for each line that might be written.
 final class LogLevel: Sendable {
-    private let place: Atomic<Int>
+    private let rank: Atomic<Int>
 
-    init(_ level: Logger.Level) { self.place = Atomic(Self.place(of: level)) }
+    init(_ level: Logger.Level) { self.rank = Atomic(Self.rank(of: level)) }
 
-    var current: Logger.Level { Self.all[self.place.load(ordering: .relaxed)] }
+    var current: Logger.Level { Self.all[self.rank.load(ordering: .relaxed)] }
 
     private static let all = Logger.Level.allCases
 
-    func set(_ level: Logger.Level) { self.place.store(Self.place(of: level), ordering: .relaxed) }
+    func set(_ level: Logger.Level) { self.rank.store(Self.rank(of: level), ordering: .relaxed) }
 
-    private static func place(of level: Logger.Level) -> Int { Self.all.firstIndex(of: level) ?? 0 }
+    private static func rank(of level: Logger.Level) -> Int { Self.all.firstIndex(of: level) ?? 0 }
 }
 
 /// Flushes writers when the process calls exit. Any thread.

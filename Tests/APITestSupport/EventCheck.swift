@@ -27,7 +27,7 @@ package enum EventCheck {
 
     /// Records an issue for each of the newest events that is not as the document says. The store's server has ended.
     package static func checkNewest(in directory: String) throws {
-        let database = try TestPostgres.place(of: directory)
+        let database = try TestPostgres.location(of: directory)
         guard database != nil || FileManager.default.fileExists(atPath: SQLiteStore.path(in: directory)) else { return }
         let store: any RoomStore
         do {

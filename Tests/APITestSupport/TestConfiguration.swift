@@ -18,7 +18,7 @@ package enum TestConfiguration {
             // Beside the folder's name is the database's.
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            config.database.url = try TestPostgres.place(of: directory)?.url
+            config.database.url = try TestPostgres.location(of: directory)?.url
             config.database.readers = 2
         }
         return config

@@ -132,7 +132,7 @@ extension Door {
         let rows = Door.allCases.map { door in
             let its = door.questions
             return "| \(door.rawValue) | \(its.page.rawValue) | \(its.caller.rawValue) | \(its.act.rawValue) | \(its.name.rawValue)"
-                + " | \(its.place.rawValue) | \(its.bytes.rawValue) |\n"
+                + " | \(its.limit.rawValue) | \(its.bytes.rawValue) |\n"
         }
         return "| door | page | caller | act | name | places | bytes |\n|---|---|---|---|---|---|---|\n" + rows.joined()
     }

@@ -40,9 +40,9 @@ import Testing
                 [14, 15, 16, 17, 18], Array(0...8) + [14, 17, 18], Array(0...12) + [17], Array(0...13) + [15, 16],
             ]))
     func roles(_ id: String, _ refused: [Int]) {
-        for (place, input) in self.all(by: id).enumerated() {
+        for (index, input) in self.all(by: id).enumerated() {
             var lab = ClassroomLab.full()
-            #expect((lab.act(input) == ["3"]) == refused.contains(place), "\(input)")
+            #expect((lab.act(input) == ["3"]) == refused.contains(index), "\(input)")
         }
     }
 

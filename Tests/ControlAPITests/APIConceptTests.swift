@@ -25,30 +25,30 @@ import Testing
 
     private struct Names {
         /// "Room", "GET /rooms query".
-        let place: String
+        let location: String
         var all: Set<String> = []
     }
 
     /// Collects every object of the document, and each call's parameters by location.
-    private static func places(_ value: JSONValue, _ path: [String], _ found: inout [Names]) {
+    private static func collect(_ value: JSONValue, _ path: [String], _ found: inout [Names]) {
         switch value {
         case .object(let members):
             if case .object(let properties)? = value["properties"], value["type"] == "object" {
-                var names = Names(place: path.joined(separator: " "))
+                var names = Names(location: path.joined(separator: " "))
                 for property in properties { names.all.insert(property.name) }
                 found.append(names)
             }
             if case .array(let parameters)? = value["parameters"] {
-                for place in ["path", "query"] {
-                    var names = Names(place: (path + [place]).joined(separator: " "))
-                    for parameter in parameters where parameter["in"] == .string(place) {
+                for location in ["path", "query"] {
+                    var names = Names(location: (path + [location]).joined(separator: " "))
+                    for parameter in parameters where parameter["in"] == .string(location) {
                         if case .string(let name)? = parameter["name"] { names.all.insert(name) }
                     }
                     found.append(names)
                 }
             }
-            for member in members { Self.places(member.value, path + [member.name], &found) }
-        case .array(let values): for value in values { Self.places(value, path, &found) }
+            for member in members { Self.collect(member.value, path + [member.name], &found) }
+        case .array(let values): for value in values { Self.collect(value, path, &found) }
         default: break
         }
     }
@@ -56,16 +56,16 @@ import Testing
     @Test func everythingIsCalledByItsOneName() throws {
         let document = try JSONParser.parse(OpenAPIDocument.bytes)
         var found: [Names] = []
-        Self.places(document, [], &found)
+        Self.collect(document, [], &found)
         #expect(found.count > 100, "\(found.count)")
         for concept in Self.concepts {
             #expect(found.contains { $0.all.contains(concept.name) }, "\(concept.name) is nowhere")
         }
         for names in found {
             // The path's last component is the schema's own name.
-            let isOwn = names.place.split(separator: " ").last.map { Self.ownIDs.contains(where: $0.hasSuffix) } ?? false
+            let isOwn = names.location.split(separator: " ").last.map { Self.ownIDs.contains(where: $0.hasSuffix) } ?? false
             for name in names.all where !(isOwn && name == "id") {
-                #expect(!Self.concepts.contains { $0.others.contains(name) }, "\(name) in \(names.place)")
+                #expect(!Self.concepts.contains { $0.others.contains(name) }, "\(name) in \(names.location)")
             }
         }
     }

@@ -42,7 +42,7 @@ import Testing
                 #expect(outcome.status == 1 && outcome.errors.contains("pg_dump"), "\(command): \(outcome.errors)")
                 #expect(!outcome.errors.contains("geheim"))
             }
-            StoreMarker.set(.postgres(PostgresPlace(url: Self.nobody)), in: folder)
+            StoreMarker.set(.postgres(PostgresLocation(url: Self.nobody)), in: folder)
             let lost = try await EarshotProcess.command(["token", "list", "--data", folder])
             #expect(lost.status == 1 && lost.errors.contains("set EARSHOT_DATABASE_URL") && !lost.errors.contains("geheim"))
         }
@@ -50,7 +50,7 @@ import Testing
 
     @Test(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) func theCommandLineUsesTheDatabase() async throws {
         try await Self.withFolder { folder in
-            let url = try #require(try TestPostgres.place(of: folder)).url
+            let url = try #require(try TestPostgres.location(of: folder)).url
             let made = try await Self.earshot(["token", "create", "shop", "--role", "backend", "--data", folder], url: url)
             #expect(made.status == 0, "\(made.errors)")
             let list = try await Self.earshot(["token", "list", "--data", folder], url: url)

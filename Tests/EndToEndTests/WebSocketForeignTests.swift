@@ -45,11 +45,11 @@ import Testing
             }) { server in
                 _ = try await server.call("POST", "rooms", #"{"roomId":"cam1"}"#)
                 let ticket = try await server.call("POST", "events/ticket", "{}").json()["data"]["ticket"].string.orThrow()
-                let place =
+                let address =
                     isSecure
                     ? "wss://localhost:\(try server.addresses.https.orThrow().port)" : "ws://127.0.0.1:\(server.addresses.http.port)"
                 let command =
-                    ["PYTHONPATH=\(packages)", "python3", "-c", Self.script, "\(place)/events?ticket=\(ticket)&after=0", "3"]
+                    ["PYTHONPATH=\(packages)", "python3", "-c", Self.script, "\(address)/events?ticket=\(ticket)&after=0", "3"]
                     + (isSecure ? [files.certificate] : [])
                 let outcome = try await ClientProcess.during(command) { client in
                     // Its hello lists the rooms that exist by then.

@@ -40,7 +40,7 @@ import Testing
         (RoomEvent.Kind.recordStarted, data, "record_start_succeeded"), (.recordEnded, data, "record_ended"),
         (.recordFailed, data, "record_error"),
         (.recordFailed, #"{"app":"live","name":"cam1","slot":1,"taskId":"t1","reason":"disk_full"}"#, "record_start_failed"),
-    ]) func itsStandingIsTold(_ kind: RoomEvent.Kind, _ data: String, _ word: String) throws {
+    ]) func itsStatusIsTold(_ kind: RoomEvent.Kind, _ data: String, _ word: String) throws {
         let body = try Self.body(kind, data)
         #expect(body["event_type"] as? Int == 332)
         #expect(body["record_event"] as? String == word)

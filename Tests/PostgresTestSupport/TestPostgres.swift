@@ -22,25 +22,25 @@ package enum TestPostgres {
     private static let template: Result<String, any Error> = Result {
         let name = "earshot_template_\(run)"
         try administer("CREATE DATABASE \(name)")
-        try PostgresStore(PostgresPlace(url: url(of: name)), isNode: false).close()
+        try PostgresStore(PostgresLocation(url: url(of: name)), isNode: false).close()
         return name
     }
     private static let lock = Mutex(())
 
     /// The database that belongs to this folder; made the first time. Nil where the tests run on SQLite.
-    package static func place(of folder: String) throws -> PostgresPlace? {
+    package static func location(of folder: String) throws -> PostgresLocation? {
         guard self.isOn else { return nil }
         let path = folder + self.file
-        if let known = try? String(contentsOfFile: path, encoding: .utf8) { return PostgresPlace(url: known, readers: 2) }
+        if let known = try? String(contentsOfFile: path, encoding: .utf8) { return PostgresLocation(url: known, readers: 2) }
         let name = "earshot_\(UUID().uuidString.filter { $0 != "-" }.lowercased())"
         try self.lock.withLock { _ in try self.administer("CREATE DATABASE \(name) TEMPLATE \(try self.template.get())") }
         try self.url(of: name).write(toFile: path, atomically: true, encoding: .utf8)
-        return PostgresPlace(url: self.url(of: name), readers: 2)
+        return PostgresLocation(url: self.url(of: name), readers: 2)
     }
 
     /// Where a server with this folder keeps its rooms.
-    package static func store(in folder: String) throws -> StorePlace {
-        try self.place(of: folder).map(StorePlace.postgres) ?? .folder(folder)
+    package static func store(in folder: String) throws -> StoreLocation {
+        try self.location(of: folder).map(StoreLocation.postgres) ?? .folder(folder)
     }
 
     package static func remove(_ folder: String) {

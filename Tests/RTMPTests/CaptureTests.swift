@@ -28,14 +28,14 @@ import Testing
         #expect(Decoded(bytes, splitAt: Array(0..<bytes.count)) == whole)
 
         // Splits the capture in two at each of its first 150 bytes, then into random pieces.
-        for place in 0..<min(150, bytes.count) { #expect(Decoded(bytes, splitAt: [place]) == whole, "split at \(place)") }
+        for offset in 0..<min(150, bytes.count) { #expect(Decoded(bytes, splitAt: [offset]) == whole, "split at \(offset)") }
         var generator = Seeded(UInt64(bytes.count))
         for _ in 0..<12 {
             var splits: [Int] = []
-            var place = 0
-            while place < bytes.count {
-                splits.append(place)
-                place += 1 + Int(generator.next() % (generator.next() % 3 == 0 ? 4000 : 40))
+            var offset = 0
+            while offset < bytes.count {
+                splits.append(offset)
+                offset += 1 + Int(generator.next() % (generator.next() % 3 == 0 ? 4000 : 40))
             }
             #expect(Decoded(bytes, splitAt: splits) == whole)
         }
@@ -47,18 +47,18 @@ import Testing
         let whole = Decoded(bytes).messages
         var decoder = ChunkDecoder()
         var count = 0
-        for place in bytes.indices {
+        for offset in bytes.indices {
             var copy = decoder
-            copy.append(ByteBuffer(bytes: bytes[place..<min(place + 200, bytes.count)]))
+            copy.append(ByteBuffer(bytes: bytes[offset..<min(offset + 200, bytes.count)]))
             var next = count
             while let message = try copy.nextMessage() {
                 guard message == whole[next] else {
-                    Issue.record("split at \(place)")
+                    Issue.record("split at \(offset)")
                     return
                 }
                 next += 1
             }
-            decoder.append(ByteBuffer(bytes: [bytes[place]]))
+            decoder.append(ByteBuffer(bytes: [bytes[offset]]))
             while try decoder.nextMessage() != nil { count += 1 }
         }
         #expect(count == whole.count)

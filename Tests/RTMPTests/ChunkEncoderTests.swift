@@ -67,7 +67,7 @@ import Testing
         expectDecoded(Array(out.readableBytesView), Decoded(expected), "several")
     }
 
-    @Test func `the message stream id can be changed in place`() {
+    @Test func `the message stream id can be changed in offset`() {
         let message = Message(9, time: 0x0102_0304, stream: 1, pattern(300))
         var bytes = self.encode(message, id: 6, size: 128)
         bytes.withUnsafeMutableBytes { ChunkEncoder.setStreamID(0x0A0B_0C0D, inHeader: $0) }

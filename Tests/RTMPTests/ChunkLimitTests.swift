@@ -89,7 +89,7 @@ import Testing
             chunks.bytes, Decoded([Message(8, [1]), control(2, id), Message(9, time: 10, pattern(128) + [7, 8]), Message(8, [9])]), "\(id)")
     }
 
-    @Test func `an aborted message gives its place and its bytes back`() {
+    @Test func `an aborted message gives its offset and its bytes back`() {
         var limits = Limits()
         limits.partialMessages = 2
         limits.partialBytes = 300

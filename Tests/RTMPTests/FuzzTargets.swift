@@ -9,14 +9,14 @@ struct Mutator {
 
     init(seed: UInt64) { self.generator = Seeded(seed) }
 
-    mutating func place(in bytes: [UInt8]) -> Int {
+    mutating func offset(in bytes: [UInt8]) -> Int {
         bytes.isEmpty ? 0 : Int(self.generator.next() % UInt64(bytes.count))
     }
 
     mutating func mutate(_ original: [UInt8]) -> [UInt8] {
         var bytes = original
         for _ in 0...Int(self.generator.next() % 4) {
-            let at = self.place(in: bytes)
+            let at = self.offset(in: bytes)
             let choice = self.generator.next()
             let byte = UInt8(truncatingIfNeeded: choice >> 32)
             guard !bytes.isEmpty else { return [byte] }
@@ -57,11 +57,11 @@ private func checkHeld(_ decoder: ChunkDecoder, _ limits: Limits, readBytes: Int
 
 /// Feeds `bytes` to a decoder in two parts and passes each message to `receive`. Returns the first error of either.
 private func feed(
-    _ bytes: [UInt8], splitAt place: Int, limits: Limits, _ receive: (Message, UInt64) throws(RTMPError) -> Void
+    _ bytes: [UInt8], splitAt offset: Int, limits: Limits, _ receive: (Message, UInt64) throws(RTMPError) -> Void
 ) -> RTMPError? {
     var decoder = ChunkDecoder(limits: limits)
     var read = 0
-    for part in [bytes[..<min(place, bytes.count)], bytes[min(place, bytes.count)...]] {
+    for part in [bytes[..<min(offset, bytes.count)], bytes[min(offset, bytes.count)...]] {
         decoder.append(ByteBuffer(bytes: part))
         read += part.count
         do throws(RTMPError) {
@@ -77,10 +77,10 @@ private func feed(
 }
 
 /// Returns the number of decoded messages, including those inside aggregates. The split must make no difference.
-func fuzzChunks(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Int {
+func fuzzChunks(_ bytes: [UInt8], splitAt offset: Int, limits: Limits) -> Int {
     var messages: [Message] = []
     var inner = 0
-    let error = feed(bytes, splitAt: place, limits: limits) { (message, _) throws(RTMPError) in
+    let error = feed(bytes, splitAt: offset, limits: limits) { (message, _) throws(RTMPError) in
         messages.append(message)
         guard message.type == .aggregate else { return }
         var aggregate = Aggregate(message)
@@ -92,16 +92,16 @@ func fuzzChunks(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Int {
     }
     if bytes.count & 3 == 0 {
         let whole = Decoded(bytes, limits: limits)
-        #expect(whole == Decoded(messages, error: error), "split at \(place): \(bytes)")
+        #expect(whole == Decoded(messages, error: error), "split at \(offset): \(bytes)")
     }
     return messages.count + inner
 }
 
 /// Returns whether the handshake completed.
-func fuzzServerHandshake(_ bytes: [UInt8], _ place: Int) -> Bool {
+func fuzzServerHandshake(_ bytes: [UInt8], _ offset: Int) -> Bool {
     var server = ServerHandshake()
     var sent = 0
-    for part in [bytes[..<min(place, bytes.count)], bytes[min(place, bytes.count)...]] {
+    for part in [bytes[..<min(offset, bytes.count)], bytes[min(offset, bytes.count)...]] {
         var part = ByteBuffer(bytes: part)
         do throws(RTMPError) {
             if !server.isDone, let answer = try server.receive(&part, random: { [UInt8](repeating: 7, count: $0) }) {
@@ -122,10 +122,10 @@ func fuzzServerHandshake(_ bytes: [UInt8], _ place: Int) -> Bool {
 }
 
 /// Returns whether the handshake completed.
-func fuzzClientHandshake(_ bytes: [UInt8], _ place: Int, random: [UInt8]) -> Bool {
+func fuzzClientHandshake(_ bytes: [UInt8], _ offset: Int, random: [UInt8]) -> Bool {
     var client = ClientHandshake(kind: .digest(scheme: 0))
     _ = client.start { Array(random.prefix($0)) }
-    for part in [bytes[..<min(place, bytes.count)], bytes[min(place, bytes.count)...]] where !client.isDone {
+    for part in [bytes[..<min(offset, bytes.count)], bytes[min(offset, bytes.count)...]] where !client.isDone {
         var part = ByteBuffer(bytes: part)
         do throws(RTMPError) {
             _ = try client.receive(&part) { Array(random.prefix($0)) }
@@ -158,10 +158,10 @@ func fuzzCommand(_ bytes: [UInt8], amf3: Bool) -> Bool {
 }
 
 /// Returns whether the session connected.
-func fuzzServerSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Bool {
+func fuzzServerSession(_ bytes: [UInt8], splitAt offset: Int, limits: Limits) -> Bool {
     var session = ServerSession(limits: limits)
     var accept = bytes.count
-    let error = feed(bytes, splitAt: place, limits: limits) { (message, received) throws(RTMPError) in
+    let error = feed(bytes, splitAt: offset, limits: limits) { (message, received) throws(RTMPError) in
         try session.receive(message)
         session.bytesReceived(received)
         var outputs = 0
@@ -193,7 +193,7 @@ func fuzzServerSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> 
 }
 
 /// Returns whether the session saw `connect` accepted.
-func fuzzClientSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> Bool {
+func fuzzClientSession(_ bytes: [UInt8], splitAt offset: Int, limits: Limits) -> Bool {
     var session = ClientSession(limits: limits)
     session.connect(app: "live", tcUrl: "rtmp://h/live")
     session.createStream()
@@ -201,7 +201,7 @@ func fuzzClientSession(_ bytes: [UInt8], splitAt place: Int, limits: Limits) -> 
     session.play("cam", on: 2)
     while session.nextOutput() != nil {}
     var connected = false
-    _ = feed(bytes, splitAt: place, limits: limits) { (message, received) throws(RTMPError) in
+    _ = feed(bytes, splitAt: offset, limits: limits) { (message, received) throws(RTMPError) in
         try session.receive(message)
         session.bytesReceived(received)
         var outputs = 0

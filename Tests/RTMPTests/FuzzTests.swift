@@ -34,7 +34,7 @@ import Testing
         var whole = 0
         for round in 0..<30_000 {
             let bytes = mutator.mutate(corpus[round % corpus.count])
-            whole += fuzzChunks(bytes, splitAt: mutator.place(in: bytes), limits: Self.limits)
+            whole += fuzzChunks(bytes, splitAt: mutator.offset(in: bytes), limits: Self.limits)
         }
         #expect(whole > 30_000, "messages that came out")
     }
@@ -43,7 +43,7 @@ import Testing
         let corpus = try Self.handshakes()
         var mutator = Mutator(seed: 2)
         var done = 0
-        for round in 0..<4_000 where fuzzServerHandshake(mutator.mutate(corpus[round % corpus.count]), mutator.place(in: corpus[0])) {
+        for round in 0..<4_000 where fuzzServerHandshake(mutator.mutate(corpus[round % corpus.count]), mutator.offset(in: corpus[0])) {
             done += 1
         }
         #expect(done > 1_000)
@@ -56,7 +56,7 @@ import Testing
         var done = 0
         for round in 0..<4_000 {
             let bytes = mutator.mutate(corpus[round % corpus.count])
-            if fuzzClientHandshake(bytes, mutator.place(in: bytes), random: random) { done += 1 }
+            if fuzzClientHandshake(bytes, mutator.offset(in: bytes), random: random) { done += 1 }
         }
         #expect(done > 500)
     }
@@ -75,7 +75,7 @@ import Testing
         var connected = 0
         for round in 0..<20_000 {
             let bytes = mutator.mutate(corpus[round % corpus.count])
-            if fuzzServerSession(bytes, splitAt: mutator.place(in: bytes), limits: Self.limits) { connected += 1 }
+            if fuzzServerSession(bytes, splitAt: mutator.offset(in: bytes), limits: Self.limits) { connected += 1 }
         }
         #expect(connected > 3_000)
     }
@@ -86,7 +86,7 @@ import Testing
         var connected = 0
         for round in 0..<15_000 {
             let bytes = mutator.mutate(corpus[round % corpus.count])
-            if fuzzClientSession(bytes, splitAt: mutator.place(in: bytes), limits: Self.limits) { connected += 1 }
+            if fuzzClientSession(bytes, splitAt: mutator.offset(in: bytes), limits: Self.limits) { connected += 1 }
         }
         #expect(connected > 1_000)
     }
@@ -110,10 +110,10 @@ import Testing
     ]
 
     @Test(arguments: saved) func `saved inputs`(what: String, bytes: [UInt8]) {
-        for place in bytes.indices {
-            _ = fuzzChunks(bytes, splitAt: place, limits: Self.limits)
-            _ = fuzzServerSession(bytes, splitAt: place, limits: Self.limits)
-            _ = fuzzClientSession(bytes, splitAt: place, limits: Self.limits)
+        for offset in bytes.indices {
+            _ = fuzzChunks(bytes, splitAt: offset, limits: Self.limits)
+            _ = fuzzServerSession(bytes, splitAt: offset, limits: Self.limits)
+            _ = fuzzClientSession(bytes, splitAt: offset, limits: Self.limits)
         }
     }
 }

@@ -74,16 +74,16 @@ import Testing
         let expected = self.serve(clientBytes)
         #expect(expected.isDone && expected.rest == tail && expected.sent == answer && expected.error == nil)
         #expect(self.serve(clientBytes, splitAt: Array(0..<clientBytes.count)) == expected)
-        for place in 0..<clientBytes.count {
-            #expect(self.serve(clientBytes, splitAt: [place]) == expected, "server, split at \(place)")
+        for offset in 0..<clientBytes.count {
+            #expect(self.serve(clientBytes, splitAt: [offset]) == expected, "server, split at \(offset)")
         }
         let serverBytes = answer + tail
-        for place in 0..<serverBytes.count {
+        for offset in 0..<serverBytes.count {
             var copy = client
-            let outcome = self.run(serverBytes, [place]) { (piece) throws(RTMPError) in
+            let outcome = self.run(serverBytes, [offset]) { (piece) throws(RTMPError) in
                 (try copy.receive(&piece) { Array(Self.noise.prefix($0)) }, copy.isDone)
             }
-            #expect(outcome == whole, "client, split at \(place)")
+            #expect(outcome == whole, "client, split at \(offset)")
         }
         let single = self.run(serverBytes, Array(0..<serverBytes.count)) { (piece) throws(RTMPError) in
             (try client.receive(&piece) { pattern($0) }, client.isDone)
@@ -137,11 +137,11 @@ import Testing
     }
 
     @Test(arguments: [0, 1]) func `a wrong signature in S2 is refused, wherever the flipped bit is`(scheme: Int) {
-        for place in [1537, 2000, 3040, 3041, 3072] {
+        for offset in [1537, 2000, 3040, 3041, 3072] {
             var client = ClientHandshake(kind: .digest(scheme: scheme))
             let first = Array(client.start { pattern($0) }.readableBytesView)
             var answer = self.serve(first).sent
-            answer[place] ^= 0x10
+            answer[offset] ^= 0x10
             var bytes = ByteBuffer(bytes: answer)
             #expect(throws: RTMPError.handshakeDigestMismatch) { try client.receive(&bytes) { pattern($0) } }
         }
@@ -159,8 +159,8 @@ import Testing
         let expected = self.serve(bytes)
         #expect(expected.isDone && expected.error == nil)
         #expect(expected.rest == Array(bytes.dropFirst(Capture.handshakeLength)))
-        for place in [0, 1, 2, 9, 1536, 1537, 1538, 3072, 3073, 3074] + Array(stride(from: 0, to: 3080, by: 61)) {
-            #expect(self.serve(bytes, splitAt: [place]) == expected, "split at \(place)")
+        for offset in [0, 1, 2, 9, 1536, 1537, 1538, 3072, 3073, 3074] + Array(stride(from: 0, to: 3080, by: 61)) {
+            #expect(self.serve(bytes, splitAt: [offset]) == expected, "split at \(offset)")
         }
         #expect(self.serve(bytes, splitAt: Array(0..<bytes.count)) == expected)
         // ffmpeg and rtmpdump -W send digests; the others send zeros as the version.

@@ -89,8 +89,8 @@ func expectDecoded(
     #expect(Decoded(bytes, limits: limits) == expected, "\(name): whole", sourceLocation: sourceLocation)
     let single = Decoded(bytes, splitAt: Array(0..<bytes.count), limits: limits)
     #expect(single == expected, "\(name): byte by byte", sourceLocation: sourceLocation)
-    for place in 0..<min(splits, bytes.count) where Decoded(bytes, splitAt: [place], limits: limits) != expected {
-        Issue.record("\(name): split at \(place)", sourceLocation: sourceLocation)
+    for offset in 0..<min(splits, bytes.count) where Decoded(bytes, splitAt: [offset], limits: limits) != expected {
+        Issue.record("\(name): split at \(offset)", sourceLocation: sourceLocation)
         return
     }
 }

@@ -75,7 +75,7 @@ private final class Crowd: @unchecked Sendable {
 
     static let streams = 2
     /// Viewers connected at a time.
-    private static let places = 40
+    private static let lanes = 40
 
     private let loop: RelayLoop
     private let streamsPlayed: [Relay.Stream]
@@ -122,7 +122,7 @@ private final class Crowd: @unchecked Sendable {
             }
         }
         self.forgetClosed()
-        while self.sinks.count < Self.places, self.opened < self.wanted { try self.open() }
+        while self.sinks.count < Self.lanes, self.opened < self.wanted { try self.open() }
         return self.sinks.isEmpty && self.opened == self.wanted
     }
 

@@ -23,7 +23,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
     private(set) var isShed = false
     private(set) var writes = 0
     /// Address of the last vector of each write.
-    private(set) var places: [UnsafeRawPointer] = []
+    private(set) var addresses: [UnsafeRawPointer] = []
     private(set) var lowWater: [Int] = []
     var unsent = 0
     /// Runs inside every write, after its bytes were recorded.
@@ -44,7 +44,7 @@ final class FakeSink: ViewerSink, @unchecked Sendable {
         #expect(vectors.reduce(0) { $0 + $1.iov_len } == bytes)
         #expect(self.rest == nil, "a message is started only when the one before is out")
         self.writes += 1
-        if let place = vectors.last?.iov_base { self.places.append(UnsafeRawPointer(place)) }
+        if let address = vectors.last?.iov_base { self.addresses.append(UnsafeRawPointer(address)) }
         let count = self.take(bytes)
         var left = count
         for vector in vectors {

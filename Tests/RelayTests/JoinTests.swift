@@ -169,9 +169,9 @@ import Testing
                 for sink in sinks {
                     let received = try await relay.received(sink)
                     let first = try #require(received.first { $0.id > 3 })
-                    let place = try #require(all.firstIndex(of: first))
+                    let index = try #require(all.firstIndex(of: first))
                     #expect(received.prefix(3).map(\.id) == [1, 2, 3])
-                    #expect(received.dropFirst(3) == all[place...], "round \(round)")
+                    #expect(received.dropFirst(3) == all[index...], "round \(round)")
                     #expect(try first.frame().isKeyframe)
                     #expect(received.prefix(3).allSatisfy { $0.timestamp == first.timestamp || $0.timestamp == 0 })
                     try await relay.with(sink) { $0.close() }
@@ -213,18 +213,18 @@ import Testing
         try await RelayHarness.run { relay in
             let live = try await relay.live()
             try await relay.publish(try Make.stream(groups: 2), to: live)
-            var places: [[UnsafeRawPointer]] = []
+            var addresses: [[UnsafeRawPointer]] = []
             for _ in 0..<20 {
                 let sink = try await relay.join(live.stream, on: relay.home)
-                places.append(try await relay.with(sink) { UncheckedPlaces(all: $0.places) }.all)
+                addresses.append(try await relay.with(sink) { UncheckedAddresses(all: $0.addresses) }.all)
             }
-            #expect(places[0].count > 3, "headers, then the pictures")
-            for each in places { #expect(each == places[0]) }
+            #expect(addresses[0].count > 3, "headers, then the pictures")
+            for each in addresses { #expect(each == addresses[0]) }
         }
     }
 }
 
 /// Addresses in memory that the stream keeps; only compared.
-private struct UncheckedPlaces: @unchecked Sendable {
+private struct UncheckedAddresses: @unchecked Sendable {
     let all: [UnsafeRawPointer]
 }

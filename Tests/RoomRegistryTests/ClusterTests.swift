@@ -127,8 +127,8 @@ import Testing
             try await eventually("the order") { b.drains == orders }
             #expect(a.drains == orders && a.registry.nodeName == "a")
             try await eventually("a node that keeps up") {
-                let standing = try a.registry.nodeStanding.orThrow()
-                return standing.leaseMs > 1_000 && standing.leaseMs <= 10_000 && standing.signalLagMs < 5_000
+                let status = try a.registry.nodeStatus.orThrow()
+                return status.leaseMs > 1_000 && status.leaseMs <= 10_000 && status.signalLagMs < 5_000
             }
             // One that registers later does not hear of it.
             try await cluster.join("c")
@@ -249,9 +249,9 @@ import Testing
     }
 
     private func namesAndKeys(_ cluster: TestCluster) async throws {
-        var place = cluster.place
-        place.node = "a"
-        try PostgresStore(place, isNode: true).close()
+        var location = cluster.location
+        location.node = "a"
+        try PostgresStore(location, isNode: true).close()
         // As of another machine, where it renews its lease.
         let renewal = Task {
             for _ in 0..<1_000 where !Task.isCancelled {
@@ -266,10 +266,10 @@ import Testing
         func problem(_ node: String, _ key: String?, and other: String? = nil) async -> String {
             await withCheckedContinuation { continuation in
                 DispatchQueue.global().async {
-                    var place = cluster.place
-                    (place.node, place.cluster, place.otherKey) = (node, key, other)
+                    var location = cluster.location
+                    (location.node, location.cluster, location.otherKey) = (node, key, other)
                     do {
-                        try PostgresStore(place, isNode: true).close()
+                        try PostgresStore(location, isNode: true).close()
                         continuation.resume(returning: "none")
                     } catch {
                         continuation.resume(returning: "\(error)")
@@ -277,18 +277,18 @@ import Testing
                 }
             }
         }
-        let name = await problem("a", cluster.place.cluster)
+        let name = await problem("a", cluster.location.cluster)
         #expect(name.contains("has a running node with the name a already; give each node a cluster.name of its own"), "\(name)")
         let key = await problem("b", "another")
         #expect(key.contains("whose cluster.key is another one; set the same cluster.key on all nodes"), "\(key)")
         let alone = await problem("b", nil)
         #expect(alone.contains("set cluster.key to the cluster's key to join it"), "\(alone)")
-        #expect(await problem("b", cluster.place.cluster) == "none")
+        #expect(await problem("b", cluster.location.cluster) == "none")
         // The key changes: nobody joins before the running node knows the new one.
-        let early = await problem("b", "new", and: cluster.place.cluster)
+        let early = await problem("b", "new", and: cluster.location.cluster)
         #expect(early.contains("which does not know this server's cluster.key; set it there as cluster.previousKey"), "\(early)")
         try cluster.sql("UPDATE nodes SET key = key || ' new' WHERE name = 'a'")
-        #expect(await problem("b", "new", and: cluster.place.cluster) == "none")
+        #expect(await problem("b", "new", and: cluster.location.cluster) == "none")
         let forgetful = await problem("b", "new")
         #expect(forgetful.contains("whose cluster.key is another one"), "\(forgetful)")
     }

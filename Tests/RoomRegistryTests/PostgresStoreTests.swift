@@ -20,18 +20,18 @@ import Testing
         ("host=db password=ge heim", "database.url"), ("postgresql://u:geheim@db/earshot?geheim=1", "database.url"),
     ])
     func nothingSecretIsShown(_ url: String, _ shown: String) {
-        let place = PostgresPlace(url: url)
-        #expect("\(place)" == shown)
+        let location = PostgresLocation(url: url)
+        #expect("\(location)" == shown)
         guard shown == "database.url" else { return }
         // libpq would quote what it does not understand.
-        let error = #expect(throws: StoreError.self) { try PostgresStore(place, isNode: false) }
+        let error = #expect(throws: StoreError.self) { try PostgresStore(location, isNode: false) }
         #expect(error.map { "\($0)".contains("heim") } == false && error?.advice.contains("percent-encoded") == true)
     }
 
     @Test func anOldServerIsRefused() {
-        let place = PostgresPlace(url: "postgresql://db/earshot")
-        #expect(throws: Never.self) { try PostgresStore.checkVersion(150_000, place) }
-        let error = #expect(throws: StoreError.self) { try PostgresStore.checkVersion(140_011, place) }
+        let location = PostgresLocation(url: "postgresql://db/earshot")
+        #expect(throws: Never.self) { try PostgresStore.checkVersion(150_000, location) }
+        let error = #expect(throws: StoreError.self) { try PostgresStore.checkVersion(140_011, location) }
         #expect(error.map { "\($0)" } == "postgresql://db/earshot: is PostgreSQL 14; use PostgreSQL 15 or newer")
     }
 
@@ -62,25 +62,25 @@ import Testing
 /// A store on PostgreSQL that cannot be used, or is in use.
 @Suite(.enabled(if: TestPostgres.isOn, "on PostgreSQL")) struct PostgresStoreTests {
     /// A database of its own.
-    private static func withPlace(_ body: (PostgresPlace) async throws -> Void) async throws {
+    private static func withLocation(_ body: (PostgresLocation) async throws -> Void) async throws {
         let folder = NSTemporaryDirectory() + "earshot-postgres-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer {
             TestPostgres.remove(folder)
             try? FileManager.default.removeItem(atPath: folder)
         }
-        try await body(try #require(try TestPostgres.place(of: folder)))
+        try await body(try #require(try TestPostgres.location(of: folder)))
     }
 
-    private static func connect(_ place: PostgresPlace) throws -> PostgresConnection {
-        let connection = PostgresConnection(.init(url: place.url))
+    private static func connect(_ location: PostgresLocation) throws -> PostgresConnection {
+        let connection = PostgresConnection(.init(url: location.url))
         try connection.open()
         return connection
     }
 
-    private static func problem(_ place: PostgresPlace, isNode: Bool = false) -> String {
+    private static func problem(_ location: PostgresLocation, isNode: Bool = false) -> String {
         do {
-            try PostgresStore(place, isNode: isNode).close()
+            try PostgresStore(location, isNode: isNode).close()
             return "none"
         } catch {
             return "\(error)"
@@ -88,22 +88,22 @@ import Testing
     }
 
     @Test func aDatabaseThatCannotBeReachedIsExplained() async throws {
-        try await Self.withPlace { place in
-            let name = try #require(place.url.split(separator: "/").last)
+        try await Self.withLocation { location in
+            let name = try #require(location.url.split(separator: "/").last)
             func shown(_ url: String) -> String {
-                var other = place
+                var other = location
                 other.url = url
                 return Self.problem(other)
             }
-            let port = shown(place.url.replacing(/:\d+\//, with: ":1/"))
+            let port = shown(location.url.replacing(/:\d+\//, with: ":1/"))
             #expect(port.contains("refused") && port.hasSuffix("check host and port in database.url, and that PostgreSQL runs there"))
-            let host = shown(place.url.replacing(/@[^\/]*\//, with: "@no-such-host.invalid/"))
+            let host = shown(location.url.replacing(/@[^\/]*\//, with: "@no-such-host.invalid/"))
             #expect(host.contains("no-such-host.invalid") && host.contains("check host and port"), "\(host)")
-            let password = shown(place.url.replacing(/:[^:\/]*@/, with: ":geheim@"))
+            let password = shown(location.url.replacing(/:[^:\/]*@/, with: ":geheim@"))
             #expect(password == "none" || (password.contains("check user and password") && !password.contains("geheim")), "\(password)")
-            let none = shown(place.url.replacing(name, with: "earshot_none"))
+            let none = shown(location.url.replacing(name, with: "earshot_none"))
             #expect(none.contains("does not exist; create it: CREATE DATABASE"), "\(none)")
-            let certificate = shown(place.url + "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt")
+            let certificate = shown(location.url + "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt")
             #expect(certificate.contains("check sslmode and sslrootcert"), "\(certificate)")
             for problem in [port, host, password, none, certificate] {
                 #expect(!problem.contains("\n"))
@@ -112,19 +112,19 @@ import Testing
     }
 
     @Test func whatIsNotOursStays() async throws {
-        try await Self.withPlace { place in
-            let connection = try Self.connect(place)
+        try await Self.withLocation { location in
+            let connection = try Self.connect(location)
             try connection.run("INSERT INTO earshot_schema (name) VALUES ('99 future')")
             try connection.flush()
-            let newer = Self.problem(place)
+            let newer = Self.problem(location)
             #expect(newer.contains("newer version of earshot; run that version"))
             try connection.runDefinitions("DROP SCHEMA public CASCADE;\nCREATE SCHEMA public;\nCREATE TABLE theirs (x INT);")
-            let foreign = Self.problem(place)
+            let foreign = Self.problem(location)
             #expect(foreign.contains("holds another program's tables") && foreign.contains("it was not changed"))
             #expect(try StoreAccess(connection).number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 1)
             try connection.runDefinitions(
                 "DROP TABLE theirs;\nCREATE TABLE earshot_schema (name TEXT);\nINSERT INTO earshot_schema VALUES ('1 rooms');")
-            let unreleased = Self.problem(place)
+            let unreleased = Self.problem(location)
             #expect(unreleased.contains("before the first release") && unreleased.contains("name an empty database"))
             connection.close()
         }
@@ -132,9 +132,9 @@ import Testing
 
     /// A later version's step, which waits for servers of this version unless they do not notice it.
     @Test func aSecondStep() async throws {
-        try await Self.withPlace { place in
-            let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "test")
-            let connection = try Self.connect(place)
+        try await Self.withLocation { location in
+            let options = PostgresConnection.Options(url: location.url, prepares: location.prepares, name: "test")
+            let connection = try Self.connect(location)
             let store = StoreAccess(connection)
             let first = StoreSchema.steps
             let noticed = StoreSchema.Step(sqlite: "", postgres: "ALTER TABLE rooms ADD COLUMN colour TEXT;")
@@ -168,19 +168,19 @@ import Testing
             #expect(try PostgresSchema.state(store) == .newer)
             #expect(try PostgresSchema.state(store, known: 3) == .version(3))
             #expect(try store.number("SELECT earshot_more(2)") == 3)
-            #expect(Self.problem(place).contains("newer version of earshot"))
+            #expect(Self.problem(location).contains("newer version of earshot"))
             connection.close()
         }
     }
 
     @Test(arguments: ["other", "same"]) func oneServerAtATime(_ name: String) async throws {
-        try await Self.withPlace { place in
-            let first = try PostgresStore(place, isNode: true)
-            let connection = try Self.connect(place)
+        try await Self.withLocation { location in
+            let first = try PostgresStore(location, isNode: true)
+            let connection = try Self.connect(location)
             // As if it were on another machine.
             try connection.run("UPDATE nodes SET process = 'elsewhere 1 1', expires_at = clock_timestamp() + make_interval(secs => 10)")
             try connection.flush()
-            var second = place
+            var second = location
             if name == "other" { second.node = "second" }
             let problem = Self.problem(second, isNode: true)
             #expect(problem.contains("is in use by the running server earshot; stop that one"), "\(problem)")
@@ -194,9 +194,9 @@ import Testing
     }
 
     @Test func theCommandLineWorksBesideTheServer() async throws {
-        try await Self.withPlace { place in
-            let server = try PostgresStore(place, isNode: true)
-            let tokens = try TokenStore(.postgres(place))
+        try await Self.withLocation { location in
+            let server = try PostgresStore(location, isNode: true)
+            let tokens = try TokenStore(.postgres(location))
             let (token, _) = try tokens.create(name: "beside", role: .backend)
             #expect(try server.readNow { try $0.tokens() } == [token])
             tokens.close()
@@ -205,8 +205,8 @@ import Testing
     }
 
     @Test func aLongStatementEndsInFiveSeconds() async throws {
-        try await Self.withPlace { place in
-            let store = try PostgresStore(place, isNode: true)
+        try await Self.withLocation { location in
+            let store = try PostgresStore(location, isNode: true)
             let begin = StallMeter.machine.start()
             let failure = #expect(throws: PostgresFailure.self) {
                 try store.transaction { _ = try $0.first("SELECT pg_sleep(60)") { (row: inout RowReader) -> String? in row.optional() } }
@@ -220,22 +220,22 @@ import Testing
     }
 
     @Test func aLimitOfConnectionsIsNamed() async throws {
-        try await Self.withPlace { place in
-            let first = try Self.connect(place)
+        try await Self.withLocation { location in
+            let first = try Self.connect(location)
             // No limit holds for a superuser.
             guard try StoreAccess(first).number("SELECT rolsuper::int FROM pg_roles WHERE rolname = current_user") == 0 else { return }
-            let name = try #require(place.url.split(separator: "/").last)
+            let name = try #require(location.url.split(separator: "/").last)
             try TestPostgres.administer("ALTER DATABASE \(name) CONNECTION LIMIT 1")
-            let problem = Self.problem(place)
+            let problem = Self.problem(location)
             #expect(problem.contains("too many connections") && problem.contains("max_connections"), "\(problem)")
             first.close()
         }
     }
 
     @Test func aStrangersPlaceInTheDoctor() async throws {
-        try await Self.withPlace { place in
-            let facts = try DatabaseProbe.look(place) { Int64(Date().timeIntervalSince1970 * 1_000) }
-            #expect(facts.version.contains(".") && !facts.isEncrypted && abs(facts.aheadMs) < 60_000 && facts.place == "\(place)")
+        try await Self.withLocation { location in
+            let facts = try DatabaseProbe.look(location) { Int64(Date().timeIntervalSince1970 * 1_000) }
+            #expect(facts.version.contains(".") && !facts.isEncrypted && abs(facts.aheadMs) < 60_000 && facts.location == "\(location)")
         }
     }
 }

@@ -13,21 +13,21 @@ import Testing
     private final class Case: Sendable {
         let folder: String
         let proxy: TestProxy
-        let place: PostgresPlace
+        let location: PostgresLocation
         let registry: RoomRegistry
 
-        init(_ change: (inout PostgresPlace) -> Void = { _ in }) throws {
+        init(_ change: (inout PostgresLocation) -> Void = { _ in }) throws {
             self.folder = NSTemporaryDirectory() + "earshot-postgres-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)
-            var place = try #require(try TestPostgres.place(of: self.folder))
-            let address = try #require(URLComponents(string: place.url))
+            var location = try #require(try TestPostgres.location(of: self.folder))
+            let address = try #require(URLComponents(string: location.url))
             self.proxy = try TestProxy(to: UInt16(address.port ?? 5_432))
-            place.url = place.url.replacingOccurrences(of: ":\(address.port ?? 0)/", with: ":\(self.proxy.port)/")
+            location.url = location.url.replacingOccurrences(of: ":\(address.port ?? 0)/", with: ":\(self.proxy.port)/")
             // Texts show in every message: the proxy looks for COMMIT.
-            place.prepares = false
-            change(&place)
-            self.place = place
-            self.registry = try RoomRegistry(.postgres(place), settings: RoomRegistry.Settings())
+            location.prepares = false
+            change(&location)
+            self.location = location
+            self.registry = try RoomRegistry(.postgres(location), settings: RoomRegistry.Settings())
         }
 
         func create(_ id: String) async throws -> Room {
@@ -228,10 +228,10 @@ import Testing
     @Test(.timeLimit(.minutes(10))) func theNextServerFencesTheFormer() async throws {
         try await Self.with { test in
             _ = try await test.create("cam1")
-            var place = test.place
-            place.node = "other"
+            var location = test.location
+            location.node = "other"
             // In this process it takes the place at once.
-            let next = try RoomRegistry(.postgres(place), settings: RoomRegistry.Settings())
+            let next = try RoomRegistry(.postgres(location), settings: RoomRegistry.Settings())
             await #expect(throws: RegistryError.self) { _ = try await test.create("cam2") }
             await next.stop()
             #expect(try test.number("SELECT count(*) FROM rooms") == 1)
@@ -272,7 +272,7 @@ import Testing
     /// A second server is refused while one runs; one that ended leaves its place at once.
     @Test(.timeLimit(.minutes(10))) func aNameIsOneProcess() async throws {
         try await Self.with { test in
-            var other = test.place
+            var other = test.location
             other.node = "other"
             // As if the first were another machine's: it renews its lease all the same.
             let connection = try #require(try TestPostgres.connect(test.folder))

@@ -117,10 +117,10 @@ import Testing
             try SQLiteStore(directory: data).close()
             let link = base + "/link"
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: data)
-            for place in [data, link] {
-                let itself = #expect(throws: StoreError.self) { try Self.folder(data).restore(from: place) }
+            for location in [data, link] {
+                let itself = #expect(throws: StoreError.self) { try Self.folder(data).restore(from: location) }
                 #expect(Self.text(itself).contains("the data directory itself"))
-                let inside = #expect(throws: StoreError.self) { try Self.folder(data).backup(to: place + "/backup") }
+                let inside = #expect(throws: StoreError.self) { try Self.folder(data).backup(to: location + "/backup") }
                 #expect(Self.text(inside).contains("in the data directory itself"))
             }
             try Self.folder(data).backup(to: base + "/data-backup")

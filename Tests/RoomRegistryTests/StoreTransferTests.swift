@@ -12,7 +12,9 @@ import Testing
     private static let actor = Actor("test")
 
     /// A data directory, an empty database of PostgreSQL's, and a folder for more.
-    private static func withPlaces(_ body: (_ data: String, _ database: PostgresPlace, _ base: String) async throws -> Void) async throws {
+    private static func withLocations(_ body: (_ data: String, _ database: PostgresLocation, _ base: String) async throws -> Void)
+        async throws
+    {
         let base = NSTemporaryDirectory() + "earshot-transfer-\(UUID().uuidString)"
         for folder in ["", "/data", "/database"] {
             try FileManager.default.createDirectory(atPath: base + folder, withIntermediateDirectories: true)
@@ -21,13 +23,13 @@ import Testing
             TestPostgres.remove(base + "/database")
             try? FileManager.default.removeItem(atPath: base)
         }
-        try await body(base + "/data", try #require(try TestPostgres.place(of: base + "/database")), base)
+        try await body(base + "/data", try #require(try TestPostgres.location(of: base + "/database")), base)
     }
 
-    private static func registry(_ place: StorePlace, _ time: TestTime) async throws -> RoomRegistry {
+    private static func registry(_ location: StoreLocation, _ time: TestTime) async throws -> RoomRegistry {
         var settings = RoomRegistry.Settings()
         settings.webhooks = [WebhookTarget(url: "http://192.0.2.9/", format: .earshot)]
-        let registry = try RoomRegistry(place, settings: settings, clock: RoomClock(now: { time.now }))
+        let registry = try RoomRegistry(location, settings: settings, clock: RoomClock(now: { time.now }))
         try await registry.start()
         return registry
     }
@@ -103,10 +105,10 @@ import Testing
         INSERT INTO audit VALUES (6, 10, 1, 'ops', 'h', '192.0.2.1', 'q', 'createRoom', 'live', NULL, NULL, 'ok', 201, NULL, '{}', 0, 'cli');
         """
 
-    private static func reading<T>(_ place: StorePlace, _ body: (TransferSide) throws -> T) throws -> T { try place.reading(body) }
+    private static func reading<T>(_ location: StoreLocation, _ body: (TransferSide) throws -> T) throws -> T { try location.reading(body) }
 
     /// Compares two stores in full, with the sums and the numbers to come.
-    private static func compare(_ first: StorePlace, _ second: StorePlace) throws {
+    private static func compare(_ first: StoreLocation, _ second: StoreLocation) throws {
         try first.reading { first in
             try second.reading { second in
                 for table in try StoreTable.common(first, second) {
@@ -121,10 +123,12 @@ import Testing
     }
 
     @Test func everyRowToPostgresAndBack() async throws {
-        try await Self.withPlaces { data, database, base in
+        try await Self.withLocations { data, database, base in
             let time = TestTime()
             try await Self.fill(data, time)
-            let (first, second, third) = (StorePlace.folder(data), StorePlace.postgres(database), StorePlace.folder(base + "/again"))
+            let (first, second, third) = (
+                StoreLocation.folder(data), StoreLocation.postgres(database), StoreLocation.folder(base + "/again")
+            )
             var steps: Set<StoreTransfer.Progress.Step> = []
             let there = try StoreTransfer(from: first, to: second).run { steps.insert($0.step) }
             #expect(steps == [.copies, .compares])
@@ -134,19 +138,19 @@ import Testing
             for (one, other) in [(first, second), (second, third), (first, third)] { try Self.compare(one, other) }
             #expect(try StoreFolder(directory: base + "/again", secrets: []).check().problems == [])
             var last: [Int64] = []
-            for place in [first, second, third] { last.append(try await Self.goesOn(place, time)) }
+            for location in [first, second, third] { last.append(try await Self.goesOn(location, time)) }
             #expect(Set(last).count == 1)
         }
     }
 
     /// Uses the registry, and returns its last event's id.
-    private static func goesOn(_ place: StorePlace, _ time: TestTime) async throws -> Int64 {
-        let before = try place.reading { side in
+    private static func goesOn(_ location: StoreLocation, _ time: TestTime) async throws -> Int64 {
+        let before = try location.reading { side in
             let tables = try StoreTable.all(side.store)
             func last(_ name: String) throws -> Int64? { try tables.first { $0.name == name }?.lastNumber(side.store) }
             return (event: try last("events"), token: try last("tokens"), push: try last("pushes"))
         }
-        let registry = try await self.registry(place, time)
+        let registry = try await self.registry(location, time)
         // The start says that the server restarted.
         let started = try await registry.lastEventID()
         #expect(started >= before.event ?? 0)
@@ -171,21 +175,21 @@ import Testing
     }
 
     private static func error(
-        _ from: StorePlace, _ to: StorePlace, _ progress: (StoreTransfer.Progress) -> Void = { _ in }
+        _ from: StoreLocation, _ to: StoreLocation, _ progress: (StoreTransfer.Progress) -> Void = { _ in }
     ) -> StoreError? {
         #expect(throws: StoreError.self) { try StoreTransfer(from: from, to: to).run(progress) }
     }
 
-    private static func rows(_ place: PostgresPlace) throws -> Int64 {
-        try StorePlace.postgres(place).reading { side in
+    private static func rows(_ location: PostgresLocation) throws -> Int64 {
+        try StoreLocation.postgres(location).reading { side in
             try StoreTable.all(side.store).reduce(0) { try $0 + (side.store.number("SELECT count(*) FROM \($1.name)") ?? 0) }
         }
     }
 
     @Test func whatIsInUseOrFullIsRefused() async throws {
-        try await Self.withPlaces { data, database, base in
+        try await Self.withLocations { data, database, base in
             let time = TestTime()
-            let (folder, postgres) = (StorePlace.folder(data), StorePlace.postgres(database))
+            let (folder, postgres) = (StoreLocation.folder(data), StoreLocation.postgres(database))
             let missing = Self.error(.folder(base + "/nothing"), postgres)
             #expect(missing?.problem == "holds no registry")
             #expect(Self.error(folder, .folder(base + "/other"))?.advice.contains("store backup") == true)
@@ -214,7 +218,7 @@ import Testing
 
     /// While a copy runs no server can begin, and another copy cannot either.
     @Test func nobodyBeginsMeanwhile() async throws {
-        try await Self.withPlaces { data, database, base in
+        try await Self.withLocations { data, database, base in
             let time = TestTime()
             try await Self.fill(data, time)
             var errors: [String] = []
@@ -230,7 +234,7 @@ import Testing
     }
 
     @Test func aBrokenCopyLeavesNothing() async throws {
-        try await Self.withPlaces { data, database, base in
+        try await Self.withLocations { data, database, base in
             try await Self.fill(data, TestTime())
             let other = try #require(try TestPostgres.connect(base + "/database"))
             let kill = """
@@ -252,7 +256,7 @@ import Testing
     }
 
     @Test func aDifferenceUndoesTheCopy() async throws {
-        try await Self.withPlaces { data, database, base in
+        try await Self.withLocations { data, database, base in
             try await Self.fill(data, TestTime())
             let other = try #require(try TestPostgres.connect(base + "/database"))
             // Another form of the same character, which Swift holds for equal.
@@ -270,7 +274,7 @@ import Testing
     }
 
     @Test func aTextThatPostgresCannotStoreIsNamed() async throws {
-        try await Self.withPlaces { data, database, _ in
+        try await Self.withLocations { data, database, _ in
             try await Self.fill(data, TestTime())
             let queue = try DatabaseQueue(path: data + "/earshot.db")
             try await queue.writeWithoutTransaction {

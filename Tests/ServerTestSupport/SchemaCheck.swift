@@ -7,20 +7,20 @@ package struct SchemaCheck {
     package init(document: JSONValue) { self.document = document }
 
     /// Each violation with its place; empty for a valid value.
-    package func problems(_ value: JSONValue, _ schema: JSONValue, at place: String = "$") -> [String] {
-        guard case .object(let keywords) = schema else { return ["\(place): \(schema.text) is no schema"] }
-        return keywords.flatMap { self.problem(value, $0.name, $0.value, schema, place) }
+    package func problems(_ value: JSONValue, _ schema: JSONValue, at location: String = "$") -> [String] {
+        guard case .object(let keywords) = schema else { return ["\(location): \(schema.text) is no schema"] }
+        return keywords.flatMap { self.problem(value, $0.name, $0.value, schema, location) }
     }
 
-    private func problem(_ value: JSONValue, _ keyword: String, _ rule: JSONValue, _ schema: JSONValue, _ place: String) -> [String] {
+    private func problem(_ value: JSONValue, _ keyword: String, _ rule: JSONValue, _ schema: JSONValue, _ location: String) -> [String] {
         // Made when it is needed: most values are as they should be, and a check looks at each of them a few times.
-        var wrong: [String] { ["\(place): \(value.text.prefix(200)) breaks \(keyword) \(rule.text.prefix(200))"] }
+        var wrong: [String] { ["\(location): \(value.text.prefix(200)) breaks \(keyword) \(rule.text.prefix(200))"] }
         switch (keyword, value) {
         // A discriminator is read by `oneOf`.
         case ("description", _), ("deprecated", _), ("examples", _), ("discriminator", _): return []
         case ("$ref", _):
-            guard let target = self.resolve(rule.shown) else { return ["\(place): \(rule.text) leads nowhere"] }
-            return self.problems(value, target, at: place)
+            guard let target = self.resolve(rule.shown) else { return ["\(location): \(rule.text) leads nowhere"] }
+            return self.problems(value, target, at: location)
         case ("type", _): return Self.fits(value, rule.shown) ? [] : wrong
         case ("const", _): return value == rule ? [] : wrong
         case ("enum", _):
@@ -28,30 +28,30 @@ package struct SchemaCheck {
             return words.contains(value) ? [] : wrong
         case ("anyOf", _):
             guard case .array(let choices) = rule else { return wrong }
-            let all = choices.map { self.problems(value, $0, at: place) }
+            let all = choices.map { self.problems(value, $0, at: location) }
             return all.contains(where: \.isEmpty) ? [] : wrong + all.joined()
         case ("oneOf", _):
-            if let form = self.form(of: value, schema["discriminator"]) { return self.problems(value, form, at: place) }
+            if let form = self.form(of: value, schema["discriminator"]) { return self.problems(value, form, at: location) }
             guard case .array(let choices) = rule else { return wrong }
-            return choices.count { self.problems(value, $0, at: place).isEmpty } == 1 ? [] : wrong
+            return choices.count { self.problems(value, $0, at: location).isEmpty } == 1 ? [] : wrong
         case ("dependentRequired", .object(let members)):
             return members.flatMap { member -> [String] in
                 guard case .array(let names)? = rule[member.name] else { return [] }
-                return names.filter { value[$0.shown] == nil }.map { "\(place): \($0.shown) is missing beside \(member.name)" }
+                return names.filter { value[$0.shown] == nil }.map { "\(location): \($0.shown) is missing beside \(member.name)" }
             }
         case ("items", .array(let elements)):
-            return elements.enumerated().flatMap { self.problems($1, rule, at: "\(place)[\($0)]") }
+            return elements.enumerated().flatMap { self.problems($1, rule, at: "\(location)[\($0)]") }
         case ("properties", .object(let members)):
             return members.flatMap { member in
-                rule[member.name].map { self.problems(member.value, $0, at: "\(place).\(member.name)") } ?? []
+                rule[member.name].map { self.problems(member.value, $0, at: "\(location).\(member.name)") } ?? []
             }
         case ("required", .object(let members)):
             guard case .array(let names) = rule else { return wrong }
-            return names.filter { name in !members.contains { $0.name == name.shown } }.map { "\(place): \($0.shown) is missing" }
+            return names.filter { name in !members.contains { $0.name == name.shown } }.map { "\(location): \($0.shown) is missing" }
         case ("additionalProperties", .object(let members)):
             let others = members.filter { schema["properties"]?[$0.name] == nil }
-            if rule == false { return others.map { "\(place): \($0.name) is not in the schema" } }
-            return others.flatMap { self.problems($0.value, rule, at: "\(place).\($0.name)") }
+            if rule == false { return others.map { "\(location): \($0.name) is not in the schema" } }
+            return others.flatMap { self.problems($0.value, rule, at: "\(location).\($0.name)") }
         case ("minimum", _): return Self.number(value).map { $0 >= Self.number(rule) ?? .infinity } ?? true ? [] : wrong
         case ("maximum", _): return Self.number(value).map { $0 <= Self.number(rule) ?? -.infinity } ?? true ? [] : wrong
         case ("format", .string(let text)):
@@ -62,7 +62,7 @@ package struct SchemaCheck {
             }
         case ("items", _), ("properties", _), ("required", _), ("dependentRequired", _), ("additionalProperties", _), ("format", _):
             return []
-        default: return ["\(place): the keyword \(keyword) is not known here"]
+        default: return ["\(location): the keyword \(keyword) is not known here"]
         }
     }
 

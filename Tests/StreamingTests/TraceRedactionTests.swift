@@ -115,13 +115,13 @@ import Trace
                 "cam?a=b?\(query())", "cam%253Ftoken%253D\(secret)", "cam%26token=\(secret)",
             ])
         }
-        func place(_ depth: Int = 0) -> AMF0Value {
+        func value(_ depth: Int = 0) -> AMF0Value {
             switch Int.random(in: 0...(depth < 3 ? 6 : 1), using: &random) {
             case 0: .string(text())
             case 1: .longString(text())
-            case 2: .object([AMF0Property(name: pick(names), value: .string(secret)), AMF0Property(name: "x", value: place(depth + 1))])
+            case 2: .object([AMF0Property(name: pick(names), value: .string(secret)), AMF0Property(name: "x", value: value(depth + 1))])
             case 3: .ecmaArray([AMF0Property(name: "token", value: .string(secret))])
-            case 4: .strictArray([.string(secret), place(depth + 1)])
+            case 4: .strictArray([.string(secret), value(depth + 1)])
             case 5: .xmlDocument(secret)
             default: .typedObject(className: secret, properties: [AMF0Property(name: "code", value: .string(secret))])
             }
@@ -129,7 +129,7 @@ import Trace
         let connected: [(String, AMF0Value)] =
             ["app", "tcUrl", "swfUrl", "pageUrl"].map { ($0, .string(text())) }
             + ["flashVer", "type", "fpad", "audioCodecs"].map { ($0, .string("x?" + query())) }
-            + ["token", "earshotPath", "fourCcList", secret].map { ($0, place()) }
+            + ["token", "earshotPath", "fourCcList", secret].map { ($0, value()) }
         let object = AMF0Value.object(connected.map { AMF0Property(name: $0.0, value: $0.1) })
         let commands = [
             "connect", "publish", "play", "releaseStream", "FCPublish", "FCUnpublish", "createStream", "onStatus", "_result", "_error",
@@ -138,7 +138,7 @@ import Trace
         ]
         for name in commands {
             // The first argument of some is an address, the others are anything.
-            let arguments: [AMF0Value] = [.string(text())] + (0..<3).map { _ in place() }
+            let arguments: [AMF0Value] = [.string(text())] + (0..<3).map { _ in value() }
             let status = AMF0Value.object([
                 AMF0Property(name: "level", value: .string(secret)), AMF0Property(name: "code", value: .string("NetStream.\(secret)")),
                 AMF0Property(name: "description", value: .string(secret)),

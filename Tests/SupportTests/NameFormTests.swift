@@ -59,7 +59,7 @@ import Testing
 
 /// Text whose identity is its bytes.
 @Suite struct ExactTextTests {
-    private struct Place: Hashable {
+    private struct Key: Hashable {
         @ExactText var app: String
         @ExactText var name: String
     }
@@ -70,11 +70,11 @@ import Testing
         #expect(composed.exact != decomposed.exact && composed.exact == "caf\u{E9}".exact)
         #expect("K".exact != "\u{212A}".exact && "".exact == "".exact && "a".exact != "ab".exact)
         #expect(Set([composed.exact, decomposed.exact, "caf\u{E9}".exact]).count == 2)
-        let places: Set = [
-            Place(app: composed, name: "x"), Place(app: decomposed, name: "x"), Place(app: "caf", name: "\u{E9}x"),
-            Place(app: composed, name: "x"),
+        let keys: Set = [
+            Key(app: composed, name: "x"), Key(app: decomposed, name: "x"), Key(app: "caf", name: "\u{E9}x"),
+            Key(app: composed, name: "x"),
         ]
-        #expect(places.count == 3)
+        #expect(keys.count == 3)
         #expect(Optional(composed).map(\.exact) != Optional(decomposed).map(\.exact))
     }
 

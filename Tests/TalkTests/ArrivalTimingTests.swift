@@ -36,15 +36,15 @@ import Testing
     @Test(arguments: [(15, 0), (16, 768), (-15, 0)] as [(Int64, Int64)]) func fifteenMillisecondsAreNoHole(_ aheadMs: Int64, _ hole: Int64)
     {
         var clock = StampClock()
-        _ = clock.place(timestampMs: 0, count: 960) { $0 }
-        let place = clock.place(timestampMs: 20 + aheadMs, count: 960) { $0 }
-        #expect(place == (960 + hole, hole, false))
+        _ = clock.position(timestampMs: 0, count: 960) { $0 }
+        let position = clock.position(timestampMs: 20 + aheadMs, count: 960) { $0 }
+        #expect(position == (960 + hole, hole, false))
     }
 
     /// A stamp that is more than 15 ms behind is the sender's clock: it jumps, and the count goes on.
     @Test func backwardsIsAJump() {
         var clock = StampClock()
-        _ = clock.place(timestampMs: 100, count: 960) { $0 }
-        #expect(clock.place(timestampMs: 120 - 16, count: 960) { $0 } == (960, 0, true))
+        _ = clock.position(timestampMs: 100, count: 960) { $0 }
+        #expect(clock.position(timestampMs: 120 - 16, count: 960) { $0 } == (960, 0, true))
     }
 }

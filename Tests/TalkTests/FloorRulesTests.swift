@@ -173,11 +173,11 @@ private let ann = participant("ann"), ben = participant("ben"), cat = participan
         #expect(rules.nextDeadlineMs == row.deadlineMs)
     }
 
-    @Test func standing() {
+    @Test func status() {
         var rules = FloorRules(settings: FloorSettings(mode: .ptt))
         for id in [ann, ben] { _ = rules.apply(.requested(id, .guest), nowMs: 7) }
-        #expect(rules.standing(of: ann) == .holding(sinceMs: 7) && rules.standing(of: ben) == .waiting(position: 1))
-        #expect(rules.standing(of: cat) == .none && rules.holds(ann) && !rules.holds(ben))
+        #expect(rules.status(of: ann) == .holding(sinceMs: 7) && rules.status(of: ben) == .waiting(position: 1))
+        #expect(rules.status(of: cat) == .none && rules.holds(ann) && !rules.holds(ben))
     }
 
     /// A server stall does not count as a holder's silence. Time before and after it still counts.

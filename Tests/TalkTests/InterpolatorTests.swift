@@ -12,11 +12,11 @@ import Testing
         var output = [Float](repeating: 9, count: TalkFormat.blockSamples)
         output.withUnsafeMutableBufferPointer { output in input.withUnsafeBufferPointer { Interpolator.fill(output, from: $0) } }
         for index in 0..<TalkFormat.blockSamples {
-            let place = Double(index) * Double(span) / Double(TalkFormat.blockSamples) + Double(Interpolator.reach)
-            let first = Int(place.rounded(.down)) - 7
+            let position = Double(index) * Double(span) / Double(TalkFormat.blockSamples) + Double(Interpolator.reach)
+            let first = Int(position.rounded(.down)) - 7
             var sum = 0.0, weights = 0.0
             for tap in first..<first + 16 {
-                let distance = Double(tap) - place
+                let distance = Double(tap) - position
                 let angle = Double.pi * distance
                 let window = abs(distance) >= 8 ? 0 : 0.42 + 0.5 * cos(angle / 8) + 0.08 * cos(angle / 4)
                 let weight = (abs(distance) < 1e-9 ? 1 : sin(angle) / angle) * window

@@ -27,7 +27,7 @@ package struct QRCode: Sendable, Equatable {
     /// Modules in a row, with the quiet zone.
     var fullWidth: Int { self.width + 2 * Self.quietZone }
 
-    /// Whether the module at this place, quiet zone included, is dark.
+    /// Whether the module at this position, quiet zone included, is dark.
     func isDark(column: Int, row: Int) -> Bool {
         let (x, y) = (column - Self.quietZone, row - Self.quietZone)
         guard (0..<self.width).contains(x), (0..<self.width).contains(y) else { return false }

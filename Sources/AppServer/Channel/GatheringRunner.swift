@@ -162,8 +162,8 @@ final class GatheringRunner: Sendable {
     /// `isUrgent`: runs before all pending commands, as for an operator's end or kick.
     @discardableResult
     func submit(_ command: Command, isUrgent: Bool = false) -> Bool {
-        enum Place { case over, full, taken }
-        let place = self.state.withLock { state -> Place in
+        enum Submission { case over, full, accepted }
+        let submission = self.state.withLock { state -> Submission in
             if state.isOver { return .over }
             if !isUrgent, command.disconnects == nil, state.pending >= Self.mostCommands { return .full }
             if let sender = command.sender {
@@ -173,14 +173,14 @@ final class GatheringRunner: Sendable {
             }
             state.pending += 1
             if isUrgent { state.urgent.append(command) }
-            return .taken
+            return .accepted
         }
-        switch place {
+        switch submission {
         case .over: return false
         case .full:
             self.forget(command.connects)
             command.done(.failure(.unavailable))
-        case .taken: self.commands.yield(isUrgent ? nil : command)
+        case .accepted: self.commands.yield(isUrgent ? nil : command)
         }
         return true
     }

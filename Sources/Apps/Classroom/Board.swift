@@ -10,7 +10,7 @@ package struct BoardLimits: Sendable, Equatable {
     package init() {}
 
     /// Where a point may be, in ten-thousandths of the sheet's width or height.
-    package static let place: ClosedRange<Int64> = 0...10_000
+    package static let coordinates: ClosedRange<Int64> = 0...10_000
     /// Points of a stroke. With more it would not fit into a frame to a client.
     package static let points = 2...2_000
     /// In thousandths of the sheet's width.
@@ -41,10 +41,10 @@ package struct BoardStroke: Sendable, Equatable {
         read.reserveCapacity(points.count)
         for point in points {
             guard case .array(let pair) = point, pair.count == 2, case .integer(let x) = pair[0], case .integer(let y) = pair[1],
-                BoardLimits.place.contains(x), BoardLimits.place.contains(y)
+                BoardLimits.coordinates.contains(x), BoardLimits.coordinates.contains(y)
             else {
                 throw FieldError(
-                    "stroke.points", point.shown, "expected [x, y], whole numbers from 0 to \(BoardLimits.place.upperBound)")
+                    "stroke.points", point.shown, "expected [x, y], whole numbers from 0 to \(BoardLimits.coordinates.upperBound)")
             }
             read.append(Point(x: x, y: y))
         }

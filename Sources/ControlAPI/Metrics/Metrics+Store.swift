@@ -35,7 +35,7 @@ extension Metrics {
 
     /// Nothing for a server that has its registry to itself. `nodes`: nil while the store cannot be read.
     mutating func addCluster(_ nodes: [ClusterNode]?) {
-        guard let standing = self.services.rooms.nodeStanding else { return }
+        guard let status = self.services.rooms.nodeStatus else { return }
         if let nodes {
             self.page.gauges(
                 "earshot_cluster_nodes", "Nodes that share the registry, or did, by state.", "state",
@@ -43,14 +43,14 @@ extension Metrics {
         }
         self.page.gauge(
             "earshot_cluster_keeper", "1 if this node applies deadlines, clears up after lost nodes and sends webhooks for all.",
-            standing.isKeeper ? 1 : 0)
+            status.isKeeper ? 1 : 0)
         self.page.gauge(
             "earshot_cluster_signal_lag_seconds", "Seconds since this node last knew all that the others had done.",
-            Double(standing.signalLagMs) / 1_000)
+            Double(status.signalLagMs) / 1_000)
         self.page.gauge(
-            "earshot_cluster_lease_seconds", "What is left of this node's lease; 0 when it has ended.", Double(standing.leaseMs) / 1_000)
+            "earshot_cluster_lease_seconds", "What is left of this node's lease; 0 when it has ended.", Double(status.leaseMs) / 1_000)
         self.page.gauge(
-            "earshot_cluster_clock_ahead_seconds", "The database's clock less this machine's.", Double(standing.clockAheadMs) / 1_000)
+            "earshot_cluster_clock_ahead_seconds", "The database's clock less this machine's.", Double(status.clockAheadMs) / 1_000)
     }
 
     mutating func addEvents() {

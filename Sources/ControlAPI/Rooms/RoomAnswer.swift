@@ -48,7 +48,7 @@ struct RoomAnswer: Sendable {
 }
 
 extension RoomAnswer {
-    private static let fields = Self.identity + Self.standing + Self.counts + Self.times
+    private static let fields = Self.identity + Self.state + Self.counts + Self.times
     static let outputType = OutputType<RoomAnswer>.object("Room", Self.fields)
 
     /// The answer to a renewal. Another deadline may come before the renewed one.
@@ -79,7 +79,7 @@ extension RoomAnswer {
         .field("custom", .jsonObject, "The back end's own data.", \.room.custom),
     ]
 
-    private static let standing: [Field<RoomAnswer>] = [
+    private static let state: [Field<RoomAnswer>] = [
         .field("state", .choice(), "The room's state; live only while media arrives.", \.room.state),
         .field("stateReason", .choice(), "Why the room is in this state.", \.room.reason),
         .field("liveStatus", .whole(0...3), "0 idle, 1 live, 2 disabled, 3 live and recording.") {

@@ -72,7 +72,7 @@ extension InputType<[String: Int64]> {
                 switch field.kind {
                 case .duration: .seconds(field.range)
                 case .count: .whole(field.range)
-                case .words(let words): .place(in: words)
+                case .words(let words): .index(in: words)
                 }
             return (field, kind)
         }

@@ -6,7 +6,7 @@ import Streaming
 import Support
 
 /// The state of the statistics, included in all answers with figures.
-struct StatsStanding: Sendable {
+struct StatsCoverage: Sendable {
     let lost: UInt64
     let isPaused: Bool
 
@@ -15,7 +15,7 @@ struct StatsStanding: Sendable {
         self.isPaused = statistics.store.problem != nil
     }
 
-    static func fields<Answer: Sendable>(_ get: @escaping @Sendable (Answer) -> StatsStanding) -> [Field<Answer>] {
+    static func fields<Answer: Sendable>(_ get: @escaping @Sendable (Answer) -> StatsCoverage) -> [Field<Answer>] {
         [
             .field("lost", .count, "Rows lost since the server's start, because they could not be written in time.") { get($0).lost },
             .field("isPaused", .flag, "Whether the statistics cannot be written at the moment; what comes waits in memory, within bounds.")
@@ -80,7 +80,7 @@ struct FiguresPart: Sendable {
 /// A series of steps, and their sum.
 struct SeriesAnswer: Sendable {
     let window: StatisticsWindow
-    let standing: StatsStanding
+    let coverage: StatsCoverage
     let totals: FiguresPart
     let connections: [ConnectionsPart]
     let list: [FiguresPart]
@@ -95,7 +95,7 @@ struct SeriesAnswer: Sendable {
     ) {
         let nowMs = statistics.nowMs
         self.window = window
-        self.standing = StatsStanding(statistics)
+        self.coverage = StatsCoverage(statistics)
         var sum = Figures()
         for point in points { sum.add(point.figures) }
         self.totals = FiguresPart(sum, atMs: window.fromMs, endMs: window.toMs, nowMs: nowMs)
@@ -106,14 +106,14 @@ struct SeriesAnswer: Sendable {
         self.list = points.map { FiguresPart($0.figures, atMs: $0.atMs, endMs: $0.atMs + window.stepMs, nowMs: nowMs) }
     }
 
-    static let outputType = OutputType<SeriesAnswer>.object("Statistics", Self.times + Self.standing + Self.parts)
+    static let outputType = OutputType<SeriesAnswer>.object("Statistics", Self.times + Self.coverage + Self.parts)
 
     private static let times: [Field<SeriesAnswer>] = [
         .field("from", .instant, "The beginning, in whole steps.", \.window.fromMs),
         .field("to", .instant, "The end, in whole steps.", \.window.toMs),
         .field("step", .seconds, "Seconds of a step.", \.window.stepMs),
     ]
-    private static let standing: [Field<SeriesAnswer>] = StatsStanding.fields { $0.standing }
+    private static let coverage: [Field<SeriesAnswer>] = StatsCoverage.fields { $0.coverage }
     private static let parts: [Field<SeriesAnswer>] = [
         .field("totals", Self.sum, "The figures of the whole time.", \.totals),
         .field("connections", .list(Self.connection), "Connections by protocol over the whole time; empty for one stream.", \.connections),
@@ -137,7 +137,7 @@ struct SeriesAnswer: Sendable {
 /// Streams with their figures over a time range.
 struct StreamFiguresAnswer: Sendable {
     let window: StatisticsWindow
-    let standing: StatsStanding
+    let coverage: StatsCoverage
     let total: Int
     let next: Int?
     let list: [Entry]
@@ -148,13 +148,13 @@ struct StreamFiguresAnswer: Sendable {
         var viewerSeconds: Int64 { self.part.figures.viewerMs / 1_000 }
     }
 
-    static let outputType = OutputType<StreamFiguresAnswer>.object("StatisticsStreams", Self.times + Self.standing + Self.parts)
+    static let outputType = OutputType<StreamFiguresAnswer>.object("StatisticsStreams", Self.times + Self.coverage + Self.parts)
 
     private static let times: [Field<StreamFiguresAnswer>] = [
         .field("from", .instant, "The beginning, in whole minutes or ten minutes.", \.window.fromMs),
         .field("to", .instant, "The end.", \.window.toMs),
     ]
-    private static let standing: [Field<StreamFiguresAnswer>] = StatsStanding.fields { $0.standing }
+    private static let coverage: [Field<StreamFiguresAnswer>] = StatsCoverage.fields { $0.coverage }
     private static let parts: [Field<StreamFiguresAnswer>] = [
         .field("total", .count, "The number of streams on all pages.", \.total),
         .field("next", .nullable(.count), "Pass it as `after` to get the next page; null on the last page.", \.next),
@@ -173,17 +173,17 @@ struct StreamFiguresAnswer: Sendable {
 
 /// A page of finished sessions.
 struct FinishedAnswer<Session: Sendable & Equatable>: Sendable {
-    let standing: StatsStanding
+    let coverage: StatsCoverage
     let next: Int64?
     let list: [Numbered<Finished<Session>>]
 
     static func outputType(_ name: String, _ entry: OutputType<Numbered<Finished<Session>>>) -> OutputType<Self> {
-        let standing: [Field<Self>] = StatsStanding.fields { $0.standing }
+        let coverage: [Field<Self>] = StatsCoverage.fields { $0.coverage }
         let page: [Field<Self>] = [
             .field("next", .nullable(.count), "Pass it as `before` to get the next page; null at the end.", \.next),
             .field("list", .list(entry), "Newest first.", \.list),
         ]
-        return .object(name, standing + page)
+        return .object(name, coverage + page)
     }
 }
 

@@ -49,7 +49,7 @@ enum StatsRoutes {
                 let filter = try Self.filter(call, reason: call[StatsInputs.playReason]?.rawValue)
                 let list = try await statistics.store.plays(filter)
                 return FinishedAnswer(
-                    standing: StatsStanding(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
+                    coverage: StatsCoverage(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
             }
         },
         ControlRoute(
@@ -60,7 +60,7 @@ enum StatsRoutes {
                 let filter = try Self.filter(call, reason: call[StatsInputs.pushReason]?.rawValue)
                 let list = try await statistics.store.pushes(filter)
                 return FinishedAnswer(
-                    standing: StatsStanding(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
+                    coverage: StatsCoverage(statistics), next: list.count == filter.limit ? list.last?.id : nil, list: list)
             }
         },
     ]
@@ -79,7 +79,7 @@ enum StatsRoutes {
         }
         let end = offset + found.list.count
         return StreamFiguresAnswer(
-            window: window, standing: StatsStanding(statistics), total: found.total,
+            window: window, coverage: StatsCoverage(statistics), total: found.total,
             next: found.list.isEmpty || end >= found.total ? nil : end, list: list)
     }
 

@@ -77,10 +77,10 @@ enum StreamListing {
             return (start, { $1.snapshot.path })
         }
         guard let after else { return (0, { end, _ in "\(end)" }) }
-        guard let place = Int(after), place >= 0 else {
+        guard let offset = Int(after), offset >= 0 else {
             throw APIError(FieldError("after", after, "expected the next of the previous page: a place in the sorted list"))
         }
-        return (min(place, all.count), { end, _ in "\(end)" })
+        return (min(offset, all.count), { end, _ in "\(end)" })
     }
 
     /// The same streams with all their figures, in the same order. Leaves out streams that have ended meanwhile.

@@ -66,7 +66,7 @@ enum StreamRoutes {
             .get, "/streams/{app}/{name}", "getStream", .streams, .ops, .stream, "Get a stream's state, even if nobody uses it.",
             in: StreamInputs.path, answers: StreamStateAnswer.outputType, home: .stream
         ) { call in
-            try await Self.standing(of: try call.streamPath(), call)
+            try await Self.state(of: try call.streamPath(), call)
         },
         ControlRoute(
             .get, "/streams/{app}/{name}/stats", "getStreamStats", .streams, .ops, .stream,
@@ -105,10 +105,10 @@ enum StreamRoutes {
             let stream = await call.services.streamAnswer(path)
             do {
                 return try await keep({ (room: Room?) in
-                    Self.standing(of: path, room: room, ban: nil, stream: stream)
+                    Self.state(of: path, room: room, ban: nil, stream: stream)
                 }) { try await call.rooms.resume(path, by: call.actor, keeping: $0) }
             } catch RegistryError.notForbidden {
-                let state = try await Self.standing(of: path, call).state.rawValue
+                let state = try await Self.state(of: path, call).state.rawValue
                 throw APIError.wrongState("The stream \(path) is not forbidden.", state: state, allowed: ["forbid"])
             }
         },
@@ -132,13 +132,13 @@ enum StreamRoutes {
         }
     }
 
-    private static func standing(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
+    private static func state(of path: StreamPath, _ call: APICall) async throws -> StreamStateAnswer {
         let room = try await call.rooms.room(ofStream: path)
         let ban = try await call.rooms.ban(of: path)
-        return Self.standing(of: path, room: room, ban: ban, stream: await call.services.streamAnswer(path))
+        return Self.state(of: path, room: room, ban: ban, stream: await call.services.streamAnswer(path))
     }
 
-    private static func standing(of path: StreamPath, room: Room?, ban: StreamBan?, stream: StreamAnswer?) -> StreamStateAnswer {
+    private static func state(of path: StreamPath, room: Room?, ban: StreamBan?, stream: StreamAnswer?) -> StreamStateAnswer {
         StreamStateAnswer(
             path: path, state: ban != nil ? .forbid : stream?.state == .live ? .active : .inactive, room: room, ban: ban,
             stream: stream?.with(roomID: room?.id))

@@ -109,9 +109,9 @@ struct FloorAnswer: Sendable {
     let state: String
     let position: Int?
 
-    init(_ id: ParticipantID, _ standing: FloorStanding) {
+    init(_ id: ParticipantID, _ status: FloorStatus) {
         self.user = id.rawValue
-        switch standing {
+        switch status {
         case .holding: (self.state, self.position) = ("holding", nil)
         case .waiting(let position): (self.state, self.position) = ("waiting", position)
         case .none: (self.state, self.position) = ("none", nil)

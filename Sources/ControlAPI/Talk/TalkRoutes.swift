@@ -107,9 +107,9 @@ enum TalkRoutes {
                     throw APIError.wrongState(
                         "\(id) does not get the floor: \(denied.reason.rawValue).", state: denied.reason.rawValue, allowed: [])
                 }
-                return FloorAnswer(id, asked.standing)
-            case .release: return FloorAnswer(id, try Self.floor(channel, .released(id), of: id, call).standing)
-            case .revoke: return FloorAnswer(id, try Self.floor(channel, .revoked(id, by: nil), of: id, call).standing)
+                return FloorAnswer(id, asked.status)
+            case .release: return FloorAnswer(id, try Self.floor(channel, .released(id), of: id, call).status)
+            case .revoke: return FloorAnswer(id, try Self.floor(channel, .revoked(id, by: nil), of: id, call).status)
             case .handOver:
                 guard let text = call[TalkInputs.to] else { throw APIError(FieldError("to", "", "is required with handOver")) }
                 let to = try ParticipantID(checking: text, "to")
@@ -118,7 +118,7 @@ enum TalkRoutes {
                 guard change.events.contains(where: { $0.kind == .granted && $0.participant == to }) else {
                     throw Self.notHandedOver(id, to, change.events.first { $0.kind == .denied }?.reason)
                 }
-                return FloorAnswer(to, change.standing)
+                return FloorAnswer(to, change.status)
             }
         },
         ControlRoute(
@@ -224,7 +224,7 @@ enum TalkRoutes {
 
     private static func floor(
         _ channel: TalkChannel, _ input: FloorInput, of id: ParticipantID, _ call: APICall
-    ) throws -> (events: [FloorEvent], standing: FloorStanding) {
+    ) throws -> (events: [FloorEvent], status: FloorStatus) {
         guard let change = channel.floor(input, of: id, by: call.actor) else {
             throw APIError.wrongState(
                 "The talk channel of room \(channel.roomID) has ended.", state: "closed",

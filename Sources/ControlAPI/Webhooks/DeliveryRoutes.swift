@@ -36,7 +36,7 @@ enum DeliveryRoutes {
             answers: WebhookTargetListAnswer.outputType
         ) { call in
             WebhookTargetListAnswer(
-                list: try await Self.targets(call).map { WebhookTargetAnswer(target: $0, standing: call.services.webhookLog[$0.id]) })
+                list: try await Self.targets(call).map { WebhookTargetAnswer(target: $0, status: call.services.webhookLog[$0.id]) })
         },
         ControlRoute(
             storing: "/webhooks/deliveries/{deliveryId}/redeliver", "redeliverDelivery", .webhooks, .ops, .thing,
@@ -78,9 +78,9 @@ enum DeliveryRoutes {
 struct WebhookTargetAnswer: Sendable {
     let target: WebhookTarget
     /// Nil if nothing was sent to it since the server started.
-    let standing: WebhookLog.Standing?
+    let status: WebhookLog.Status?
 
-    private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
+    private var failing: WebhookLog.Status? { self.status.flatMap { $0.isFailing ? $0 : nil } }
 
     static let outputType = OutputType<WebhookTargetAnswer>.object(
         "WebhookTarget",
@@ -94,7 +94,7 @@ struct WebhookTargetAnswer: Sendable {
             .field("givenUp", .count, "Deliveries given up since then.") { $0.failing?.givenUp ?? 0 },
             .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
             .field("deliveredAt", .nullable(.instant), "When it last accepted an event; null: not since the server started.") {
-                $0.standing?.deliveredAt
+                $0.status?.deliveredAt
             },
         ])
 }

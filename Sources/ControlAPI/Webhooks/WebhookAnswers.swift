@@ -8,20 +8,20 @@ struct WebhookAnswer: Sendable {
     let hook: StoredWebhook
     let pending: Int
     /// Nil if nothing was sent to it since the server started.
-    let standing: WebhookLog.Standing?
+    let status: WebhookLog.Status?
 
-    init(_ hook: StoredWebhook, pending: Int, standing: WebhookLog.Standing?) {
+    init(_ hook: StoredWebhook, pending: Int, status: WebhookLog.Status?) {
         self.hook = hook
         self.pending = pending
-        self.standing = standing
+        self.status = status
     }
 
     init(_ hook: StoredWebhook, _ call: APICall) async throws {
         self.init(
-            hook, pending: try await call.rooms.pendingDeliveries(of: hook), standing: call.services.webhookLog[hook.target.id])
+            hook, pending: try await call.rooms.pendingDeliveries(of: hook), status: call.services.webhookLog[hook.target.id])
     }
 
-    private var failing: WebhookLog.Standing? { self.standing.flatMap { $0.isFailing ? $0 : nil } }
+    private var failing: WebhookLog.Status? { self.status.flatMap { $0.isFailing ? $0 : nil } }
 
     static let fields: [Field<WebhookAnswer>] = [
         .field("webhookId", .count, "The target's number.", \.hook.id),
@@ -38,7 +38,7 @@ struct WebhookAnswer: Sendable {
         .field("failingSince", .nullable(.instant), "When the first of the consecutive failures happened.") { $0.failing?.since },
         .field("lastError", .nullable(.text), "Why the last attempt failed.") { $0.failing?.problem },
         .field("deliveredAt", .nullable(.instant), "When it last accepted an event; null: not since the server started.") {
-            $0.standing?.deliveredAt
+            $0.status?.deliveredAt
         },
     ]
     static let outputType = OutputType<WebhookAnswer>.object("Webhook", Self.fields)

@@ -52,7 +52,7 @@ enum WebhookRoutes {
                 format: try call.value(WebhookInputs.format), kinds: call[WebhookInputs.kinds] ?? [],
                 rooms: call[WebhookInputs.rooms] ?? [], isPaused: call[WebhookInputs.isPaused] ?? false, secret: SecretText.random(),
                 createdAt: call.nowMs)
-            return try await keep({ NewWebhookAnswer(webhook: WebhookAnswer($0, pending: 0, standing: nil), secret: hook.secret) }) {
+            return try await keep({ NewWebhookAnswer(webhook: WebhookAnswer($0, pending: 0, status: nil), secret: hook.secret) }) {
                 try await call.rooms.create(hook, keeping: $0)
             }
         },
@@ -131,7 +131,7 @@ enum WebhookRoutes {
             let pending = try await call.rooms.pendingDeliveries(of: try await Self.webhook(call))
             return try await keep({ (hook: StoredWebhook?) in
                 let hook = try Self.found(hook, id)
-                return WebhookAnswer(hook, pending: pending, standing: call.services.webhookLog[hook.target.id])
+                return WebhookAnswer(hook, pending: pending, status: call.services.webhookLog[hook.target.id])
             }) { try await call.rooms.change(id, change, keeping: $0) }
         }
     }

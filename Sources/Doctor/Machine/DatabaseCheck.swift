@@ -7,9 +7,9 @@ import Support
 enum DatabaseCheck {
     /// No result without such a database. Blocks, as long as the connection's limits of time allow.
     static func run(_ subject: LocalSubject) -> [DoctorResult] {
-        guard case .postgres(let place) = StorePlace(subject.config) else { return [] }
+        guard case .postgres(let location) = StoreLocation(subject.config) else { return [] }
         do throws(StoreError) {
-            return [self.judge(try DatabaseProbe.look(place, nowMs: { WallClock.ms }))]
+            return [self.judge(try DatabaseProbe.look(location, nowMs: { WallClock.ms }))]
         } catch {
             return [.fail(self.name, DisplayText.escaped("\(error.path): \(error.problem)"), error.advice)]
         }
@@ -23,7 +23,7 @@ enum DatabaseCheck {
         let ahead = abs(facts.aheadMs)
         let clock = "clock \(ahead) ms \(facts.aheadMs < 0 ? "behind" : "ahead of") this machine's"
         let measured =
-            "\(facts.place): PostgreSQL \(facts.version), \(facts.isEncrypted ? "TLS" : "no TLS"), "
+            "\(facts.location): PostgreSQL \(facts.version), \(facts.isEncrypted ? "TLS" : "no TLS"), "
             + "synchronous_commit \(facts.synchronousCommit), answers in \(HumanUnits.decimal(facts.roundTripMs) ?? "?") ms, \(clock)"
         if ahead > 60_000 { return .fail(self.name, measured, "set the wrong clock right (timedatectl)") }
         if facts.synchronousCommit == "off" {

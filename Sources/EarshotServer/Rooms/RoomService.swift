@@ -29,7 +29,7 @@ struct RoomService: Service {
             var clockWatch = ClockWatch()
             while !Task.isCancelled {
                 self.control.reportViewers()
-                if let aheadMs = rooms.nodeStanding?.clockAheadMs, let isApart = clockWatch.look(aheadMs) { self.tell(isApart, aheadMs) }
+                if let aheadMs = rooms.nodeStatus?.clockAheadMs, let isApart = clockWatch.look(aheadMs) { self.tell(isApart, aheadMs) }
                 self.storeWatch.look(rooms.storeStatus, commits: rooms.counters.commits)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.reportInterval) } catch { return }

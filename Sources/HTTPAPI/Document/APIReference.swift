@@ -97,10 +97,10 @@ private struct ReferenceCall {
             lines += ["", "| input | type | meaning |", "|---|---|---|"]
             lines += inputs.map { input in
                 let name = SchemaText.name(input["name"]?.string ?? "", isRequired: input["required"] == true)
-                let place = input["in"]?.string == "path" ? "" : "?"
+                let mark = input["in"]?.string == "path" ? "" : "?"
                 let words = SchemaText.words(input["schema"] ?? .null)
                 return
-                    "| \(name.replacing("`", with: "`\(place)", maxReplacements: 1)) | \(words) | \(SchemaText.cell(input["description"]?.string ?? "")) |"
+                    "| \(name.replacing("`", with: "`\(mark)", maxReplacements: 1)) | \(words) | \(SchemaText.cell(input["description"]?.string ?? "")) |"
             }
             lines += fields
         }

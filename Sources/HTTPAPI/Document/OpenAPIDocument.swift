@@ -136,9 +136,9 @@ package enum OpenAPIDocument {
         return parts.filter { !$0.isEmpty }.joined(separator: " ")
     }
 
-    private static func parameter(_ input: AnyInput, _ place: String, _ schemas: inout [String: JSONValue]) -> JSONValue {
+    private static func parameter(_ input: AnyInput, _ part: String, _ schemas: inout [String: JSONValue]) -> JSONValue {
         var members: [JSONValue.Member] = [
-            .init(name: "name", value: .string(input.name)), .init(name: "in", value: .string(place)),
+            .init(name: "name", value: .string(input.name)), .init(name: "in", value: .string(part)),
             .init(name: "required", value: .bool(input.isRequired)), .init(name: "description", value: .string(input.help)),
             .init(name: "schema", value: input.schema.json(&schemas)),
         ]

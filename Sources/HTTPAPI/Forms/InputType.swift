@@ -143,12 +143,12 @@ extension InputType<Int64> {
     }
 
     /// Reads a word as its index in the list.
-    package static func place(in words: [String]) -> InputType {
+    package static func index(in words: [String]) -> InputType {
         InputType(.words(words)) { (json: JSONValue) throws(BrokenRule) in
-            guard case .string(let text) = json, let place = words.firstIndex(of: text) else {
+            guard case .string(let text) = json, let index = words.firstIndex(of: text) else {
                 throw BrokenRule("expected one of \(words.joined(separator: ", "))")
             }
-            return Int64(place)
+            return Int64(index)
         }
     }
 

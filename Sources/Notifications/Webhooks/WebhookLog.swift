@@ -11,7 +11,7 @@ import Synchronization
 /// repeatedly has the same intervals. Of a URL only the origin is logged.
 package final class WebhookLog: Sendable {
     /// A target's state since its failures began or since it recovered.
-    package struct Standing: Sendable {
+    package struct Status: Sendable {
         package var isFailing = false
         /// Milliseconds since 1970, like all times here.
         package var since: Int64 = 0
@@ -45,25 +45,25 @@ package final class WebhookLog: Sendable {
     }
 
     private let log: Logger
-    private let standings = Mutex<[String: Standing]>([:])
+    private let statuses = Mutex<[String: Status]>([:])
     /// The registry itself tells of a store in trouble; a line a minute says that webhooks wait for it.
     private let store = LogRateLimiter(lines: 1, perMs: 60_000)
 
     package init(_ log: Logger) { self.log = log }
 
     /// By target id; nil before its first attempt.
-    package subscript(target: String) -> Standing? { self.standings.withLock { $0[target] } }
+    package subscript(target: String) -> Status? { self.statuses.withLock { $0[target] } }
 
     func attempted(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, problem: String?, now: Int64) {
         if verdict == .delivered { self.delivered(entry.target, now) } else { self.failed(entry, verdict, problem ?? "none", now) }
     }
 
     private func delivered(_ target: WebhookTarget, _ now: Int64) {
-        let was = self.standings.withLock { standings -> Standing? in
-            standings[target.id, default: Standing()].deliveredAt = now
-            guard let was = standings[target.id], was.isFailing else { return nil }
-            standings[target.id]?.isFailing = false
-            standings[target.id]?.since = now
+        let was = self.statuses.withLock { statuses -> Status? in
+            statuses[target.id, default: Status()].deliveredAt = now
+            guard let was = statuses[target.id], was.isFailing else { return nil }
+            statuses[target.id]?.isFailing = false
+            statuses[target.id]?.since = now
             return was
         }
         guard let was, was.isReported else { return }
@@ -75,31 +75,31 @@ package final class WebhookLog: Sendable {
     }
 
     private func failed(_ entry: WebhookDelivery, _ verdict: WebhookVerdict, _ problem: String, _ now: Int64) {
-        let (standing, isDue, logsGivenUp) = self.standings.withLock { standings in
-            var standing = standings[entry.target.id] ?? Standing()
-            if !standing.isFailing {
-                standing.isFailing = true
-                standing.isReported = false
-                standing.since = now
-                standing.failed = 0
-                standing.givenUp = 0
+        let (status, isDue, logsGivenUp) = self.statuses.withLock { statuses in
+            var status = statuses[entry.target.id] ?? Status()
+            if !status.isFailing {
+                status.isFailing = true
+                status.isReported = false
+                status.since = now
+                status.failed = 0
+                status.givenUp = 0
             }
-            standing.failed += 1
-            standing.problem = problem
-            if verdict == .givenUp { standing.givenUp += 1 }
-            let isDue = standing.lines.pass(now)
-            if isDue { standing.isReported = true }
-            let logsGivenUp = verdict == .givenUp && standing.giveUps.pass(now)
-            standings[entry.target.id] = standing
-            return (standing, isDue, logsGivenUp)
+            status.failed += 1
+            status.problem = problem
+            if verdict == .givenUp { status.givenUp += 1 }
+            let isDue = status.lines.pass(now)
+            if isDue { status.isReported = true }
+            let logsGivenUp = verdict == .givenUp && status.giveUps.pass(now)
+            statuses[entry.target.id] = status
+            return (status, isDue, logsGivenUp)
         }
         var metadata = Self.metadata(entry.target)
         metadata["problem"] = "\(problem)"
-        if isDue, standing.failed == 1 {
+        if isDue, status.failed == 1 {
             self.log.warning("A webhook fails", metadata: metadata)
         } else if isDue {
             let counts: Logger.Metadata = [
-                "failed": "\(standing.failed)", "givenUp": "\(standing.givenUp)", "seconds": "\((now - standing.since) / 1_000)",
+                "failed": "\(status.failed)", "givenUp": "\(status.givenUp)", "seconds": "\((now - status.since) / 1_000)",
             ]
             self.log.warning("A webhook still fails", metadata: metadata.merging(counts) { $1 })
         }
@@ -107,7 +107,7 @@ package final class WebhookLog: Sendable {
         metadata["event"] = "\(entry.event.kind.rawValue)"
         metadata["id"] = "\(entry.event.id)"
         metadata["attempts"] = "\(entry.attempts + 1)"
-        metadata["givenUp"] = "\(standing.givenUp)"
+        metadata["givenUp"] = "\(status.givenUp)"
         if let room = entry.event.roomID { metadata["room"] = "\(room)" }
         self.log.error("A delivery was given up", metadata: metadata)
     }

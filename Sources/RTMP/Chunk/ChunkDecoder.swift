@@ -4,7 +4,7 @@ package import NIOCore
 ///
 /// Owned by one connection and used on its event loop only. Memory grows with the bytes received, never with announced lengths. A server's
 /// decoder starts with small limits, since the peer may be anybody; ``publishAccepted()`` switches to the media limits. Set Chunk Size and
-/// Abort take effect here, at their place in the byte stream, and are returned like any other message. A publisher's data message over its
+/// Abort take effect here, at their position in the byte stream, and are returned like any other message. A publisher's data message over its
 /// limit comes out empty: see ``takeDropped()``.
 package struct ChunkDecoder {
     /// Bytes passed to ``append(_:)`` so far, which acknowledgements count (RTMP 1.0 §5.4.3).

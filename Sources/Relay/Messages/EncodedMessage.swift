@@ -24,7 +24,7 @@ package protocol ReversibleEncoder: FrameEncoder {
     func payload(of encoded: UnsafeRawBufferPointer, headerLength: Int) -> ByteBuffer
 }
 
-/// A change of a stream, which viewers are told of between messages, at its place in the stream.
+/// A change of a stream, which viewers are told of between messages, at its position in the stream.
 package enum StreamChange: UInt8, Sendable {
     /// A publisher started on an idle stream.
     case arrived

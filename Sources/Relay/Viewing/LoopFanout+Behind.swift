@@ -117,7 +117,7 @@ extension LoopFanout {
     private static let fewestCuts = 8
 
     /// All viewers with their delays, to rank the worst-served. By own delay first, then by total.
-    func standings(nowMs: Int64) -> [SlowViewer] {
+    func delayedViewers(nowMs: Int64) -> [SlowViewer] {
         let rate = self.rate.peak
         let lateMs = self.lateness.ms(nowMs)
         return self.viewers.compactMap { viewer in

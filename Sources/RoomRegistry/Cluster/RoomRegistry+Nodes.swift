@@ -45,10 +45,10 @@ extension RoomRegistry {
     package nonisolated var nodeName: String? { self.store.seat?.name }
 
     /// How this node keeps up with the others; nil if the registry is not shared. Needs no store.
-    package nonisolated var nodeStanding: NodeStanding? {
+    package nonisolated var nodeStatus: NodeStatus? {
         guard let lease = self.store.seat?.lease else { return nil }
         let lookedAt = self.lookedAt.load(ordering: .relaxed)
-        return NodeStanding(
+        return NodeStatus(
             isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt),
             clockAheadMs: self.clock.aheadOfWallMs ?? 0)
     }
@@ -127,7 +127,7 @@ extension RoomRegistry {
         }
     }
 
-    /// Another process had this node's place, and has signalled under its number. Done again with the next look unless all of it is done.
+    /// Another process had this node's membership, and has signalled under its number. Done again with the next look unless all of it is done.
     private func comeBack(_ returns: Int) async throws {
         guard try await self.readAnew(after: self.lastSignal) else { return }
         try await self.announceAddress(self.address.withLock { $0 })

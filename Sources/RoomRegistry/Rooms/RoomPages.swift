@@ -13,7 +13,7 @@ extension StoreAccess {
     static let searchDepth = 10_000
 
     /// A room's position in a list.
-    private struct Place {
+    private struct Position {
         let row: Int64
         let id: String
         let key: RoomCursor.Key
@@ -21,30 +21,30 @@ extension StoreAccess {
 
     func rooms(_ query: RoomQuery) throws -> RoomPage {
         let plan = try RoomPlan(query, self.connection.dialect)
-        var places: [Place]
+        var positions: [Position]
         let total: Int
         var isCapped = false
         if let words = plan.words {
             var found = try self.search(words, plan)
             isCapped = found.isCapped
-            total = found.places.count
-            found.places.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) }
-            if let cursor = plan.cursor { found.places.removeAll { !plan.precedes((cursor.key, cursor.id), ($0.key, $0.id)) } }
-            places = found.places
+            total = found.positions.count
+            found.positions.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) }
+            if let cursor = plan.cursor { found.positions.removeAll { !plan.precedes((cursor.key, cursor.id), ($0.key, $0.id)) } }
+            positions = found.positions
         } else if plan.isEmpty {
             return RoomPage(rooms: [], total: 0, totalIsCapped: false, next: nil)
         } else {
-            places = try self.merge(plan)
+            positions = try self.merge(plan)
             total = try self.count(plan)
         }
-        let page = places.dropFirst(plan.offset).prefix(query.size)
+        let page = positions.dropFirst(plan.offset).prefix(query.size)
         let rooms = try page.compactMap { try self.room(row: $0.row) }
-        let hasMore = places.count > plan.offset + query.size
+        let hasMore = positions.count > plan.offset + query.size
         let next = hasMore ? page.last.map { RoomCursor(order: query.order, key: $0.key, id: $0.id).text } : nil
         return RoomPage(rooms: rooms, total: total, totalIsCapped: isCapped, next: next)
     }
 
-    private func place(_ row: inout RowReader, _ plan: RoomPlan) -> Place {
+    private func position(_ row: inout RowReader, _ plan: RoomPlan) -> Position {
         let number: Int64 = row.next()
         let id: String = row.next()
         let key: RoomCursor.Key =
@@ -53,18 +53,18 @@ extension StoreAccess {
             case self.connection.dialect.titleKey: .text(row.next())
             default: .none
             }
-        return Place(row: number, id: id, key: key)
+        return Position(row: number, id: id, key: key)
     }
 
-    private func merge(_ plan: RoomPlan) throws -> [Place] {
-        var places: [Place] = []
+    private func merge(_ plan: RoomPlan) throws -> [Position] {
+        var positions: [Position] = []
         let ranges = plan.ranges
         for range in ranges {
             let (sql, arguments) = plan.statement(range)
-            places += try self.all(sql, arguments) { row in self.place(&row, plan) }
+            positions += try self.all(sql, arguments) { row in self.position(&row, plan) }
         }
-        if ranges.count > 1 { places.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) } }
-        return places
+        if ranges.count > 1 { positions.sort { plan.precedes(($0.key, $0.id), ($1.key, $1.id)) } }
+        return positions
     }
 
     private func count(_ plan: RoomPlan) throws -> Int {
@@ -93,22 +93,22 @@ extension StoreAccess {
         filter.and(query.scope, room: "r.id")
     }
 
-    private func search(_ words: String, _ plan: RoomPlan) throws -> (places: [Place], isCapped: Bool) {
+    private func search(_ words: String, _ plan: RoomPlan) throws -> (positions: [Position], isCapped: Bool) {
         let dialect = self.connection.dialect
         let isFiltered = !plan.query.states.isEmpty || plan.query.owner != nil || plan.query.isPublic != nil || plan.query.scope.isLimited
         var filter = StoreFilter([words, isFiltered ? Self.searchDepth : Self.searchLimit + 1])
         Self.restrict(&filter, plan.query)
         let key = plan.keyColumn.isEmpty ? "" : ", r.\(plan.keyColumn)"
-        let places = try self.all(
+        let positions = try self.all(
             """
             SELECT r.row, r.id\(key) FROM (
                 \(dialect.matches)
             ) AS matches \(dialect.matchJoin) rooms r ON r.row = match WHERE \(filter.sql) \(dialect.matchOrder) LIMIT \(Self.searchLimit + 1)
             """, filter.arguments
-        ) { row in self.place(&row, plan) }
-        if places.count > Self.searchLimit { return (Array(places.prefix(Self.searchLimit)), true) }
+        ) { row in self.position(&row, plan) }
+        if positions.count > Self.searchLimit { return (Array(positions.prefix(Self.searchLimit)), true) }
         let hasMore = try isFiltered && self.number(dialect.deepMatch, [words, Self.searchDepth]) != nil
-        return (places, hasMore)
+        return (positions, hasMore)
     }
 
     func roomCounts() throws -> [RoomState: Int] {
@@ -201,9 +201,9 @@ struct RoomPlan {
         }
         filter.and(self.query.scope, room: "rooms.id")
         let key = self.keyColumn.isEmpty ? "" : ", \(self.keyColumn)"
-        let places = order.map { $0 + (self.isDescending ? " DESC" : "") }.joined(separator: ", ")
+        let terms = order.map { $0 + (self.isDescending ? " DESC" : "") }.joined(separator: ", ")
         let limit = filter.mark(self.offset + self.query.size + 1)
-        return ("SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(places) LIMIT \(limit)", filter.arguments)
+        return ("SELECT row, id\(key) FROM rooms WHERE \(filter.sql) ORDER BY \(terms) LIMIT \(limit)", filter.arguments)
     }
 
     /// Compares in the order of the indexes.

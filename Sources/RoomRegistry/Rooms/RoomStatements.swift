@@ -10,11 +10,11 @@ extension StoreAccess {
         "last_event",
     ]
     /// Indexed columns, written only when they change.
-    private static let standing = ["state", "ended_at"]
+    private static let state = ["state", "ended_at"]
     private static let listed = ["owner", "title", "is_public", "device_uid", "created_at"]
     private static let policy = RoomPolicy.fields.map { "policy_\($0.name)" }
 
-    static let roomColumns = (["id"] + Self.unlisted + Self.standing + Self.listed + Self.policy).joined(separator: ", ")
+    static let roomColumns = (["id"] + Self.unlisted + Self.state + Self.listed + Self.policy).joined(separator: ", ")
 
     private static func unlistedValues(_ room: Room) -> [(any StoreConvertible)?] {
         [
@@ -24,7 +24,7 @@ extension StoreAccess {
         ]
     }
 
-    private static func standingValues(_ room: Room) -> [(any StoreConvertible)?] { [room.state.rawValue, room.endedAt] }
+    private static func stateValues(_ room: Room) -> [(any StoreConvertible)?] { [room.state.rawValue, room.endedAt] }
 
     private static func listedValues(_ room: Room) -> [(any StoreConvertible)?] {
         [room.owner, room.title, room.isPublic, room.deviceUid, room.createdAt]
@@ -142,9 +142,9 @@ extension StoreAccess {
 
     /// Throws a constraint error when the id or one of the streams is taken.
     func insert(_ room: Room) throws {
-        let columns = Self.unlisted + Self.standing + Self.listed + Self.policy
+        let columns = Self.unlisted + Self.state + Self.listed + Self.policy
         let values =
-            Self.unlistedValues(room) + Self.standingValues(room) + Self.listedValues(room) + Self.policyValues(room)
+            Self.unlistedValues(room) + Self.stateValues(room) + Self.listedValues(room) + Self.policyValues(room)
         let marks = (1...columns.count + 2).map { "$\($0)" }.joined(separator: ", ")
         let row = try self.insert(
             "INSERT INTO rooms (id, deadline, \(columns.joined(separator: ", "))) VALUES (\(marks)) RETURNING row",
@@ -172,8 +172,8 @@ extension StoreAccess {
             values += Self.unlistedValues(new)
         }
         if old.state != new.state || old.endedAt != new.endedAt {
-            columns += Self.standing
-            values += Self.standingValues(new)
+            columns += Self.state
+            values += Self.stateValues(new)
         }
         let isListedChanged =
             old.owner?.exact != new.owner?.exact || old.title.exact != new.title.exact || old.isPublic != new.isPublic

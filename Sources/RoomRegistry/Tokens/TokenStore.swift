@@ -33,21 +33,21 @@ enum TokenSecret {
 
 /// The API tokens and access keys in a data directory or a database, with or without a server that runs on it. For the command line: every call blocks.
 package final class TokenStore: Sendable {
-    private let place: StorePlace
+    private let location: StoreLocation
     private let store: any RoomStore
     private let clock = RoomClock()
 
     /// Opens or creates the store. Throws ``StoreError``.
-    package init(_ place: StorePlace) throws {
-        self.place = place
-        self.store = try place.open(as: .tool).store
+    package init(_ location: StoreLocation) throws {
+        self.location = location
+        self.store = try location.open(as: .tool).store
     }
 
     /// Problems found with the store's files.
     package var notices: [String] { self.store.notices }
 
     /// Closes the store, and leaves a running server's changes to it.
-    package func close() { self.store.close(emptiesLog: !self.place.isOfRunningServer) }
+    package func close() { self.store.close(emptiesLog: !self.location.isOfRunningServer) }
 
     package func create(
         name: String, role: TokenRole, scope: TokenScope = .all

@@ -56,8 +56,8 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
 
         /// The list's entry for a value; nil if there is none.
         package func word(_ value: Int64) -> String? {
-            guard case .words(let words) = self.kind, let place = Int(exactly: value), words.indices.contains(place) else { return nil }
-            return words[place]
+            guard case .words(let words) = self.kind, let index = Int(exactly: value), words.indices.contains(index) else { return nil }
+            return words[index]
         }
     }
 
@@ -87,9 +87,9 @@ package struct RoomPolicy: Sendable, Equatable, Codable {
         duration("urlLifetime", \.urlLifetimeMs, 1_000...30 * day),
         Field(
             name: "record", get: { Int64(Record.allCases.firstIndex(of: $0.record) ?? 0) },
-            set: { policy, place in
+            set: { policy, index in
                 // Out of range only in a store that a later version wrote.
-                policy.record = Int(exactly: place).flatMap { Record.allCases.indices.contains($0) ? Record.allCases[$0] : nil } ?? .apps
+                policy.record = Int(exactly: index).flatMap { Record.allCases.indices.contains($0) ? Record.allCases[$0] : nil } ?? .apps
             }, range: 0...Int64(Record.allCases.count - 1), kind: .words(Record.allCases.map(\.rawValue))),
     ]
 }

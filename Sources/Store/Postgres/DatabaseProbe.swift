@@ -10,16 +10,16 @@ package enum DatabaseProbe {
         package let aheadMs: Int64
         /// From a question to its answer. Milliseconds.
         package let roundTripMs: Double
-        package let place: String
+        package let location: String
     }
 
     /// Connects. `nowMs`: this machine's clock. Throws ``StoreError``. Blocks.
-    package static func look(_ place: PostgresPlace, nowMs: () -> Int64) throws(StoreError) -> Facts {
-        let connection = PostgresConnection(.init(url: place.url, prepares: place.prepares, name: "earshot doctor"))
+    package static func look(_ location: PostgresLocation, nowMs: () -> Int64) throws(StoreError) -> Facts {
+        let connection = PostgresConnection(.init(url: location.url, prepares: location.prepares, name: "earshot doctor"))
         defer { connection.close() }
         do {
             try connection.open()
-            try PostgresStore.checkVersion(connection.serverVersion, place)
+            try PostgresStore.checkVersion(connection.serverVersion, location)
             let store = StoreAccess(connection)
             let settings = try store.first("SELECT current_setting('server_version'), current_setting('synchronous_commit')") {
                 (row: inout RowReader) -> (String, String) in (row.next(), row.next())
@@ -30,9 +30,9 @@ package enum DatabaseProbe {
             return Facts(
                 version: settings.flatMap { $0.0.split(separator: " ").first.map(String.init) } ?? "?", isEncrypted: connection.isEncrypted,
                 synchronousCommit: settings?.1 ?? "?", aheadMs: now - before - Int64(roundTripMs / 2), roundTripMs: roundTripMs,
-                place: place.description)
+                location: location.description)
         } catch {
-            throw PostgresStore.explain(error, place)
+            throw PostgresStore.explain(error, location)
         }
     }
 }

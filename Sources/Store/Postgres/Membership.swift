@@ -2,7 +2,7 @@ import LibC
 import Rooms
 import Support
 
-/// This server's place in a database: the number of its name, and the incarnation that fences it. One running server has it, or the nodes of a
+/// This server's membership in a database: the number of its name, and the incarnation that fences it. One running server has it, or the nodes of a
 /// cluster, each under its name. Used by the writer's thread.
 ///
 /// `@unchecked Sendable`: the store's turn guards `batch`.
@@ -11,30 +11,30 @@ package final class Membership: @unchecked Sendable {
     package let lease: NodeLease
     /// The newest push when this node registered, if no other one can run: all up to it have ended with their servers. Nil if others may run.
     package let lastLeftPush: Int64?
-    private let place: PostgresPlace
+    private let location: PostgresLocation
     private var incarnation: Int64
     private var batch: Int64
-    /// Up to this one, another process in the same place has counted since.
+    /// Up to this one, another process with the same number has counted since.
     private var forgottenBatch: Int64 = 0
 
-    package var name: String { self.place.node }
+    package var name: String { self.location.node }
 
     private static let pauseUs: UInt32 = 250_000
     /// Registrations run one after the other. Any number that no other program in the database uses.
     package static let lock: Int64 = 0x6561_7273_686f_7432
 
-    /// Takes the node's place. While another process has it, waits until its lease must have ended: a server that was killed on another machine
+    /// Takes the node's membership. While another process has it, waits until its lease must have ended: a server that was killed on another machine
     /// leaves one behind. Waits as long for nodes whose lease has ended: after a failure of the database those that run renew theirs. Throws
-    /// ``StoreError`` once the place's lease is renewed. Blocks.
-    init(_ place: PostgresPlace, _ writer: PostgresConnection) throws {
-        self.place = place
+    /// ``StoreError`` once the membership's lease is renewed. Blocks.
+    init(_ location: PostgresLocation, _ writer: PostgresConnection) throws {
+        self.location = location
         let (deadline, end) = (ContinuousClock.now + .seconds(NodeLease.seconds + 1), ContinuousClock.now + PostgresStore.startPatience)
         var first: Holder?
         while true {
             let isOver = ContinuousClock.now >= deadline
             let attempt: Attempt
             do {
-                attempt = try Self.take(place, isOver ? .decides : .asks, writer)
+                attempt = try Self.take(location, isOver ? .decides : .asks, writer)
             } catch  where PostgresFailure.state(of: error) == PostgresFailure.lockTimeout && ContinuousClock.now < end {
                 // Others register, or the keeper clears up.
                 attempt = .doubtful
@@ -43,11 +43,11 @@ package final class Membership: @unchecked Sendable {
             case .taken(let taken):
                 (self.number, self.lastLeftPush) = (taken.number, taken.lastLeftPush)
                 (self.incarnation, self.batch) = (taken.incarnation, taken.batch)
-                self.lease = NodeLease(place, number: taken.number, incarnation: taken.incarnation)
+                self.lease = NodeLease(location, number: taken.number, incarnation: taken.incarnation)
                 return
             case .held(let holder):
                 first = first ?? holder
-                guard holder == first, !isOver else { throw Self.conflict(holder, place) }
+                guard holder == first, !isOver else { throw Self.conflict(holder, location) }
             case .doubtful: break
             }
             usleep(Self.pauseUs)
@@ -69,7 +69,7 @@ package final class Membership: @unchecked Sendable {
         let name: String
         let process: String
         let expires: String
-        /// As ``PostgresPlace/keys``; empty for a server that has the database to itself.
+        /// As ``PostgresLocation/keys``; empty for a server that has the database to itself.
         let keys: String
     }
 
@@ -91,13 +91,13 @@ package final class Membership: @unchecked Sendable {
         let incarnation: Int64
         let batch: Int64
         let lastLeftPush: Int64?
-        /// Whether another process had the place.
+        /// Whether another process had the membership.
         let wasAnothers: Bool
     }
 
-    private static func conflict(_ holder: Holder, _ place: PostgresPlace) -> StoreError {
+    private static func conflict(_ holder: Holder, _ location: PostgresLocation) -> StoreError {
         let (problem, advice): (String, String) =
-            switch (place.cluster, holder.keys) {
+            switch (location.cluster, holder.keys) {
             case (nil, ""):
                 ("is in use by the running server \(holder.name)", "stop that one, or give this one a database of its own")
             case (nil, _):
@@ -110,9 +110,9 @@ package final class Membership: @unchecked Sendable {
                     "is in use by the running server \(holder.name), which has no cluster.key",
                     "set the same cluster.key there, and restart it first"
                 )
-            case (_?, _) where place.isOneCluster(with: holder.keys):
+            case (_?, _) where location.isOneCluster(with: holder.keys):
                 ("has a running node with the name \(holder.name) already", "give each node a cluster.name of its own")
-            case (_?, _) where place.knows(holder.keys):
+            case (_?, _) where location.knows(holder.keys):
                 (
                     "is in use by the running node \(holder.name), which does not know this server's cluster.key",
                     "set it there as cluster.previousKey, and restart that one first"
@@ -120,10 +120,10 @@ package final class Membership: @unchecked Sendable {
             case (_?, _):
                 ("is in use by the running node \(holder.name), whose cluster.key is another one", "set the same cluster.key on all nodes")
             }
-        return StoreError(path: place.description, problem: problem, advice: advice, isConflict: true)
+        return StoreError(path: location.description, problem: problem, advice: advice, isConflict: true)
     }
 
-    private static func take(_ place: PostgresPlace, _ manner: Manner, _ writer: PostgresConnection) throws -> Attempt {
+    private static func take(_ location: PostgresLocation, _ manner: Manner, _ writer: PostgresConnection) throws -> Attempt {
         let process = ProcessIdentity.current
         let store = StoreAccess(writer)
         try writer.begin()
@@ -133,29 +133,29 @@ package final class Membership: @unchecked Sendable {
                 """
                 SELECT name, process, expires_at, key, number, CASE WHEN expires_at > clock_timestamp() THEN 1 ELSE 0 END,
                     CASE WHEN state = 'gone' THEN 1 ELSE 0 END FROM nodes ORDER BY name = $1 DESC
-                """, [place.node]
+                """, [location.node]
             ) { (row: inout RowReader) -> Row in
                 let holder = Holder(name: row.next(), process: row.next(), expires: row.next(), keys: row.next())
                 return Row(holder: holder, number: row.next(), hasLease: row.next(), isGone: row.next())
             }
             let others = rows.filter { other in
-                let isThis = other.holder.process == process && (place.cluster == nil || other.holder.name == place.node)
+                let isThis = other.holder.process == process && (location.cluster == nil || other.holder.name == location.node)
                 return !isThis && !ProcessIdentity.isGone(other.holder.process)
             }
             let holders = others.filter(\.hasLease).map(\.holder)
-            let rival = holders.first { place.cluster == nil || $0.name == place.node || !place.isOneCluster(with: $0.keys) }
+            let rival = holders.first { location.cluster == nil || $0.name == location.node || !location.isOneCluster(with: $0.keys) }
             if let holder = rival {
                 writer.rollback()
                 return .held(holder)
             }
-            let doubtful = others.filter { !$0.hasLease && !$0.isGone && $0.holder.name != place.node }
-            let isAlone = place.cluster == nil || holders.isEmpty
-            if place.cluster != nil, isAlone, !doubtful.isEmpty, manner == .asks {
+            let doubtful = others.filter { !$0.hasLease && !$0.isGone && $0.holder.name != location.node }
+            let isAlone = location.cluster == nil || holders.isEmpty
+            if location.cluster != nil, isAlone, !doubtful.isEmpty, manner == .asks {
                 writer.rollback()
                 return .doubtful
             }
             let isFirst = isAlone && manner != .rejoins
-            let former = rows.first { $0.holder.name == place.node }?.holder.process
+            let former = rows.first { $0.holder.name == location.node }?.holder.process
             let number = try store.insert(
                 """
                 INSERT INTO nodes (name, process, version, started_at, expires_at, key)
@@ -164,10 +164,10 @@ package final class Membership: @unchecked Sendable {
                     expires_at = clock_timestamp() + make_interval(secs => $4), key = $5, state = 'running',
                     address = CASE WHEN nodes.process = $2 THEN nodes.address END
                 RETURNING number
-                """, [place.node, process, place.version, NodeLease.seconds, place.keys])
+                """, [location.node, process, location.version, NodeLease.seconds, location.keys])
             // Alone, one server at a time writes, whatever the others' names are. Waits for a transaction that one of them is at.
-            if place.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> $1", [number]) }
-            if place.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }
+            if location.cluster == nil { try writer.run("UPDATE fences SET incarnation = incarnation + 1 WHERE node <> $1", [number]) }
+            if location.cluster != nil, isFirst { for other in doubtful { try store.fence(other.number) } }
             let fence = try store.first(
                 """
                 INSERT INTO fences (node, incarnation, batch) VALUES ($1, 1, 0)
@@ -187,18 +187,18 @@ package final class Membership: @unchecked Sendable {
         }
     }
 
-    /// Takes the place again after another node has ended this one's work, which this node learns from the signals. Throws if another process has
-    /// the place.
+    /// Takes the membership again after another node has ended this one's work, which this node learns from the signals. Throws if another process has
+    /// the membership.
     func rejoin(_ writer: PostgresConnection) throws {
         try writer.open()
-        guard case .taken(let taken) = try Self.take(self.place, .rejoins, writer) else { throw CommitForgotten() }
+        guard case .taken(let taken) = try Self.take(self.location, .rejoins, writer) else { throw CommitForgotten() }
         // The other process has counted on, so that nobody can tell of batches before.
         if taken.wasAnothers { self.forgottenBatch = self.batch }
         (self.incarnation, self.batch) = (taken.incarnation, max(self.batch, taken.batch))
         self.lease.rejoined(taken.incarnation, wasAnothers: taken.wasAnothers)
     }
 
-    /// Begins a write transaction: the server refuses it once another process has taken the place. Returns the transaction's number.
+    /// Begins a write transaction: the server refuses it once another process has taken the membership. Returns the transaction's number.
     func fence(_ writer: PostgresConnection) throws -> Int64 {
         self.batch += 1
         try writer.run("SELECT earshot_fence($1, $2, $3)", [self.number, self.incarnation, self.batch])
@@ -206,7 +206,7 @@ package final class Membership: @unchecked Sendable {
     }
 
     /// Whether a transaction whose COMMIT was never answered is in the database. One that the server is still at holds the fence's row: throws
-    /// once that has been waited for too long. Throws, too, when another process has the place, and nobody can tell any more: only this process counts
+    /// once that has been waited for too long. Throws, too, when another process has the membership, and nobody can tell any more: only this process counts
     /// its batches, whoever fences it.
     func wasCommitted(_ batch: Int64, _ writer: PostgresConnection) throws -> Bool {
         guard batch > self.forgottenBatch else { throw CommitForgotten() }
@@ -219,7 +219,7 @@ package final class Membership: @unchecked Sendable {
         return found == batch
     }
 
-    /// Gives the place up, so that the next process need not wait.
+    /// Gives the membership up, so that the next process need not wait.
     func leave(_ writer: PostgresConnection) {
         self.lease.stop()
         guard writer.isOpen else { return }

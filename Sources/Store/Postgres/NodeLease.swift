@@ -3,7 +3,7 @@ import Rooms
 import Synchronization
 
 /// Renews a node's lease, on a connection and a queue of its own: a long transaction must not end it. In a cluster also takes or keeps the
-/// keeper's place, and reads the database's clock. Any thread.
+/// keeper's role, and reads the database's clock. Any thread.
 ///
 /// Times of its own are those of the steady clock, taken before each renewal was sent: here the lease never lasts longer than in the database.
 package final class NodeLease: Sendable {
@@ -32,7 +32,7 @@ package final class NodeLease: Sendable {
     private let number: Int64
     private let isShared: Bool
 
-    /// How long a node's place is kept for it after its last renewal, by the database's clock.
+    /// How long a node's membership is kept for it after its last renewal, by the database's clock.
     static let seconds = 10
     private static let everySeconds = 3
     /// Nodes are counted with one renewal of so many: a node that counts reads as many rows as there are nodes.
@@ -40,14 +40,14 @@ package final class NodeLease: Sendable {
     private static let leaseMs = Int64(NodeLease.seconds) * 1_000
     /// A longer gap between renewals is a failure of the database, perhaps. Shorter ones end no node's lease.
     private static let gapMs: Int64 = 4_500
-    /// By so much the keeper ends its work before its place ends.
+    /// By so much the keeper ends its work before its role ends.
     private static let marginMs: Int64 = 1_000
 
-    init(_ place: PostgresPlace, number: Int64, incarnation: Int64) {
+    init(_ location: PostgresLocation, number: Int64, incarnation: Int64) {
         self.number = number
-        self.isShared = place.cluster != nil
+        self.isShared = location.cluster != nil
         self.connection = PostgresConnection(
-            .init(url: place.url, prepares: place.prepares, name: "earshot \(place.node) lease", patienceMs: 3_000))
+            .init(url: location.url, prepares: location.prepares, name: "earshot \(location.node) lease", patienceMs: 3_000))
         let now = Self.now
         self.state = Mutex(State(incarnation: incarnation, unbrokenSince: now, renewedAt: now))
         if self.isShared { self.queue.sync { _ = self.tick() } }
@@ -83,7 +83,7 @@ package final class NodeLease: Sendable {
     /// Whether another node has ended this one's work.
     package var isFenced: Bool { self.state.withLock { $0.isFenced } }
 
-    /// How often the node got its place back from another process that had it meanwhile.
+    /// How often the node got its membership back from another process that had it meanwhile.
     package var returns: Int { self.state.withLock { $0.returns } }
 
     /// The node has registered anew.

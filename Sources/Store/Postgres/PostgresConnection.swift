@@ -30,7 +30,7 @@ final class PostgresConnection: @unchecked Sendable {
     private var connection: OpaquePointer?
     /// What the server has not answered yet, in order.
     private var sent: [Sent] = []
-    /// Who reads the rows of a statement, by its place in `sent`.
+    /// Who reads the rows of a statement, by its position in `sent`.
     private var readers: [Int: (OpaquePointer) throws -> Void] = [:]
     private var prepared: [String: String] = [:]
     /// Statements whose preparation has been sent, but not answered.

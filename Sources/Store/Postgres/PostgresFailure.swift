@@ -17,7 +17,7 @@ struct PostgresFailure: DatabaseFailure, Equatable {
 
     var text: String { self.state.map { "PostgreSQL \($0): \(self.message)" } ?? "PostgreSQL: \(self.message)" }
 
-    /// Raised by the server's function that begins a node's transactions, once another process has the node's place.
+    /// Raised by the server's function that begins a node's transactions, once another process has the node's membership.
     static let fenced = FirstSchemaOfPostgres.fenced
 
     /// A lock was waited for in vain.

@@ -8,7 +8,7 @@ final class PostgresStore: RoomStore {
     static let oldestServer = 15
 
     let notices: [String]
-    private let place: PostgresPlace
+    private let location: PostgresLocation
     private let writer: PostgresConnection
     /// The writer and the membership are one caller's at a time.
     private let turn = DispatchSemaphore(value: 1)
@@ -16,23 +16,23 @@ final class PostgresStore: RoomStore {
     private let membership: Membership?
     let seat: Membership?
 
-    /// Connects, and migrates the schema. `isNode`: takes the place of a node, which no other process may have. Blocks.
-    init(_ place: PostgresPlace, isNode: Bool) throws(StoreError) {
-        self.place = place
-        let options = PostgresConnection.Options(url: place.url, prepares: place.prepares, name: "earshot \(place.node)")
+    /// Connects, and migrates the schema. `isNode`: takes the membership of a node, which no other process may have. Blocks.
+    init(_ location: PostgresLocation, isNode: Bool) throws(StoreError) {
+        self.location = location
+        let options = PostgresConnection.Options(url: location.url, prepares: location.prepares, name: "earshot \(location.node)")
         self.writer = PostgresConnection(options)
         do {
             try self.writer.open()
-            try Self.checkVersion(self.writer.serverVersion, place)
+            try Self.checkVersion(self.writer.serverVersion, location)
             try PostgresSchema.migrate(options)
-            let membership = isNode ? try Membership(place, self.writer) : nil
+            let membership = isNode ? try Membership(location, self.writer) : nil
             self.membership = membership
-            self.seat = place.cluster == nil ? nil : membership
-            self.readers = PostgresReaders(options, count: max(1, place.readers), node: self.seat?.number)
+            self.seat = location.cluster == nil ? nil : membership
+            self.readers = PostgresReaders(options, count: max(1, location.readers), node: self.seat?.number)
             self.notices = if let membership { try Self.giveUpUnknown(self.writer, membership) } else { [] }
         } catch {
             self.writer.close()
-            throw Self.explain(error, place)
+            throw Self.explain(error, location)
         }
     }
 
@@ -56,23 +56,24 @@ final class PostgresStore: RoomStore {
         error is CommitForgotten || PostgresFailure.state(of: error) == PostgresFailure.fenced
     }
 
-    func explain(_ error: any Error) -> StoreError { Self.explain(error, self.place) }
+    func explain(_ error: any Error) -> StoreError { Self.explain(error, self.location) }
 
     /// `version`: as 150018 for 15.18.
-    static func checkVersion(_ version: Int, _ place: PostgresPlace) throws(StoreError) {
+    static func checkVersion(_ version: Int, _ location: PostgresLocation) throws(StoreError) {
         guard version < self.oldestServer * 10_000 else { return }
         throw StoreError(
-            path: place.description, problem: "is PostgreSQL \(version / 10_000)", advice: "use PostgreSQL \(self.oldestServer) or newer")
+            path: location.description, problem: "is PostgreSQL \(version / 10_000)", advice: "use PostgreSQL \(self.oldestServer) or newer"
+        )
     }
 
-    static func explain(_ error: any Error, _ place: PostgresPlace) -> StoreError {
+    static func explain(_ error: any Error, _ location: PostgresLocation) -> StoreError {
         func problem(_ problem: String, _ advice: String) -> StoreError {
-            StoreError(path: place.description, problem: problem, advice: advice)
+            StoreError(path: location.description, problem: problem, advice: advice)
         }
         switch error {
         case let error as StoreError: return error
-        case let error as StoreAccess.TransactionLost: return self.explain(error.cause, place)
-        case let error as CommitLost: return self.explain(error.cause, place)
+        case let error as StoreAccess.TransactionLost: return self.explain(error.cause, location)
+        case let error as CommitLost: return self.explain(error.cause, location)
         case let error as CommitForgotten: return problem(error.text, "stop one of the two servers")
         case let error as PostgresSchema.InUse:
             var conflict = problem(
@@ -81,7 +82,7 @@ final class PostgresStore: RoomStore {
             conflict.isConflict = true
             return conflict
         case let error as PostgresSchema.Unusable:
-            return StoreSchema.objection(to: error.state, in: place.description, isDatabase: true) ?? problem("cannot be used", "")
+            return StoreSchema.objection(to: error.state, in: location.description, isDatabase: true) ?? problem("cannot be used", "")
         case let error as PostgresFailure: return problem(error.text, error.advice ?? "check database.url and PostgreSQL's log")
         default: return problem("cannot be used (\(error))", "check which version of earshot wrote it")
         }

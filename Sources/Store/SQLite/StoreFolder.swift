@@ -238,11 +238,11 @@ package struct StoreFolder: Sendable {
 
     /// Whether an existing folder is `other` or lies in it.
     private static func lies(_ folder: String, in other: String) -> Bool {
-        guard let place = realpath(folder, nil) else { return false }
-        defer { free(place) }
+        guard let real = realpath(folder, nil) else { return false }
+        defer { free(real) }
         guard let base = realpath(other, nil) else { return false }
         defer { free(base) }
-        let (path, start) = (String(cString: place), String(cString: base))
+        let (path, start) = (String(cString: real), String(cString: base))
         return path == start || path.hasPrefix(start.hasSuffix("/") ? start : start + "/")  // compares files
     }
 

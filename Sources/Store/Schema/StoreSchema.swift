@@ -44,8 +44,8 @@ enum StoreSchema {
     }
 
     /// Why a database with these tables cannot be used; nil if it can.
-    static func objection(to state: State, in place: String, isDatabase: Bool) -> StoreError? {
-        func objection(_ problem: String, _ advice: String) -> StoreError { StoreError(path: place, problem: problem, advice: advice) }
+    static func objection(to state: State, in location: String, isDatabase: Bool) -> StoreError? {
+        func objection(_ problem: String, _ advice: String) -> StoreError { StoreError(path: location, problem: problem, advice: advice) }
         switch state {
         case .empty, .version: return nil
         case .newer:

@@ -38,7 +38,7 @@ struct StoreTable: Equatable {
         let name =
             ours.first { !theirs.contains($0) }?.name ?? theirs.first { !ours.contains($0) }?.name ?? "?"
         throw StoreError(
-            path: target.place.name, problem: "its table \(name) is not as in \(source.place.name)",
+            path: target.location.name, problem: "its table \(name) is not as in \(source.location.name)",
             advice: "this is a fault of earshot's schema: report it; nothing was changed")
     }
 
@@ -151,7 +151,7 @@ struct StoreTable: Equatable {
     }
 
     /// Throws ``StoreError`` for a text with U+0000, which PostgreSQL cannot store. SQLite's binding would cut it off unseen.
-    func refuseNUL(_ store: StoreAccess, _ place: StorePlace) throws {
+    func refuseNUL(_ store: StoreAccess, _ location: StoreLocation) throws {
         guard store.connection.dialect == .sqlite else { return }
         let texts = self.columns.filter { $0.kind == .text }.map(\.name)
         guard !texts.isEmpty else { return }
@@ -163,7 +163,7 @@ struct StoreTable: Equatable {
         ) { (row: inout RowReader) -> (key: String, column: String) in (row.next(), row.next()) }
         guard let found else { return }
         throw StoreError(
-            path: place.name,
+            path: location.name,
             problem:
                 "table \(self.name), key \(found.key), column \(found.column): the text holds the character U+0000, which PostgreSQL cannot store",
             advice: "delete that row or change the text, then copy again")

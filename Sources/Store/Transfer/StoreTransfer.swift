@@ -3,10 +3,10 @@ import Rooms
 /// Copies a whole registry from one store into an empty one of another kind, and compares the two row for row. All of it is one transaction in
 /// the target: a copy that fails leaves it empty. Blocks. A value.
 package struct StoreTransfer: Sendable {
-    private let source: StorePlace
-    private let target: StorePlace
+    private let source: StoreLocation
+    private let target: StoreLocation
 
-    package init(from source: StorePlace, to target: StorePlace) {
+    package init(from source: StoreLocation, to target: StoreLocation) {
         self.source = source
         self.target = target
     }
@@ -47,12 +47,12 @@ package struct StoreTransfer: Sendable {
             try target.attempt { store in
                 // A server that was never used leaves the clock's mark alone.
                 if table.name == "clock" { try store.run("DELETE FROM clock") }
-                if try table.hasRows(store) { throw target.place.isTaken("its table \(table.name) has rows") }
+                if try table.hasRows(store) { throw target.location.isTaken("its table \(table.name) has rows") }
             }
         }
         // Found before anything is written.
         if target.store.connection.dialect == .postgres {
-            for table in tables { try source.attempt { try table.refuseNUL($0, source.place) } }
+            for table in tables { try source.attempt { try table.refuseNUL($0, source.location) } }
         }
         try target.attempt { try $0.stopCounting() }
         for table in tables { try self.copy(table, from: source, to: target, progress) }
@@ -76,7 +76,7 @@ package struct StoreTransfer: Sendable {
                 try table.setLastNumber(last, store)
                 guard try table.lastNumber(store) == last else {
                     throw StoreError(
-                        path: target.place.name, problem: "the numbers of table \(table.name) do not go on after \(last)",
+                        path: target.location.name, problem: "the numbers of table \(table.name) do not go on after \(last)",
                         advice: StoreComparison.advice)
                 }
             }
@@ -134,8 +134,8 @@ struct StoreComparison {
     /// Values stay out of it: they may be secrets.
     private func difference(_ row: [StoreValue], _ what: String) -> StoreError {
         StoreError(
-            path: self.target.place.name,
-            problem: "is not the same as \(self.source.place.name): table \(self.table.name), key \(self.table.key(of: row)): \(what)",
+            path: self.target.location.name,
+            problem: "is not the same as \(self.source.location.name): table \(self.table.name), key \(self.table.key(of: row)): \(what)",
             advice: Self.advice)
     }
 
@@ -153,13 +153,14 @@ struct StoreComparison {
             return Dictionary(list, uniquingKeysWith: +)
         }
         guard try counts(source) == counts(target) else {
-            throw StoreError(path: target.place.name, problem: "counts its rooms otherwise than \(source.place.name)", advice: self.advice)
+            throw StoreError(
+                path: target.location.name, problem: "counts its rooms otherwise than \(source.location.name)", advice: self.advice)
         }
         let (rooms, words) = try target.attempt { store in
             (try store.number("SELECT count(*) FROM rooms"), try store.number("SELECT count(*) FROM room_words"))
         }
         guard rooms == words else {
-            throw StoreError(path: target.place.name, problem: "cannot search all of its rooms", advice: self.advice)
+            throw StoreError(path: target.location.name, problem: "cannot search all of its rooms", advice: self.advice)
         }
     }
 }

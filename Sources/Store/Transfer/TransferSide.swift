@@ -4,31 +4,31 @@ import Rooms
 /// One of the two stores of a copy, opened for it alone: no server uses it meanwhile.
 struct TransferSide {
     let store: StoreAccess
-    let place: StorePlace
+    let location: StoreLocation
 
     /// Runs `body` and explains its errors as this store's.
     func attempt<T>(_ body: (StoreAccess) throws -> T) throws -> T {
         do {
             return try body(self.store)
         } catch {
-            throw self.place.explain(error)
+            throw self.location.explain(error)
         }
     }
 }
 
-extension StorePlace {
+extension StoreLocation {
     /// A file's path, or a database's address without its password.
     var name: String {
         switch self {
         case .folder(let directory): SQLiteStore.path(in: directory)
-        case .postgres(let place): place.description
+        case .postgres(let location): location.description
         }
     }
 
     func explain(_ error: any Error) -> StoreError {
         switch self {
         case .folder: SQLiteStore.explain(error, path: self.name)
-        case .postgres(let place): PostgresStore.explain(error, place)
+        case .postgres(let location): PostgresStore.explain(error, location)
         }
     }
 
@@ -64,16 +64,16 @@ extension StorePlace {
             defer { withExtendedLifetime(lock) {} }
             return try StoreFolder(directory: directory, secrets: []).whole { store, version in
                 try self.checkSchema(version)
-                return try body(TransferSide(store: store, place: self))
+                return try body(TransferSide(store: store, location: self))
             }
-        case .postgres(let place):
-            return try self.connected(place) { connection in
+        case .postgres(let location):
+            return try self.connected(location) { connection in
                 let state = try PostgresSchema.state(StoreAccess(connection))
                 if let objection = StoreSchema.objection(to: state, in: self.name, isDatabase: true) { throw objection }
                 try self.checkSchema(state.number)
                 try connection.run("BEGIN ISOLATION LEVEL REPEATABLE READ")
                 try self.takeAlone(connection)
-                let result = try body(TransferSide(store: StoreAccess(connection), place: self))
+                let result = try body(TransferSide(store: StoreAccess(connection), location: self))
                 connection.rollback()
                 return result
             }
@@ -98,19 +98,19 @@ extension StorePlace {
             let store = try SQLiteStore(directory: directory, isAlone: true)
             defer { store.close() }
             do {
-                return try store.transaction { try body(TransferSide(store: $0, place: self)) }
+                return try store.transaction { try body(TransferSide(store: $0, location: self)) }
             } catch {
                 throw self.explain(error)
             }
-        case .postgres(let place):
-            return try self.connected(place) { connection in
+        case .postgres(let location):
+            return try self.connected(location) { connection in
                 let state = try PostgresSchema.state(StoreAccess(connection))
                 if let objection = StoreSchema.objection(to: state, in: self.name, isDatabase: true) { throw objection }
                 guard [0, StoreSchema.version].contains(state.number) else { throw self.isTaken("it has the schema \(state.number)") }
-                try PostgresSchema.migrate(.init(url: place.url, prepares: place.prepares, name: "earshot store copy"))
+                try PostgresSchema.migrate(.init(url: location.url, prepares: location.prepares, name: "earshot store copy"))
                 try connection.begin()
                 try self.takeAlone(connection)
-                let result = try body(TransferSide(store: StoreAccess(connection), place: self))
+                let result = try body(TransferSide(store: StoreAccess(connection), location: self))
                 try connection.commit()
                 return result
             }
@@ -127,13 +127,13 @@ extension StorePlace {
     /// Longest wait for an answer: an index over millions of rows is written meanwhile.
     private static let patienceMs: Int64 = 600_000
 
-    private func connected<T>(_ place: PostgresPlace, _ body: (PostgresConnection) throws -> T) throws -> T {
+    private func connected<T>(_ location: PostgresLocation, _ body: (PostgresConnection) throws -> T) throws -> T {
         let connection = PostgresConnection(
-            .init(url: place.url, prepares: place.prepares, name: "earshot store copy", patienceMs: Self.patienceMs))
+            .init(url: location.url, prepares: location.prepares, name: "earshot store copy", patienceMs: Self.patienceMs))
         defer { connection.close() }
         do {
             try connection.open()
-            try PostgresStore.checkVersion(connection.serverVersion, place)
+            try PostgresStore.checkVersion(connection.serverVersion, location)
             return try body(connection)
         } catch {
             throw self.explain(error)

@@ -14,9 +14,9 @@ package final class NoTalk: TalkGateway {
         _ request: AdmissionRequest, push: (request: AdmissionRequest, pass: AdmissionPass)?
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal> { .failure(Self.noTalk) }
     package func admitTalker(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) -> Result<PublishAdmission, AdmissionRefusal> { .failure(Self.noTalk) }
     package func admitListener(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
     ) -> Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> { .failure(Self.noTalk) }
 }

@@ -12,11 +12,11 @@ package protocol TalkGateway: AnyObject, Sendable {
     ) -> Result<(pass: AdmissionPass, isCarried: Bool), AdmissionRefusal>
     /// Asks the hook, the room and its channel to admit a talker. Not on an event loop.
     func admitTalker(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass
     ) async -> Result<PublishAdmission, AdmissionRefusal>
     /// Admits a listener in the same way; its mix exists then, or soon.
     func admitListener(
-        _ place: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
+        _ name: TalkStreamName, _ request: AdmissionRequest, _ checked: AdmissionPass, codec: TalkCodec, role: (any ConnectedRole)?
     ) async -> Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal>
     /// The registry that holds the mixes in this codec as streams.
     func registry(of codec: TalkCodec) -> StreamRegistry

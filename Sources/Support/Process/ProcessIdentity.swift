@@ -9,7 +9,7 @@ import Foundation
 /// Which process this is, for others on the same machine: they see whether it is gone.
 package enum ProcessIdentity {
     /// The machine's boot and the container there, the process's number and when it started, in the kernel's ticks.
-    package static let current: String = "\(place) \(getpid()) \(started(getpid()) ?? "")"
+    package static let current: String = "\(host) \(getpid()) \(started(getpid()) ?? "")"
 
     /// The kernel's random id for this boot; nil where there is none.
     package static func bootID() -> String? {
@@ -18,7 +18,7 @@ package enum ProcessIdentity {
         return id.isEmpty ? nil : id
     }
 
-    private static let place: String = {
+    private static let host: String = {
         guard let boot = Self.bootID() else { return UUID().uuidString }
         // Numbers of processes count in their namespace.
         let namespace = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/pid")) ?? ""
@@ -28,7 +28,7 @@ package enum ProcessIdentity {
     /// True only if the process was one of this machine and has ended.
     package static func isGone(_ identity: String) -> Bool {
         let parts = identity.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 3, parts[0] == self.place, let id = pid_t(parts[1]) else { return false }
+        guard parts.count == 3, parts[0] == self.host, let id = pid_t(parts[1]) else { return false }
         if kill(id, 0) != 0, errno == ESRCH { return true }
         // Another user's process may be hidden.
         guard let started = self.started(id) else { return false }

@@ -78,13 +78,13 @@ import Testing
                 config.rtmps.listen = HostPort(host: "127.0.0.1", port: 0)
                 (config.rtmps.certificate, config.rtmps.key) = (files.certificate, files.key)
             }) { server in
-                let place =
+                let address =
                     isSecure
                     ? "wss://localhost:\(try server.addresses.https.orThrow().port)" : "ws://127.0.0.1:\(server.addresses.http.port)"
                 try await ClientProcess.during(FFmpeg.push(source, to: "\(server.rtmp)/live/cam1")) { push in
                     try await server.wait("streams") { $0["list"][0]["video"]["keyframeIntervalMs"].int != nil }
                     let player = try ClientProcess(
-                        ["PYTHONPATH=\(packages)", "python3", "-c", Self.webSocketScript, "\(place)/live/cam1.flv", file]
+                        ["PYTHONPATH=\(packages)", "python3", "-c", Self.webSocketScript, "\(address)/live/cam1.flv", file]
                             + (isSecure ? [files.certificate] : []))
                     defer { player.send(SIGKILL) }
                     try await push.halted { try await server.wait("streams") { $0["list"][0]["viewers"].int == 1 } }

@@ -47,8 +47,8 @@ import Testing
         if !firstIsPlain { tags = tags.map { Self.track(0, $0) } }
         let second = try await FLVTag.media(of: Fixture.flv(video: Fixture.baseline, audio: nil, seconds: 4, size: "160x120"))
         for tag in second {
-            let place = tags.firstIndex { $0.timestamp > tag.timestamp } ?? tags.endIndex
-            tags.insert(Self.track(1, tag), at: place)
+            let index = tags.firstIndex { $0.timestamp > tag.timestamp } ?? tags.endIndex
+            tags.insert(Self.track(1, tag), at: index)
         }
         return tags
     }

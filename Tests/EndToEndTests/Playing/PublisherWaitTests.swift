@@ -51,7 +51,7 @@ import Testing
             let player = Task { try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv") }
             try await server.wait("counters") { $0["playsWaited"].int == 1 }
             #expect(try await server.call("POST", "rooms/cam1/close", "{}").status == 200)
-            #expect(try await player.value.status == 404)
+            #expect(try await player.value.status == 410)
             #expect(try await HTTPAnswer.call("GET", "\(server.http)/live/cam1.flv").status == 410)
         }
     }

@@ -44,7 +44,7 @@ struct EarshotProcess: Sendable {
         if TestPostgres.isOn {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            environment = ["/usr/bin/env", "EARSHOT_DATABASE_URL=\(try TestPostgres.place(of: directory)?.url ?? "")"]
+            environment = ["/usr/bin/env", "EARSHOT_DATABASE_URL=\(try TestPostgres.location(of: directory)?.url ?? "")"]
         }
         return try await ClientProcess.serving(environment + under + [Self.binary(), "serve"] + flags + arguments) { process in
             func banner() -> String { String(decoding: process.outputSoFar, as: UTF8.self) }

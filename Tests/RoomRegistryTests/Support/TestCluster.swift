@@ -12,7 +12,7 @@ final class TestCluster: Sendable {
     /// A process that no test can see the end of, on another machine.
     static let foreignProcess = "elsewhere 1 1"
 
-    let place: PostgresPlace
+    let location: PostgresLocation
     private let folder: String
     private let nodes = Mutex<[String: TestNode]>([:])
     /// Killed ones whose name another has by now.
@@ -21,11 +21,11 @@ final class TestCluster: Sendable {
     init() throws {
         self.folder = NSTemporaryDirectory() + "earshot-cluster-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)
-        var place = try TestPostgres.place(of: self.folder).orThrow()
-        place.folder = nil
-        place.cluster = "fingerprint"
-        place.readers = 2
-        self.place = place
+        var location = try TestPostgres.location(of: self.folder).orThrow()
+        location.folder = nil
+        location.cluster = "fingerprint"
+        location.readers = 2
+        self.location = location
     }
 
     subscript(name: String) -> TestNode {
@@ -35,9 +35,9 @@ final class TestCluster: Sendable {
 
     /// `proxied`: its way to the database is the node's proxy.
     func join(_ name: String, proxied: Bool = false) async throws {
-        var place = self.place
-        place.node = name
-        let node = try TestNode(name, place, proxied: proxied)
+        var location = self.location
+        location.node = name
+        let node = try TestNode(name, location, proxied: proxied)
         try await node.registry.start()
         if let killed = self.nodes.withLock({ $0.updateValue(node, forKey: name) }) { self.former.withLock { $0.append(killed) } }
     }
@@ -135,20 +135,20 @@ final class TestNode: Sendable {
     let proxy: TestProxy?
     private let told = Mutex<[RoomOutcome]>([])
 
-    init(_ name: String, _ place: PostgresPlace, proxied: Bool = false) throws {
+    init(_ name: String, _ location: PostgresLocation, proxied: Bool = false) throws {
         self.name = name
-        var place = place
+        var location = location
         if proxied {
-            let port = try (URLComponents(string: place.url)?.port).orThrow()
+            let port = try (URLComponents(string: location.url)?.port).orThrow()
             let proxy = try TestProxy(to: UInt16(port))
-            place.url = place.url.replacingOccurrences(of: ":\(port)/", with: ":\(proxy.port)/")
+            location.url = location.url.replacingOccurrences(of: ":\(port)/", with: ":\(proxy.port)/")
             // Texts show in every message: the proxy looks for COMMIT.
-            place.prepares = false
+            location.prepares = false
             self.proxy = proxy
         } else {
             self.proxy = nil
         }
-        self.registry = try RoomRegistry(.postgres(place), settings: .init())
+        self.registry = try RoomRegistry(.postgres(location), settings: .init())
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
 

@@ -30,8 +30,8 @@ final class TestRegistry: Sendable {
         var settings = RoomRegistry.Settings()
         settings.isExclusive = false
         change(&settings)
-        let place = try TestPostgres.store(in: folder)
-        self.registry = try RoomRegistry(place, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
+        let location = try TestPostgres.store(in: folder)
+        self.registry = try RoomRegistry(location, settings: settings, clock: clock ?? RoomClock(now: { time.now }))
         self.registry.onOutcome { [weak self] outcomes in self?.told.withLock { $0 += outcomes } }
     }
 
@@ -166,8 +166,8 @@ func fieldError<T>(_ body: () async throws -> T) async -> FieldError? {
 extension TestPostgres {
     /// A connection beside the registry's. Nil where the tests run on SQLite.
     static func connect(_ folder: String) throws -> PostgresConnection? {
-        guard let place = try self.place(of: folder) else { return nil }
-        let connection = PostgresConnection(.init(url: place.url))
+        guard let location = try self.location(of: folder) else { return nil }
+        let connection = PostgresConnection(.init(url: location.url))
         try connection.open()
         return connection
     }

@@ -89,10 +89,10 @@ struct FloorLife {
         let isAbsent = rules.holders.contains { !self.publishing.contains($0.id) }
         if settings.mode == .open, (rules.nextDeadlineMs != nil) != isAbsent { return "in open mode time counts for who is not there" }
         if settings.mode == .ptt, rules.nextDeadlineMs == nil, !rules.holders.isEmpty { return "a hold without an end" }
-        for id in rules.holders.map(\.id) where rules.standing(of: id) != .holding(sinceMs: self.open[id] ?? -1) || !rules.holds(id) {
+        for id in rules.holders.map(\.id) where rules.status(of: id) != .holding(sinceMs: self.open[id] ?? -1) || !rules.holds(id) {
             return "a holder that does not hold"
         }
-        for (index, id) in rules.queue.enumerated() where rules.standing(of: id) != .waiting(position: index + 1) { return "another place" }
+        for (index, id) in rules.queue.enumerated() where rules.status(of: id) != .waiting(position: index + 1) { return "another place" }
         return nil
     }
 }

@@ -50,10 +50,10 @@ package enum Mutation {
         }
         text += lines.text(end..<source.utf8.count)
         func line(_ offset: Int) -> Int { lines.line(at: offset) + moved.reduce(0) { $1.end <= offset ? $0 + $1.newlines : $0 } }
-        func places(_ range: (Mutant) -> Range<Int>) -> [Int: ClosedRange<Int>] {
+        func lineRanges(_ range: (Mutant) -> Range<Int>) -> [Int: ClosedRange<Int>] {
             Dictionary(uniqueKeysWithValues: mutants.map { ($0.id, line(range($0).lowerBound)...line(range($0).upperBound)) })
         }
-        return Rewritten(text: text, lines: places(\.range), statementLines: places(\.statement))
+        return Rewritten(text: text, lines: lineRanges(\.range), statementLines: lineRanges(\.statement))
     }
 }
 
@@ -67,11 +67,11 @@ package struct Rewritten: Sendable {
 
     /// The mutants that most likely caused a compiler error in this line; empty only if the file has none.
     package func suspects(line: Int) -> [Int] {
-        for places in [self.lines, self.statementLines] {
-            let hit = places.filter { $0.value.contains(line) }.keys
+        for ranges in [self.lines, self.statementLines] {
+            let hit = ranges.filter { $0.value.contains(line) }.keys
             if !hit.isEmpty { return hit.sorted() }
         }
-        let distance = { (place: ClosedRange<Int>) in max(place.lowerBound - line, line - place.upperBound) }
+        let distance = { (range: ClosedRange<Int>) in max(range.lowerBound - line, line - range.upperBound) }
         return self.lines.min { (distance($0.value), $0.key) < (distance($1.value), $1.key) }.map { [$0.key] } ?? []
     }
 }

@@ -142,11 +142,11 @@ final class SiteFinder: SyntaxVisitor {
     private func add(_ kind: Mutant.Kind, _ node: some SyntaxProtocol, plain: (Syntax, String), switchable: String) {
         let range = SourceLines.range(node)
         guard range.count <= Self.longest else { return }
-        let place = SourceLines.range(plain.0)
-        let (before, after) = self.lines.around(place, changedTo: plain.1)
+        let changed = SourceLines.range(plain.0)
+        let (before, after) = self.lines.around(changed, changedTo: plain.1)
         self.mutants.append(
             Mutant(
-                file: self.file, line: self.lines.line(at: place.lowerBound), kind: kind, before: before, after: after, range: range,
+                file: self.file, line: self.lines.line(at: changed.lowerBound), kind: kind, before: before, after: after, range: range,
                 statement: Self.statement(around: Syntax(node)), switchable: switchable))
     }
 

@@ -54,13 +54,13 @@ enum Main {
         let errors = BuildLog.errors(in: try String(contentsOf: URL(filePath: log), encoding: .utf8))
         let root = work.copy.resolvingSymlinksInPath().path + "/"
         var dropped: Set<Int> = []
-        for place in errors {
-            let path = URL(filePath: place.path).resolvingSymlinksInPath().path
+        for position in errors {
+            let path = URL(filePath: position.path).resolvingSymlinksInPath().path
             guard path.hasPrefix(root) else { continue }
             let file = String(path.dropFirst(root.count))
             let mutants = plan.compiled.filter { $0.file == file }
             guard !mutants.isEmpty else { continue }
-            dropped.formUnion(try tree.rewrite(file, with: mutants).suspects(line: place.line))
+            dropped.formUnion(try tree.rewrite(file, with: mutants).suspects(line: position.line))
         }
         guard !dropped.isEmpty else { throw Failure("the build fails, and not because of a mutant") }
         plan.dropped.formUnion(dropped)

@@ -4,7 +4,7 @@ package import Store
 package import ServerConfiguration
 import Support
 
-extension StorePlace {
+extension StoreLocation {
     /// Where a server with these settings keeps its rooms.
     package init(_ config: ServerConfig) {
         let key = ClusterKey(config)

@@ -1,5 +1,5 @@
 /// How a node keeps up with those that share its registry. A value.
-package struct NodeStanding: Sendable {
+package struct NodeStatus: Sendable {
     package let isKeeper: Bool
     /// What is left of its lease; 0 when it has ended.
     package let leaseMs: Int64

@@ -1,8 +1,8 @@
 /// Where the registry is kept.
-package enum StorePlace: Sendable, Equatable {
+package enum StoreLocation: Sendable, Equatable {
     /// SQLite, in a folder.
     case folder(String)
-    case postgres(PostgresPlace)
+    case postgres(PostgresLocation)
 
     /// The database at `url`, or the folder if there is none.
     package init(
@@ -12,7 +12,7 @@ package enum StorePlace: Sendable, Equatable {
         self =
             url.map {
                 .postgres(
-                    PostgresPlace(
+                    PostgresLocation(
                         url: $0, readers: readers, prepares: prepares, node: node, version: version, folder: folder, cluster: cluster,
                         otherKey: otherKey))
             } ?? .folder(folder)
@@ -20,7 +20,7 @@ package enum StorePlace: Sendable, Equatable {
 }
 
 /// A database in PostgreSQL, and who this process is there.
-package struct PostgresPlace: Sendable, Equatable, CustomStringConvertible {
+package struct PostgresLocation: Sendable, Equatable, CustomStringConvertible {
     /// `postgresql://user:password@host:port/database?options`, or libpq's `key=value` form (PostgreSQL, 34.1.1).
     package var url: String
     /// Connections that read.

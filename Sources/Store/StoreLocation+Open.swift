@@ -1,6 +1,6 @@
 /// Who opens a store.
 package enum StoreUser: Sendable {
-    /// The one server that has it: inspects the files of a folder, takes its node's place in a database.
+    /// The one server that has it: inspects the files of a folder, takes its node's membership in a database.
     case server
     /// Beside a server that has it. For tests, which run on where a killed server had been.
     case second
@@ -8,7 +8,7 @@ package enum StoreUser: Sendable {
     case tool
 }
 
-extension StorePlace {
+extension StoreLocation {
     /// Opens or creates the store. The lock is the server's: held until it ends. Blocks. Throws ``StoreError``.
     package func open(as user: StoreUser) throws -> (store: any RoomStore, lock: StoreLock?) {
         switch self {
@@ -18,9 +18,9 @@ extension StorePlace {
             let lock = isWanted ? try StoreLock(directory: directory, store: SQLiteStore.path(in: directory)) : nil
             defer { withExtendedLifetime(lock) {} }
             return (try SQLiteStore(directory: directory, isAlone: lock != nil), user == .server ? lock : nil)
-        case .postgres(let place):
-            let lock = user == .server ? try place.folder.map { try StoreLock(directory: $0, store: $0) } : nil
-            return (try PostgresStore(place, isNode: user == .server), lock)
+        case .postgres(let location):
+            let lock = user == .server ? try location.folder.map { try StoreLock(directory: $0, store: $0) } : nil
+            return (try PostgresStore(location, isNode: user == .server), lock)
         }
     }
 

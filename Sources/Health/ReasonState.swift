@@ -1,5 +1,5 @@
 /// A reason whose rule holds, or held a moment ago. A value; it smooths rules that come and go.
-struct ReasonStanding: Sendable {
+struct ReasonState: Sendable {
     let code: HealthReason.Code
     /// Nil until the rule has held long enough.
     private(set) var shown: HealthReason?

@@ -8,13 +8,13 @@ import Testing
 @testable import ControlAPI
 
 /// Where a server keeps its rooms, by its settings.
-@Suite struct StorePlaceTests {
+@Suite struct StoreLocationTests {
     private static func cluster(_ key: String?) -> String? {
         var config = ServerConfig()
         config.database.url = "postgresql://h/d"
         config.cluster.key = key
-        guard case .postgres(let place) = StorePlace(config) else { return "a folder" }
-        return place.cluster
+        guard case .postgres(let location) = StoreLocation(config) else { return "a folder" }
+        return location.cluster
     }
 
     /// Servers with one key have one fingerprint, which is not the key.

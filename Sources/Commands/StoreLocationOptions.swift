@@ -5,8 +5,8 @@ import ServerConfiguration
 import ServerData
 import Store
 
-/// The place of this machine's server's tokens and rooms: its data directory, or the database of its settings.
-struct StorePlaceOptions: ParsableArguments {
+/// The location of this machine's server's tokens and rooms: its data directory, or the database of its settings.
+struct StoreLocationOptions: ParsableArguments {
     @OptionGroup var directory: DataDirectoryOption
     @Option(
         help: ArgumentHelp(
@@ -14,9 +14,9 @@ struct StorePlaceOptions: ParsableArguments {
     var config: String?
 
     /// The settings are read only if they may name a database.
-    func place() throws -> StorePlace {
+    func location() throws -> StoreLocation {
         let hasVariable = Console.variable("EARSHOT_DATABASE_URL").map { !$0.isEmpty } ?? false
         guard self.config != nil || hasVariable else { return .folder(self.directory.path) }
-        return StorePlace(try SettingsOptions.load(file: self.config, flags: ["data.directory": self.directory.data]).config)
+        return StoreLocation(try SettingsOptions.load(file: self.config, flags: ["data.directory": self.directory.data]).config)
     }
 }
