@@ -25,9 +25,7 @@ package enum Console {
     package static let usesColour: Bool = isTerminal && (Self.variable("NO_COLOR") ?? "").isEmpty && Self.variable("TERM") != "dumb"
 
     /// An environment variable; nil when unset.
-    package static func variable(_ name: String) -> String? {
-        getenv(name).map { String(cString: $0) }
-    }
+    package static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
     /// - Throws: ``ReaderGone``, or a ``CommandFailure``, for example when the disk is full.
     package static func print(_ line: String, end: String = "\n") throws {
@@ -78,7 +76,5 @@ package enum Console {
     }
 
     /// Makes writes to a closed pipe fail instead of ending the process.
-    package static func ignoreClosedPipes() {
-        signal(SIGPIPE, SIG_IGN)
-    }
+    package static func ignoreClosedPipes() { signal(SIGPIPE, SIG_IGN) }
 }

@@ -27,9 +27,7 @@ package enum DisplayText {
     }
 
     /// The columns that the text occupies.
-    package static func width(_ text: String) -> Int {
-        text.reduce(0) { $0 + self.width(of: $1) }
-    }
+    package static func width(_ text: String) -> Int { text.reduce(0) { $0 + self.width(of: $1) } }
 
     /// The longest prefix that fits, with "…" in place of the rest.
     package static func truncated(_ text: String, to columns: Int) -> String {

@@ -55,9 +55,7 @@ package enum TimeText {
     }
 
     /// Seconds in the style of the command line: "90s", "12h".
-    package static func exactDuration(seconds: JSONValue?) -> String? {
-        self.span(seconds)?.description
-    }
+    package static func exactDuration(seconds: JSONValue?) -> String? { self.span(seconds)?.description }
 
     private static func span(_ seconds: JSONValue?) -> Span? {
         seconds.number.flatMap { $0.isFinite && $0 >= 0 && $0 < 1e12 ? Span(milliseconds: Int64($0 * 1_000)) : nil }

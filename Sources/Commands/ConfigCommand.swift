@@ -22,9 +22,7 @@ struct Config: ParsableCommand {
             commandName: "print", abstract: "Print every setting as YAML, with its value, source and meaning.")
         @OptionGroup var settings: SettingsOptions
 
-        func run() throws {
-            print(try self.settings.load().yaml, terminator: "")
-        }
+        func run() throws { print(try self.settings.load().yaml, terminator: "") }
     }
 
     struct Reference: ParsableCommand {

@@ -56,9 +56,7 @@ package final class AudioTranscoder {
     }
 
     /// Encodes the rest when the stream ends. Nothing can be transcoded afterwards.
-    package func flush() throws(FFmpegError) -> [Sample] {
-        self.samples(try self.encoder.flush())
-    }
+    package func flush() throws(FFmpegError) -> [Sample] { self.samples(try self.encoder.flush()) }
 
     private func add(_ pcm: PCM, ms: Int64) throws(FFmpegError) -> [Sample] {
         var pcm = pcm

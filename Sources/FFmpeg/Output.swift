@@ -118,7 +118,5 @@ final class Output {
     }
 
     /// Reserves bytes for the next writes, so the buffer is not copied as it grows.
-    func reserve(_ count: Int) {
-        self.sink.bytes.reserveCapacity(minimumWritableBytes: count)
-    }
+    func reserve(_ count: Int) { self.sink.bytes.reserveCapacity(minimumWritableBytes: count) }
 }

@@ -5,9 +5,7 @@ internal import NIOCore
 struct Packet: ~Copyable {
     let pointer: UnsafeMutablePointer<AVPacket>
 
-    init() throws(FFmpegError) {
-        self.pointer = try allocated(av_packet_alloc(), "av_packet_alloc")
-    }
+    init() throws(FFmpegError) { self.pointer = try allocated(av_packet_alloc(), "av_packet_alloc") }
 
     deinit {
         var pointer: UnsafeMutablePointer<AVPacket>? = self.pointer
@@ -59,9 +57,7 @@ struct Packet: ~Copyable {
 struct MediaFrame: ~Copyable {
     let pointer: UnsafeMutablePointer<AVFrame>
 
-    init() throws(FFmpegError) {
-        self.pointer = try allocated(av_frame_alloc(), "av_frame_alloc")
-    }
+    init() throws(FFmpegError) { self.pointer = try allocated(av_frame_alloc(), "av_frame_alloc") }
 
     deinit {
         var pointer: UnsafeMutablePointer<AVFrame>? = self.pointer

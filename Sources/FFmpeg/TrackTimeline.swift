@@ -127,9 +127,7 @@ struct TrackTimeline {
     }
 
     /// Milliseconds on the stream's timeline.
-    func ms(ofTicks ticks: Int64) -> Int64 {
-        AudioClock.scale(ticks, 1_000, self.timescale) &+ self.originMs
-    }
+    func ms(ofTicks ticks: Int64) -> Int64 { AudioClock.scale(ticks, 1_000, self.timescale) &+ self.originMs }
 
     mutating func fragmentEnded() {
         self.first = nil

@@ -35,9 +35,7 @@ struct PlaylistWriter {
     private var buffer: ByteBuffer
     private var uriEnds: [Int] = []
 
-    init(capacity: Int) {
-        self.buffer = ByteBufferAllocator().buffer(capacity: capacity)
-    }
+    init(capacity: Int) { self.buffer = ByteBufferAllocator().buffer(capacity: capacity) }
 
     mutating func write(_ text: String) { self.buffer.writeString(text) }
     mutating func write(_ number: Int) { self.buffer.writeString(String(number)) }

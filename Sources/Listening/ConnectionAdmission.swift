@@ -163,9 +163,7 @@ package final class ConnectionAdmission: Sendable {
         }
     }
 
-    package func leavePublisher() {
-        self.state.withLock { $0.publishers -= 1 }
-    }
+    package func leavePublisher() { self.state.withLock { $0.publishers -= 1 } }
 }
 
 extension PlaceTable.Refusal {

@@ -37,7 +37,5 @@ package final class Counters: Sendable {
 
     package var current: Values { self.values.withLock { $0 } }
 
-    package func update(_ body: (inout Values) -> Void) {
-        self.values.withLock { body(&$0) }
-    }
+    package func update(_ body: (inout Values) -> Void) { self.values.withLock { body(&$0) } }
 }

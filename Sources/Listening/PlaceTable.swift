@@ -30,9 +30,7 @@ package struct PlaceTable: Sendable {
         case play
         case push
 
-        fileprivate var rank: Int64? {
-            if case .loose(let rank) = self { rank } else { nil }
-        }
+        fileprivate var rank: Int64? { if case .loose(let rank) = self { rank } else { nil } }
     }
 
     package struct Limits: Equatable, Sendable {

@@ -99,9 +99,7 @@ package struct AudioClock: Sendable, Equatable {
     }
 
     /// Clamps milliseconds to 35,000 years either way, which no clock's ticks overflow.
-    package static func bounded(_ ms: Int64) -> Int64 {
-        max(-(1 << 50), min(1 << 50, ms))
-    }
+    package static func bounded(_ ms: Int64) -> Int64 { max(-(1 << 50), min(1 << 50, ms)) }
 
     /// `value` × `to` ÷ `from`, rounded to the nearest, without overflow.
     package static func scale(_ value: Int64, _ to: Int64, _ from: Int64) -> Int64 {

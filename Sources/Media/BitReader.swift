@@ -11,13 +11,9 @@ package struct BitReader: Sendable {
     /// Position in bits.
     private var position = 0
 
-    package init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    init(_ bytes: ByteBuffer) {
-        self.init(Array(bytes.readableBytesView.prefix(Self.maxBytes)))
-    }
+    init(_ bytes: ByteBuffer) { self.init(Array(bytes.readableBytesView.prefix(Self.maxBytes))) }
 
     /// Reads the raw byte sequence payload of a NAL unit. Each 00 00 03 loses its 03 (H.264 §7.4.1, H.265 §7.4.2).
     init(rbspOf nal: ByteBuffer) throws(MediaError) {
@@ -52,9 +48,7 @@ package struct BitReader: Sendable {
         return value
     }
 
-    package mutating func flag(_ field: String) throws(MediaError) -> Bool {
-        try self.bits(1, field) == 1
-    }
+    package mutating func flag(_ field: String) throws(MediaError) -> Bool { try self.bits(1, field) == 1 }
 
     package mutating func skip(_ count: Int, _ field: String) throws(MediaError) {
         try self.require(count, field)

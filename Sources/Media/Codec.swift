@@ -70,9 +70,7 @@ package enum VideoCodec: Sendable, Hashable {
     }
 
     /// Whether a coded frame's body starts with a composition time (SI24, ms): decode and presentation order may differ.
-    package var hasCompositionTime: Bool {
-        self == .avc || self == .hevc || self == .vvc
-    }
+    package var hasCompositionTime: Bool { self == .avc || self == .hevc || self == .vvc }
 }
 
 /// The codec of an audio message, named by either of FLV's two ways.

@@ -83,13 +83,9 @@ package struct TagInfo: Sendable, Equatable {
         self.bodyOffset = bodyOffset
     }
 
-    package var videoCodec: VideoCodec? {
-        if case .video(let codec)? = self.codec { codec } else { nil }
-    }
+    package var videoCodec: VideoCodec? { if case .video(let codec)? = self.codec { codec } else { nil } }
 
-    package var audioCodec: AudioCodec? {
-        if case .audio(let codec)? = self.codec { codec } else { nil }
-    }
+    package var audioCodec: AudioCodec? { if case .audio(let codec)? = self.codec { codec } else { nil } }
 
     /// Reads the header of a message of any kind. Throws if it is cut short or breaks its specification, but not for unknown packet types
     /// (returned as opaque) and unknown codecs.

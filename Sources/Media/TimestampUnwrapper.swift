@@ -25,7 +25,5 @@ package struct TimestampUnwrapper: Sendable, Equatable {
     }
 
     /// Returns the 32 bits on the wire for an unwrapped time.
-    package static func wrap(_ timestampMs: Int64) -> UInt32 {
-        UInt32(truncatingIfNeeded: timestampMs)
-    }
+    package static func wrap(_ timestampMs: Int64) -> UInt32 { UInt32(truncatingIfNeeded: timestampMs) }
 }

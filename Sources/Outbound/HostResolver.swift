@@ -48,9 +48,7 @@ final class HostResolver: Sendable {
     }
 
     /// Forgets a cached answer whose addresses were unreachable; the next caller looks it up again.
-    func forget(_ name: String) {
-        self.state.withLock { _ = $0.known.removeValue(forKey: name) }
-    }
+    func forget(_ name: String) { self.state.withLock { _ = $0.known.removeValue(forKey: name) } }
 
     private enum Step {
         case known([[UInt8]])

@@ -29,9 +29,7 @@ package enum ConfigUnits {
     }
 
     /// Reads `8MiB`, `64KiB`, `2MB` (decimal) or a number of bytes, in either case.
-    package static func bytes(_ text: String) -> Int? {
-        scaled(text.lowercased(), sizeUnits).map(Int.init)
-    }
+    package static func bytes(_ text: String) -> Int? { scaled(text.lowercased(), sizeUnits).map(Int.init) }
 
     /// The shortest exact form.
     package static func duration(milliseconds: Int64) -> String {

@@ -138,9 +138,7 @@ package final class Statistics: SessionObserver {
         }
     }
 
-    private func writeSoon() {
-        Task { await self.write() }
-    }
+    private func writeSoon() { Task { await self.write() } }
 
     /// Writes the waiting rows, and closes the store.
     package func stop() async {

@@ -172,9 +172,7 @@ package actor StatisticsStore {
     }
 
     /// Limits the file's size, in pages of 4 KiB: for tests of full disks.
-    func limitPages(_ pages: Int) throws {
-        try self.opened()?.limitPages(pages)
-    }
+    func limitPages(_ pages: Int) throws { try self.opened()?.limitPages(pages) }
 
     /// Closes the file; later writes fail.
     package func close() {

@@ -95,9 +95,7 @@ struct ArrivalTiming: Sendable {
         self.target = max(wanted, self.target - Self.shrink)
     }
 
-    private var wanted: Int64 {
-        min(self.most, max(self.least, (self.lateness.largest ?? 0) + Self.margin))
-    }
+    private var wanted: Int64 { min(self.most, max(self.least, (self.lateness.largest ?? 0) + Self.margin)) }
 }
 
 /// The largest value within a sliding window. A plain value of fixed size.

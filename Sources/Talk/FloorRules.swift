@@ -42,9 +42,7 @@ package struct FloorRules: Sendable {
     /// Limit of participants kept here. Callers admit far fewer, and keep far fewer mutes.
     private static let maxKnown = 1_024
 
-    package init(settings: FloorSettings = FloorSettings()) {
-        self.settings = settings
-    }
+    package init(settings: FloorSettings = FloorSettings()) { self.settings = settings }
 
     /// Applies `input` and returns the resulting events, in order.
     package mutating func apply(_ input: FloorInput, nowMs: Int64) -> [FloorEvent] {

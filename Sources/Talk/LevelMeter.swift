@@ -36,9 +36,7 @@ package struct LevelMeter: Sendable {
     /// dB that the reported levels fall per block.
     private static let fall: Float = 2.5
 
-    package init(settings: LevelSettings = LevelSettings()) {
-        self.settings = settings
-    }
+    package init(settings: LevelSettings = LevelSettings()) { self.settings = settings }
 
     /// Measures a tick's block; returns true when ``isSpeaking`` changed.
     package mutating func add(_ block: TalkBlock) -> Bool {

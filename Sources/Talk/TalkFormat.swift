@@ -6,14 +6,10 @@ package enum TalkFormat {
     package static let blockSamples = 1_024
 
     /// When a tick is due: microseconds after tick 0, rounded down. Exact for as long as any server runs.
-    package static func microseconds(tick: Int64) -> Int64 {
-        Self.boundedTick(tick) * 64_000 / 3
-    }
+    package static func microseconds(tick: Int64) -> Int64 { Self.boundedTick(tick) * 64_000 / 3 }
 
     /// The timestamp of a tick in an RTMP message: milliseconds after tick 0, rounded down.
-    package static func milliseconds(tick: Int64) -> Int64 {
-        Self.boundedTick(tick) * 64 / 3
-    }
+    package static func milliseconds(tick: Int64) -> Int64 { Self.boundedTick(tick) * 64 / 3 }
 
     /// Clamps to 47,000 years of ticks either way.
     private static func boundedTick(_ tick: Int64) -> Int64 { max(-(1 << 46), min(1 << 46, tick)) }

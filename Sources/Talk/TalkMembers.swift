@@ -107,9 +107,7 @@ package struct TalkMembers: Sendable {
     /// Beginnings within ``flappingMs`` after which the next is refused. Each adds an event or two to the audit trail.
     private static let maxBeginnings = 30
 
-    package init(limits: TalkLimits = TalkLimits()) {
-        self.limits = limits
-    }
+    package init(limits: TalkLimits = TalkLimits()) { self.limits = limits }
 
     // MARK: Coming and going
 

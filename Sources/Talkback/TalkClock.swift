@@ -55,13 +55,9 @@ package final class TalkClock: Sendable {
         if isFirst { self.start() }
     }
 
-    func remove(_ room: any ClockedChannel) {
-        self.state.withLock { $0.rooms.removeAll { $0 === room } }
-    }
+    func remove(_ room: any ClockedChannel) { self.state.withLock { $0.rooms.removeAll { $0 === room } } }
 
-    private func start() {
-        self.thread.async { self.run() }
-    }
+    private func start() { self.thread.async { self.run() } }
 
     private func run() {
         let origin = Self.nowUs

@@ -23,9 +23,7 @@ package struct EventRing: Sendable {
     private static let noTransaction = UInt32.max
 
     /// `capacity`: bytes, at least ``leastCapacity``.
-    package init(capacity: Int) {
-        self.bytes = Array(repeating: 0, count: max(Self.leastCapacity, capacity))
-    }
+    package init(capacity: Int) { self.bytes = Array(repeating: 0, count: max(Self.leastCapacity, capacity)) }
 
     package var capacity: Int { self.bytes.count }
 

@@ -218,7 +218,5 @@ package struct GatheringService: Service {
 
     package init(_ gatherings: Gatherings) { self.gatherings = gatherings }
 
-    package func run() async throws {
-        await cancelWhenGracefulShutdown { await self.gatherings.run() }
-    }
+    package func run() async throws { await cancelWhenGracefulShutdown { await self.gatherings.run() } }
 }

@@ -14,9 +14,7 @@ package final class AppPeer: Sendable {
     }
 
     /// Sends a whole frame. Cuts the connection when its backlog is too large.
-    package func send(_ frame: ByteBuffer) {
-        self.socket.eventLoop.execute { self.socket.value.send(frame) }
-    }
+    package func send(_ frame: ByteBuffer) { self.socket.eventLoop.execute { self.socket.value.send(frame) } }
 
     /// Sends a text message. Cuts the connection when its backlog is too large.
     func send(_ message: JSONValue) { self.send(WebSocketWriter.text(message.text)) }

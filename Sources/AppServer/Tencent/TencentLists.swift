@@ -145,7 +145,5 @@ struct TencentLists {
 }
 
 extension StreamSnapshot {
-    var hasPublisher: Bool {
-        if case .live = self.phase { true } else { false }
-    }
+    var hasPublisher: Bool { if case .live = self.phase { true } else { false } }
 }

@@ -3,9 +3,7 @@ import Support
 
 /// Checks whom the settings admit: open access on public addresses, and proxy addresses that anybody may have. Pure.
 enum AccessChecks {
-    static func judge(_ config: ServerConfig) -> [DoctorResult] {
-        [self.doors(config), self.proxies(config)]
-    }
+    static func judge(_ config: ServerConfig) -> [DoctorResult] { [self.doors(config), self.proxies(config)] }
 
     private static func doors(_ config: ServerConfig) -> DoctorResult {
         let name = "public addresses"

@@ -64,9 +64,7 @@ enum System {
     /// Ends both directions for every holder of the socket; received data can still be read.
     static func shutdownBoth(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    static func close(_ descriptor: Int32) {
-        LibC.close(descriptor)
-    }
+    static func close(_ descriptor: Int32) { LibC.close(descriptor) }
 
     static func closeOnExec(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
 

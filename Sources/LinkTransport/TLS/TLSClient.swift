@@ -70,9 +70,7 @@ final class TLSClient: @unchecked Sendable {
     }
 
     /// Continues the handshake. The socket must be non-blocking.
-    func connect() -> Outcome {
-        self.perform { SSL_connect(self.ssl) }
-    }
+    func connect() -> Outcome { self.perform { SSL_connect(self.ssl) } }
 
     /// The reason why the certificate was rejected; nil when it was not.
     var verifyProblem: String? {

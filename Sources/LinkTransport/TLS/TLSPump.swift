@@ -60,9 +60,7 @@ final class TLSPump: Sendable {
     }
 
     /// Waits for the pump's thread, after the link's end was closed: two seconds at most.
-    func join() {
-        self.thread.exchange(nil)?.join()
-    }
+    func join() { self.thread.exchange(nil)?.join() }
 
     private static func handshake(
         _ client: TLSClient, _ network: Int32, _ url: LinkURL, control: LinkControl, until endMs: Int64

@@ -8,9 +8,7 @@ import Support
 package struct RecordingService: Service {
     private let recordings: Recordings
 
-    package init(_ recordings: Recordings) {
-        self.recordings = recordings
-    }
+    package init(_ recordings: Recordings) { self.recordings = recordings }
 
     private static let tick = Duration.seconds(1)
 

@@ -12,9 +12,7 @@ package struct SnapshotFiles: Sendable {
     /// Larger than any picture of the largest width.
     private static let largest = 32 << 20
 
-    init(_ live: Live<ServerConfig>) {
-        self.init(live.current) { Int64(live.recording.minFreeBytes) }
-    }
+    init(_ live: Live<ServerConfig>) { self.init(live.current) { Int64(live.recording.minFreeBytes) } }
 
     package init(_ config: ServerConfig) { self.init(config) { Int64(config.recording.minFreeBytes) } }
 

@@ -2,9 +2,7 @@ package import NIOCore
 
 extension ByteBuffer {
     /// Appends one AMF0 value. Never fails: truncates whatever exceeds AMF0's limits, as ``AMFEncoding`` describes.
-    package mutating func writeAMF0(_ value: AMF0Value) {
-        writeAMF0(value, depth: 0)
-    }
+    package mutating func writeAMF0(_ value: AMF0Value) { writeAMF0(value, depth: 0) }
 
     private mutating func writeAMF0(_ value: AMF0Value, depth: Int) {
         switch value {

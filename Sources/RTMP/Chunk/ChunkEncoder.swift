@@ -11,9 +11,7 @@ package struct ChunkEncoder: Sendable {
     /// Payload bytes per chunk, which Set Chunk Size must have announced to the peer. 128 until then (RTMP 1.0 §5.4.1).
     package var chunkSize: Int
 
-    package init(chunkSize: Int = 128) {
-        self.chunkSize = max(1, chunkSize)
-    }
+    package init(chunkSize: Int = 128) { self.chunkSize = max(1, chunkSize) }
 
     /// Bytes that ``encode(_:chunkStream:into:)`` appends.
     package func encodedLength(payload: Int, timestamp: UInt32, chunkStream: UInt32) -> Int {

@@ -36,9 +36,7 @@ package struct ClientSession {
     /// Payload bytes per outgoing chunk.
     package static let outgoingChunkSize = 60_000
 
-    package init(limits: Limits = Limits()) {
-        self.limits = limits
-    }
+    package init(limits: Limits = Limits()) { self.limits = limits }
 
     package mutating func nextOutput() -> ClientSessionOutput? { self.outputs.next() }
 
@@ -61,9 +59,7 @@ package struct ClientSession {
     }
 
     /// Asks for a message stream; answered by `streamCreated`.
-    package mutating func createStream() {
-        self.call("createStream")
-    }
+    package mutating func createStream() { self.call("createStream") }
 
     package mutating func publish(_ name: String, on streamID: UInt32, type: String = "live") {
         self.roles[streamID] = .publishing
@@ -111,9 +107,7 @@ package struct ClientSession {
         self.outputs.append(.send(Message(type: .dataAMF0, streamID: streamID, timestamp: timestamp, payload: payload)))
     }
 
-    package mutating func ping(_ value: UInt32) {
-        self.send(.userControl(.pingRequest(value)))
-    }
+    package mutating func ping(_ value: UInt32) { self.send(.userControl(.pingRequest(value))) }
 
     /// Sends any other command that expects an answer: `status` or `refused`.
     package mutating func call(_ name: String, object: AMF0Value = .null, arguments: [AMF0Value] = [], on streamID: UInt32 = 0) {
@@ -123,9 +117,7 @@ package struct ClientSession {
         self.outputs.append(.send(command.message(streamID: streamID)))
     }
 
-    private mutating func send(_ control: ControlMessage) {
-        self.outputs.append(.send(control.message))
-    }
+    private mutating func send(_ control: ControlMessage) { self.outputs.append(.send(control.message)) }
 
     private mutating func notify(_ name: String, arguments: [AMF0Value], on streamID: UInt32) {
         self.outputs.append(.send(Command(name, arguments: arguments).message(streamID: streamID)))

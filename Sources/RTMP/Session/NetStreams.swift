@@ -16,9 +16,7 @@ struct NetStreams {
     /// The last id that this side chose.
     private var lastID: UInt32 = 0
 
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     var ids: [UInt32] { self.list.map(\.id) }
 

@@ -42,14 +42,10 @@ package struct ServerSession {
     /// Whether the client has announced support for reconnect requests (Enhanced RTMP v2, `capsEx` 1). False before `connect` is accepted.
     var mayReconnect: Bool { if case .connected(let connect) = self.phase { connect.capsEx & 1 != 0 } else { false } }
 
-    package var isConnected: Bool {
-        if case .connected = self.phase { true } else { false }
-    }
+    package var isConnected: Bool { if case .connected = self.phase { true } else { false } }
 
     /// Whether a publish on this message stream was accepted; `false` while the decision is pending.
-    package func isPublishing(_ streamID: UInt32) -> Bool {
-        self.streams.role(streamID) == .publishing
-    }
+    package func isPublishing(_ streamID: UInt32) -> Bool { self.streams.role(streamID) == .publishing }
 
     /// Returns the next action to perform; `nil` when none is left.
     package mutating func nextOutput() -> ServerSessionOutput? { self.outputs.next() }
@@ -108,9 +104,7 @@ package struct ServerSession {
     }
 
     /// Sends a ping; the peer's answer comes out as `pong(value)`.
-    package mutating func ping(_ value: UInt32) {
-        self.send(.userControl(.pingRequest(value)))
-    }
+    package mutating func ping(_ value: UInt32) { self.send(.userControl(.pingRequest(value))) }
 
     // MARK: Commands
 
@@ -323,9 +317,7 @@ package struct ServerSession {
 
     // MARK: Answers
 
-    mutating func send(_ control: ControlMessage) {
-        self.outputs.append(.send(control.message))
-    }
+    mutating func send(_ control: ControlMessage) { self.outputs.append(.send(control.message)) }
 
     private mutating func sendCommand(_ command: Command, streamID: UInt32, _ amf3: Bool) {
         self.outputs.append(.send(command.message(streamID: streamID, amf3: amf3)))

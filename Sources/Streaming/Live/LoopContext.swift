@@ -81,13 +81,9 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
         }
     }
 
-    package func add(_ connection: any LiveConnection) {
-        self.connections[connection.id] = connection
-    }
+    package func add(_ connection: any LiveConnection) { self.connections[connection.id] = connection }
 
-    package func remove(_ connection: any LiveConnection) {
-        self.connections[connection.id] = nil
-    }
+    package func remove(_ connection: any LiveConnection) { self.connections[connection.id] = nil }
 
     package func sweep(nowMs: Int64) {
         for connection in Array(self.connections.values) { connection.sweep(nowMs: nowMs) }
@@ -171,7 +167,5 @@ package final class LoopContext: Sweepable, @unchecked Sendable {
     func sessionSnapshot(of id: UInt64) -> SessionSnapshot? { self.connections[id]?.snapshot() }
 
     /// One entry per connection, for the API. On the loop.
-    package func sessionSnapshots() -> [SessionSnapshot] {
-        self.connections.values.map { $0.snapshot() }
-    }
+    package func sessionSnapshots() -> [SessionSnapshot] { self.connections.values.map { $0.snapshot() } }
 }

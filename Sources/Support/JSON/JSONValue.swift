@@ -56,9 +56,7 @@ package indirect enum JSONValue: Sendable, Equatable {
     }
 
     /// The text in messages: a string without quotes, everything else as JSON.
-    package var shown: String {
-        if case .string(let text) = self { text } else { self.text }
-    }
+    package var shown: String { if case .string(let text) = self { text } else { self.text } }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral,

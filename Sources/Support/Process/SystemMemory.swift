@@ -12,9 +12,7 @@ package struct SystemMemory {
     /// The folder that contains "proc" and "sys"; tests use another one.
     package var root = "/"
 
-    package init(root: String = "/") {
-        self.root = root
-    }
+    package init(root: String = "/") { self.root = root }
 
     /// Share of the available memory. The rest is for the kernel's socket buffers, code, and uncharged memory.
     static let usualShare = 0.6
