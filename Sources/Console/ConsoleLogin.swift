@@ -174,9 +174,7 @@ package final class ConsoleLogin: Sendable {
         }
     }
 
-    private func answer(
-        _ session: ConsoleSession, _ token: APIToken, _ request: Request, _ context: APIContext, sets: Bool
-    ) -> Response {
+    private func answer(_ session: ConsoleSession, _ token: APIToken, _ request: Request, _ context: APIContext, sets: Bool) -> Response {
         var answer = APIAnswer(
             .ok,
             [

@@ -25,9 +25,7 @@ package final class WAVWriter {
     ///   - path: "-" is the standard output; an existing file is replaced.
     ///   - sampleRate: Hz, 1…768,000.
     ///   - channels: 1…24.
-    package init(
-        _ path: String, sampleRate: Int = 48_000, channels: Int = 1, maxBytes: Int64 = WAVWriter.maxBytes
-    ) throws(FFmpegError) {
+    package init(_ path: String, sampleRate: Int = 48_000, channels: Int = 1, maxBytes: Int64 = WAVWriter.maxBytes) throws(FFmpegError) {
         guard (1...768_000).contains(sampleRate) else { throw .overLimit(field: "sample rate", found: sampleRate, max: 768_000) }
         guard (1...24).contains(channels) else { throw .overLimit(field: "channels to write", found: channels, max: 24) }
         (self.path, self.sampleRate, self.channels) = (path, sampleRate, channels)

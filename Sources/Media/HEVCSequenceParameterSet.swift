@@ -34,9 +34,7 @@ package struct HEVCSequenceParameterSet: Sendable, Equatable {
     }
 
     /// §7.3.3 profile_tier_level(1, sps_max_sub_layers_minus1)
-    private static func readProfileTierLevel(
-        _ bits: inout BitReader, subLayers: Int
-    ) throws(MediaError) -> (profile: UInt8, level: UInt8) {
+    private static func readProfileTierLevel(_ bits: inout BitReader, subLayers: Int) throws(MediaError) -> (profile: UInt8, level: UInt8) {
         let profile = UInt8(truncatingIfNeeded: try bits.bits(8, "general_profile_idc") & 0x1F)
         try bits.skip(80, "general profile flags")
         let level = UInt8(truncatingIfNeeded: try bits.bits(8, "general_level_idc"))

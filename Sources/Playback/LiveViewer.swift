@@ -66,9 +66,7 @@ final class LiveViewer: ChannelInboundHandler, SocketWriterOwner, LiveConnection
     static var inputReader: WebSocketReader { WebSocketReader(messageBytes: 4 << 10) }
 
     /// `reader`: may hold the first bytes of a frame that began earlier.
-    init(
-        _ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool, reader: WebSocketReader = LiveViewer.inputReader
-    ) {
+    init(_ play: Play, services: PlaybackServices, isSecure: Bool, isMultiplexed: Bool, reader: WebSocketReader = LiveViewer.inputReader) {
         self.id = play.request.session
         self.play = play
         self.services = services

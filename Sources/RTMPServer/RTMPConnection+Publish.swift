@@ -47,9 +47,7 @@ extension RTMPConnection {
         }
     }
 
-    func publishAdmitted(
-        _ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<PublishAdmission, AdmissionRefusal>
-    ) {
+    func publishAdmitted(_ streamID: UInt32, _ request: AdmissionRequest, _ answer: Result<PublishAdmission, AdmissionRefusal>) {
         switch answer {
         case .failure(let refusal):
             self.services.connections.admission.leavePublisher()

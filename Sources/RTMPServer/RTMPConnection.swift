@@ -37,9 +37,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
         var talkName: String?
         let sinceMs: Int64
 
-        init(
-            streamID: UInt32, stream: Relay.Stream, request: AdmissionRequest, admission: PublishAdmission, nowMs: Int64
-        ) {
+        init(streamID: UInt32, stream: Relay.Stream, request: AdmissionRequest, admission: PublishAdmission, nowMs: Int64) {
             self.streamID = streamID
             self.stream = stream
             self.request = request

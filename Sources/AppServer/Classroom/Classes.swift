@@ -61,9 +61,7 @@ struct Classes: Sendable {
     }
 
     /// Joins a class. The first member opens it.
-    func join(
-        _ id: String, name: String, isAudience: Bool, disableCamera: Bool, token: ChannelToken?
-    ) async throws -> JSONValue {
+    func join(_ id: String, name: String, isAudience: Bool, disableCamera: Bool, token: ChannelToken?) async throws -> JSONValue {
         let room = "\(Self.prefix)\(id)"
         let isSame = token?.room.exact == room.exact && token?.name.exact == name.exact
         let user = isSame ? token?.user ?? Self.newID() : Self.newID()

@@ -62,9 +62,7 @@ final class ServiceCalls: Sendable {
     }
 
     /// Does it until it succeeds, once more after each pause.
-    static func again(
-        after pauses: [Duration], _ body: () async throws(GatheringRefusal) -> Void
-    ) async throws(GatheringRefusal) {
+    static func again(after pauses: [Duration], _ body: () async throws(GatheringRefusal) -> Void) async throws(GatheringRefusal) {
         for pause in pauses {
             do throws(GatheringRefusal) {
                 return try await body()

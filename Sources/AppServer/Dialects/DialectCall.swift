@@ -90,9 +90,7 @@ final class DialectCall: Sendable {
         }
     }
 
-    static func answer(
-        _ value: JSONValue, _ headers: HTTPFields, to request: Request, status: HTTPResponse.Status = .ok
-    ) -> Response {
+    static func answer(_ value: JSONValue, _ headers: HTTPFields, to request: Request, status: HTTPResponse.Status = .ok) -> Response {
         var answer = APIAnswer(status, value)
         answer.headers.append(contentsOf: headers)
         answer.headers[.cacheControl] = "no-store"

@@ -126,9 +126,7 @@ extension ClassroomStep {
     }
 
     /// SC:IURMsg; `action`: 1 invite, 2 reject, 3 approve.
-    private mutating func sendInvitation(
-        _ ticket: Gathering.Ticket, _ role: ClassroomRole, action: Int64, by: String, to id: String
-    ) {
+    private mutating func sendInvitation(_ ticket: Gathering.Ticket, _ role: ClassroomRole, action: Int64, by: String, to id: String) {
         self.send(
             .upgrade,
             [
@@ -160,9 +158,7 @@ extension ClassroomStep {
     }
 
     /// SC:CDNMsg; `action`: 1 invite, 2 reject, 3 approve.
-    private mutating func sendDevice(
-        _ ticket: Gathering.Ticket, _ device: ClassroomDevice, action: Int64, by: String, to id: String
-    ) {
+    private mutating func sendDevice(_ ticket: Gathering.Ticket, _ device: ClassroomDevice, action: Int64, by: String, to id: String) {
         self.send(
             .deviceTicket,
             [

@@ -61,9 +61,7 @@ package enum DollsCatcherAnswer {
 
     /// A room in a list. `first`, `second`: its cameras. `liveStatus`: 0 idle, 1 live, 2 disabled, 3 live and recording. `queued` includes the
     /// player.
-    package static func entry(
-        _ room: Room, first: PullURLs, second: PullURLs, liveStatus: Int, online: Int, queued: Int
-    ) -> JSONValue {
+    package static func entry(_ room: Room, first: PullURLs, second: PullURLs, liveStatus: Int, online: Int, queued: Int) -> JSONValue {
         [
             "roomId": .integer(room.id), "name": .string(room.name), "creator": .string(room.creator),
             "rtmpPullUrl1": .string(first.rtmp), "rtmpPullUrl2": .string(second.rtmp),

@@ -21,9 +21,7 @@ package enum DollsCatcherCall: Sendable, Equatable {
     private static let longestOffset = 1_000_000_000
 
     /// Reads a call. `parameters`: of the form and the query, decoded; the first of each name counts. Nil for an unknown path.
-    package static func read(
-        path: String, parameters: [(name: String, value: String)]
-    ) throws(DollsCatcherError) -> DollsCatcherCall? {
+    package static func read(path: String, parameters: [(name: String, value: String)]) throws(DollsCatcherError) -> DollsCatcherCall? {
         guard path.hasPrefix(self.prefix) else { return nil }
         let given = Parameters(parameters)
         switch Path(rawValue: String(path.dropFirst(self.prefix.count))) {

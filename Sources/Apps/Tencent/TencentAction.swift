@@ -158,9 +158,7 @@ package enum TencentAction: Sendable, Equatable {
         return (path, domain)
     }
 
-    private static func page(
-        _ fields: inout TencentFields, sizes: ClosedRange<Int64>, usual: Int64
-    ) throws(TencentError) -> Page {
+    private static func page(_ fields: inout TencentFields, sizes: ClosedRange<Int64>, usual: Int64) throws(TencentError) -> Page {
         let number = try fields.number("PageNum", 1...1_000_000, fallback: 1)
         return Page(number: Int(number), size: Int(try fields.number("PageSize", sizes, fallback: usual)))
     }

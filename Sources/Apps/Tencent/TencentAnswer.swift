@@ -18,9 +18,7 @@ package enum TencentAnswer {
     }
 
     /// A page of a list: its totals, and its entries under `name`.
-    package static func page(
-        _ page: TencentAction.Page, total: Int, _ name: String, _ entries: [JSONValue]
-    ) -> [JSONValue.Member] {
+    package static func page(_ page: TencentAction.Page, total: Int, _ name: String, _ entries: [JSONValue]) -> [JSONValue.Member] {
         let pages = (total + page.size - 1) / page.size
         return [
             .init(name: "TotalNum", value: .integer(Int64(total))), .init(name: "TotalPage", value: .integer(Int64(pages))),

@@ -50,9 +50,7 @@ enum EventData {
     }
 
     /// The members that most events of rooms have.
-    static func room(
-        _ states: [RoomState] = RoomState.allCases, _ reasons: [StateReason] = StateReason.allCases
-    ) -> [Schema.Property] {
+    static func room(_ states: [RoomState] = RoomState.allCases, _ reasons: [StateReason] = StateReason.allCases) -> [Schema.Property] {
         [
             .always("state", .choice(of: states), "The room's state."),
             .always("reason", .choice(of: reasons), "The reason for the room's state."),

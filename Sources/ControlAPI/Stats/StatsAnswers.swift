@@ -90,9 +90,7 @@ struct SeriesAnswer: Sendable {
         let part: FiguresPart
     }
 
-    init(
-        _ points: [StatisticsPoint], _ connections: [SubjectFigures], _ window: StatisticsWindow, _ statistics: Statistics
-    ) {
+    init(_ points: [StatisticsPoint], _ connections: [SubjectFigures], _ window: StatisticsWindow, _ statistics: Statistics) {
         let nowMs = statistics.nowMs
         self.window = window
         self.coverage = StatsCoverage(statistics)

@@ -7,9 +7,7 @@ package import Support
 /// The OpenAPI 3.1 document, generated from the API's calls.
 package enum OpenAPIDocument {
     /// `webhooks`: what the server sends, and names the schemas of that.
-    package static func document(
-        _ routes: [APIRoute], webhooks: (inout [String: JSONValue]) -> JSONValue
-    ) -> JSONValue {
+    package static func document(_ routes: [APIRoute], webhooks: (inout [String: JSONValue]) -> JSONValue) -> JSONValue {
         var schemas: [String: JSONValue] = [:]
         let error = APIError.schema.json(&schemas)
         var paths: [JSONValue.Member] = []

@@ -125,9 +125,7 @@ final class TLSPump: Sendable {
     }
 
     /// Moves all bytes that can move without waiting.
-    private func move(
-        _ client: TLSClient, _ link: Int32, _ toLink: inout PumpBuffer, _ toNetwork: inout PumpBuffer, _ state: inout State
-    ) {
+    private func move(_ client: TLSClient, _ link: Int32, _ toLink: inout PumpBuffer, _ toNetwork: inout PumpBuffer, _ state: inout State) {
         var moved = true
         while moved, !state.isOver {
             moved = false

@@ -18,9 +18,7 @@ package struct EventsStart: Sendable {
     /// Rooms in the hello; needed when the token is limited to apps, as transient messages do not name theirs.
     package let rooms: Set<RoomID>
 
-    package init(
-        frames: [ByteBuffer], position: Int64, room: RoomID?, tokenID: Int64, scope: TokenScope = .all, rooms: Set<RoomID> = []
-    ) {
+    package init(frames: [ByteBuffer], position: Int64, room: RoomID?, tokenID: Int64, scope: TokenScope = .all, rooms: Set<RoomID> = []) {
         self.frames = frames
         self.position = position
         self.room = room

@@ -187,9 +187,7 @@ package final class Recordings: Sendable {
     func stop(_ path: StreamPath) async -> RecordingOrder? { await self.stop(path, isDropped: false) }
 
     /// The same, but stores `keeping` with the order's end before the recording itself ends.
-    package func stop(
-        _ path: StreamPath, keeping: KeptAnswer<RecordingOrder>?
-    ) async throws(RegistryError) -> RecordingOrder? {
+    package func stop(_ path: StreamPath, keeping: KeptAnswer<RecordingOrder>?) async throws(RegistryError) -> RecordingOrder? {
         guard let keeping else { return await self.stop(path) }
         let (running, waiting) = self.state.withLock { state in
             (state.running[path.description].flatMap { $0.isOver ? nil : $0 }, state.orders[path.description])

@@ -292,9 +292,7 @@ package struct ServerSession {
         self.status(streamID, Status(code, pause ? "Paused." : resumed))
     }
 
-    private mutating func receiveTrack(
-        _ command: Command, on streamID: UInt32, _ output: (UInt32, Bool) -> ServerSessionOutput
-    ) {
+    private mutating func receiveTrack(_ command: Command, on streamID: UInt32, _ output: (UInt32, Bool) -> ServerSessionOutput) {
         guard self.streams.role(streamID) == .playing else { return }
         self.outputs.append(output(streamID, command.boolean(at: 0) ?? true))
     }

@@ -32,9 +32,7 @@ package struct StreamAddress: Sendable, Equatable {
         try self.init(appPath: appPath, namePath: namePath, appQuery: appQuery, nameQuery: nameQuery, limits: limits)
     }
 
-    private init(
-        appPath: String, namePath: String, appQuery: String, nameQuery: String, limits: Limits
-    ) throws(StreamAddressError) {
+    private init(appPath: String, namePath: String, appQuery: String, nameQuery: String, limits: Limits) throws(StreamAddressError) {
         let length = appPath.utf8.count + namePath.utf8.count
         if length > limits.nameBytes { throw .tooLong(bytes: length, limit: limits.nameBytes) }
         let queryLength = appQuery.utf8.count + nameQuery.utf8.count

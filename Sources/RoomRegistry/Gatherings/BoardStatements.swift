@@ -35,9 +35,7 @@ extension StoreAccess {
     }
 
     /// The next strokes after `number`, oldest first: at most `bytes` in total, but at least one stroke. `isAll`: whether no strokes follow.
-    func strokes(
-        of board: String, in room: String, after number: Int64, bytes: Int
-    ) throws -> (list: [StoredStroke], isAll: Bool) {
+    func strokes(of board: String, in room: String, after number: Int64, bytes: Int) throws -> (list: [StoredStroke], isAll: Bool) {
         var (list, size, isAll): ([StoredStroke], Int, Bool) = ([], 0, true)
         try self.connection.query(
             "SELECT number, page, stroke FROM board_strokes WHERE room_id = $1 AND board = $2 AND number > $3 ORDER BY number",

@@ -84,9 +84,7 @@ extension StoreAccess {
         try self.pushes(where: "ended_at IS NULL AND sequence > $1 AND sequence <= $2", order: "sequence", [sequence, last], limit: limit)
     }
 
-    func pushes(
-        where condition: String, order: String, _ arguments: [(any StoreConvertible)?], limit: Int
-    ) throws -> [StoredPush] {
+    func pushes(where condition: String, order: String, _ arguments: [(any StoreConvertible)?], limit: Int) throws -> [StoredPush] {
         try self.all(
             "SELECT \(Self.pushColumns) FROM pushes WHERE \(condition) ORDER BY \(order) LIMIT $\(arguments.count + 1)",
             StoreArguments(arguments + [limit])

@@ -9,9 +9,7 @@ extension RoomRegistry {
     package nonisolated func recordingOrdered(_ order: RecordingOrder) { self.submit { try $0.store.insert(order) } }
 
     /// The same for a call with an Idempotency-Key. If `isNew` is false, the store already has the order.
-    package nonisolated func order(
-        _ order: RecordingOrder, isNew: Bool, keeping: KeptAnswer<RecordingOrder>
-    ) async throws(RegistryError) {
+    package nonisolated func order(_ order: RecordingOrder, isNew: Bool, keeping: KeptAnswer<RecordingOrder>) async throws(RegistryError) {
         _ = try await self.perform(keeping: keeping) { work in
             if isNew { try work.store.insert(order) }
             return order

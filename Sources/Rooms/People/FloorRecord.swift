@@ -26,9 +26,7 @@ package struct FloorRecord: Sendable, Equatable {
     /// The API token whose call caused this; nil if none did.
     package var caller: String?
 
-    package init(
-        kind: Kind, user: String, reason: String, mode: String, heldMs: Int64? = nil, by: String? = nil, caller: String? = nil
-    ) {
+    package init(kind: Kind, user: String, reason: String, mode: String, heldMs: Int64? = nil, by: String? = nil, caller: String? = nil) {
         self.kind = kind
         self.user = user
         self.reason = reason

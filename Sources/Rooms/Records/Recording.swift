@@ -126,9 +126,7 @@ package struct Recording: Sendable, Equatable {
     package let row: Int64
 
     /// Makes a recording whose file is being written.
-    package init(
-        id: String, task: RecordingTask, part: Int, file: String, startedAt: Int64, media: RecordingMedia, row: Int64 = 0
-    ) {
+    package init(id: String, task: RecordingTask, part: Int, file: String, startedAt: Int64, media: RecordingMedia, row: Int64 = 0) {
         self.id = id
         self.task = task
         self.part = part

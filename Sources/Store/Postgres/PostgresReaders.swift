@@ -25,9 +25,7 @@ final class PostgresReaders: Sendable {
         self.waiting = Mutex(Array(repeating: 0, count: count))
     }
 
-    func read<T: Sendable>(
-        inTransaction: Bool = true, _ body: @Sendable @escaping (StoreAccess) throws -> T
-    ) async throws -> T {
+    func read<T: Sendable>(inTransaction: Bool = true, _ body: @Sendable @escaping (StoreAccess) throws -> T) async throws -> T {
         let (number, reader) = self.take()
         defer { self.waiting.withLock { $0[number] -= 1 } }
         return try await withCheckedThrowingContinuation { continuation in
@@ -52,9 +50,7 @@ final class PostgresReaders: Sendable {
     }
 
     /// Once more on a new connection if the former one turns out to have ended meanwhile.
-    private func readTwice<T>(
-        _ connection: PostgresConnection, _ inTransaction: Bool, _ body: (StoreAccess) throws -> T
-    ) throws -> T {
+    private func readTwice<T>(_ connection: PostgresConnection, _ inTransaction: Bool, _ body: (StoreAccess) throws -> T) throws -> T {
         let wasOpen = connection.isOpen
         do {
             return try self.read(connection, inTransaction, body)

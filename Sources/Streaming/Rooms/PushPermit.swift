@@ -69,9 +69,7 @@ extension RoomAdmission {
     ///
     /// For ``PushIntent/publish`` the claim on the stream decides by the same rule about a running publisher, and the store about bans, each at
     /// the one moment at which the answer holds.
-    package func mayAct(
-        _ intent: PushIntent, _ caller: PushCaller, on path: StreamPath
-    ) async -> Result<PushPermit, AdmissionRefusal> {
+    package func mayAct(_ intent: PushIntent, _ caller: PushCaller, on path: StreamPath) async -> Result<PushPermit, AdmissionRefusal> {
         if let refusal = caller.pageRefusal { return .failure(refusal) }
         if let refusal = self.keptOut(caller.pass, of: path.description) { return .failure(refusal) }
         switch intent {
