@@ -41,7 +41,9 @@ package final class LinkTable: Sendable {
     package var publishing: Int { self.all.count { $0.isPublishing } }
 
     /// Bytes that each stream got from its present link.
-    package var received: [(path: String, bytes: UInt64)] { self.all.compactMap(\.received) }
+    package var received: [(path: String, bytes: UInt64)] {
+        self.all.compactMap(\.received)
+    }
 
     /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
     private func vault() async throws -> URLVault {
@@ -155,7 +157,9 @@ package final class LinkTable: Sendable {
 package struct LinkService: Service {
     private let table: LinkTable
 
-    package init(_ tasks: RelayTasks) { self.tasks = tasks }
+    package init(_ table: LinkTable) {
+        self.table = table
+    }
 
     private static let sweepInterval = Duration.seconds(1)
     /// How often it looks for what other nodes have changed, in sweeps.

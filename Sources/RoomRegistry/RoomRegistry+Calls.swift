@@ -6,7 +6,9 @@ import Synchronization
 extension RoomRegistry {
     // MARK: - Rooms
 
-    package nonisolated func create(_ new: NewRoom, by actor: Actor, keeping: KeptAnswer<Room>? = nil) async throws(RegistryError) -> Room {
+    package nonisolated func create(
+        _ new: NewRoom, by actor: Actor, keeping: KeptAnswer<Room>? = nil
+    ) async throws(RegistryError) -> Room {
         try await self.perform(keeping: keeping) { try $0.create(new, by: actor) }
     }
 
@@ -126,8 +128,10 @@ extension RoomRegistry {
         }.asRegistryResult.get()
     }
 
-    /// Queues a copy of a notice; nil if there is none with this id.
-    package nonisolated func redeliver(_ id: Int64, keeping: KeptAnswer<OutboxEntry?>? = nil) async throws(RegistryError) -> OutboxEntry? {
+    /// Queues a copy of a delivery; nil if there is none with this id.
+    package nonisolated func redeliver(
+        _ id: Int64, keeping: KeptAnswer<WebhookDelivery?>? = nil
+    ) async throws(RegistryError) -> WebhookDelivery? {
         try await self.perform(keeping: keeping) { try $0.store.redeliver(id, now: $0.now) }
     }
 }

@@ -20,7 +20,9 @@ struct StampClock: Sendable {
     /// Returns a run's start, the samples missing before it, and whether its timestamp jumped.
     ///
     /// `credible` returns how much of a hole is plausible: a clock that was set looks like one.
-    mutating func place(timestampMs: Int64, count: Int, credible: (_ hole: Int64) -> Int64) -> (start: Int64, hole: Int64, isJump: Bool) {
+    mutating func position(
+        timestampMs: Int64, count: Int, credible: (_ hole: Int64) -> Int64
+    ) -> (start: Int64, hole: Int64, isJump: Bool) {
         let stamp = TalkFormat.bounded(timestampMs) * 48 * 16
         var (hole, isJump) = (Int64(0), false)
         let offset = self.offset ?? stamp - self.next * 16

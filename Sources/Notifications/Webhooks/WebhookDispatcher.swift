@@ -160,8 +160,10 @@ package final class WebhookDispatcher: Service, Sendable {
         }
     }
 
-    /// Retries until the result is stored: otherwise the notice would go out again at once. Returns false when the server shuts down.
-    private func record(_ entry: OutboxEntry, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict) async -> Bool {
+    /// Retries until the result is stored: otherwise the delivery would go out again at once. Returns false when the server shuts down.
+    private func record(
+        _ entry: WebhookDelivery, status: Int?, problem: String?, durationMs: Int64, _ verdict: WebhookVerdict
+    ) async -> Bool {
         var retryAt: Int64?
         if case .retry(let at) = verdict { retryAt = at }
         while !Task.isCancelled {
