@@ -19,9 +19,7 @@ struct DoctorReport {
         Console.hint("\r\u{1B}[K" + DisplayText.truncated("… \(what)", to: max(1, width - 1)))
     }
 
-    private func clearProgress() {
-        if Console.errorsAreOnTerminal { Console.hint("\r\u{1B}[K") }
-    }
+    private func clearProgress() { if Console.errorsAreOnTerminal { Console.hint("\r\u{1B}[K") } }
 
     mutating func add(_ more: [DoctorResult]) throws {
         self.results += more

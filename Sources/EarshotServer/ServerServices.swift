@@ -73,7 +73,5 @@ struct DrainService: Service {
 
 extension CertificateStore {
     /// Logs a certificate that has expired or soon will.
-    func warn(_ log: Logger) {
-        for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") }
-    }
+    func warn(_ log: Logger) { for warning in self.warnings(nowMs: WallClock.ms) { log.warning("\(warning)") } }
 }

@@ -103,9 +103,7 @@ final class Output {
     }
 
     /// Makes the muxer write its pending data.
-    func flush() throws(FFmpegError) {
-        try check(av_write_frame(self.context, nil), "av_write_frame (flush)")
-    }
+    func flush() throws(FFmpegError) { try check(av_write_frame(self.context, nil), "av_write_frame (flush)") }
 
     /// Returns all bytes written since the last call.
     func take() -> ByteBuffer {

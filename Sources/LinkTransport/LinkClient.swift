@@ -93,9 +93,7 @@ package final class LinkClient: Sendable {
     }
 
     /// Pushing: ends the offered stream; its headers and queued frames are forgotten.
-    package func clear() {
-        if case .push(let queue) = self.direction { queue.clear() }
-    }
+    package func clear() { if case .push(let queue) = self.direction { queue.clear() } }
 
     /// Connects, unless the link is already up or connecting.
     package func start() {

@@ -20,9 +20,7 @@ final class LinkReporter: Sendable {
     }
 
     /// Reports a state change of the link. `error` ended its last connection.
-    func heard(_ state: LinkState, error: LinkError?) {
-        self.report { $0.heard(state, error: error) }
-    }
+    func heard(_ state: LinkState, error: LinkError?) { self.report { $0.heard(state, error: error) } }
 
     /// Records the reason why the link is about to be stopped; its state change comes later.
     func stopping(_ reason: String) {

@@ -41,9 +41,7 @@ package final class LinkTable: Sendable {
     package var publishing: Int { self.all.count { $0.isPublishing } }
 
     /// Bytes that each stream got from its present link.
-    package var received: [(path: String, bytes: UInt64)] {
-        self.all.compactMap(\.received)
-    }
+    package var received: [(path: String, bytes: UInt64)] { self.all.compactMap(\.received) }
 
     /// The vault that seals addresses for the store. Reads or creates its key, off the caller's thread. Throws ``KeyFileError``.
     private func vault() async throws -> URLVault {
@@ -66,9 +64,7 @@ package final class LinkTable: Sendable {
     }
 
     /// Runs the stored links. Seals addresses anew that an earlier version stored unsealed, or that were sealed with a former key.
-    func start() async throws {
-        for link in try await self.rooms.links() { await self.run(link) }
-    }
+    func start() async throws { for link in try await self.rooms.links() { await self.run(link) } }
 
     /// Runs links that other nodes have created, and ends those that they have deleted. Does nothing where the rooms are not shared.
     func follow() async {
@@ -126,9 +122,7 @@ package final class LinkTable: Sendable {
 
     package func publishBegan(_ stream: Relay.Stream) { self.streamBegan(stream.path) }
 
-    func streamBegan(_ path: String) {
-        for link in self.links(of: path) { link.streamBegan() }
-    }
+    func streamBegan(_ path: String) { for link in self.links(of: path) { link.streamBegan() } }
 
     /// Starts the stream's on-demand pulls for a player. Returns whether a link may bring the stream.
     @discardableResult
@@ -148,18 +142,14 @@ package final class LinkTable: Sendable {
     }
 
     /// Stops all links and releases them, because each holds the table.
-    func stopAll() {
-        for link in self.rows.exchange([:]).values { link.delete("server_shutdown") }
-    }
+    func stopAll() { for link in self.rows.exchange([:]).values { link.delete("server_shutdown") } }
 }
 
 /// Runs the stored links when the server starts.
 package struct LinkService: Service {
     private let table: LinkTable
 
-    package init(_ table: LinkTable) {
-        self.table = table
-    }
+    package init(_ table: LinkTable) { self.table = table }
 
     private static let sweepInterval = Duration.seconds(1)
     /// How often it looks for what other nodes have changed, in sweeps.

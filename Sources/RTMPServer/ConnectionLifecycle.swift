@@ -64,9 +64,7 @@ enum ConnectionLifecycle: Equatable {
     }
 
     /// Records that the connection was admitted.
-    mutating func admitted() {
-        if self == .opening { self = .open }
-    }
+    mutating func admitted() { if self == .opening { self = .open } }
 
     /// Records the close reason; only the first one counts. Returns whether this is the first.
     mutating func note(_ reason: CloseReason, _ detail: String?) -> Bool {
@@ -80,9 +78,7 @@ enum ConnectionLifecycle: Equatable {
         return true
     }
 
-    mutating func channelClosed() {
-        if !self.isGone { self = .gone(self.end, hasPlace: self.hasPlace) }
-    }
+    mutating func channelClosed() { if !self.isGone { self = .gone(self.end, hasPlace: self.hasPlace) } }
 
     /// Records the end and returns its actions, once for any number of calls. Without a reason, the client closed the connection.
     mutating func ended() -> [Action] {

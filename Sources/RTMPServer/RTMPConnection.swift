@@ -152,9 +152,7 @@ package final class RTMPConnection: ChannelInboundHandler, SocketWriterOwner, Li
 
     // MARK: Lifecycle
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        if context.channel.isActive { self.open(context) }
-    }
+    func handlerAdded(context: ChannelHandlerContext) { if context.channel.isActive { self.open(context) } }
 
     func channelActive(context: ChannelHandlerContext) {
         self.open(context)

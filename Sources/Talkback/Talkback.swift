@@ -104,9 +104,7 @@ package final class Talkback: Sendable {
     /// Number of channels that tick.
     var ticking: Int { self.clocks.reduce(0) { $0 + $1.load } }
 
-    package func stop() {
-        for channel in self.channels.exchange([:]).values { channel.close(.serverShutdown) }
-    }
+    package func stop() { for channel in self.channels.exchange([:]).values { channel.close(.serverShutdown) } }
 }
 
 extension RoomEvent.Kind {

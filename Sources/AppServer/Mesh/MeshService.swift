@@ -206,9 +206,7 @@ final class MeshSession: AppSession {
         self.service.opened(peer, id: self.id, token: self.token, self.writer)
     }
 
-    func closed() {
-        if let peer = self.peer { self.service.closed(peer.id) }
-    }
+    func closed() { if let peer = self.peer { self.service.closed(peer.id) } }
 
     func received(_ text: String) -> Bool {
         guard let peer = self.peer else { return true }

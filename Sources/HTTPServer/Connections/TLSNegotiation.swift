@@ -42,9 +42,7 @@ final class TLSNegotiation<Conversation: Sendable>: ChannelInboundHandler, Remov
 
     func channelActive(context: ChannelHandlerContext) {}
 
-    func sweep(nowMs: Int64) {
-        if nowMs >= self.deadlineMs { self.context?.close(promise: nil) }
-    }
+    func sweep(nowMs: Int64) { if nowMs >= self.deadlineMs { self.context?.close(promise: nil) } }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // TLS delivers nothing before the handshake's end.

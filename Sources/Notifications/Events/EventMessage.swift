@@ -4,9 +4,7 @@ import Support
 /// The messages of the event feed, as JSON.
 package enum EventMessage {
     /// `{"type":"event",…}`: the fields that webhooks and `GET /rooms/{id}/events` have too.
-    package static func event(_ event: RoomEvent) -> String {
-        #"{"type":"event",\#(self.fields(of: event))}"#
-    }
+    package static func event(_ event: RoomEvent) -> String { #"{"type":"event",\#(self.fields(of: event))}"# }
 
     /// The members of an event's object, without braces, as in `RoomEvent.outputType` of the API. Built as text for speed: feeds and webhooks
     /// need one for every event. Kinds and room ids have no characters that JSON escapes, and the data is JSON already.

@@ -75,9 +75,7 @@ package final class WebhookDispatcher: Service, Sendable {
     private var targets: Set<String> { Set(self.config.targets.map(\.id)) }
 
     /// Signals new events. Does not wait; any thread.
-    package func wake() {
-        if !self.config.targets.isEmpty || self.rooms.hasWebhooks { self.waker.yield() }
-    }
+    package func wake() { if !self.config.targets.isEmpty || self.rooms.hasWebhooks { self.waker.yield() } }
 
     package func run() async throws {
         // Runs even without targets: deliveries to targets removed from the settings may remain.

@@ -39,7 +39,5 @@ final class RecordingHeads: Sendable {
         for head in stale { head.drop() }
     }
 
-    func dropAll() {
-        for head in self.rows.exchange([:]).values { head.drop() }
-    }
+    func dropAll() { for head in self.rows.exchange([:]).values { head.drop() } }
 }

@@ -237,9 +237,7 @@ final class RecordingWriter: FragmentSink {
     }
 
     /// Ends the recording; no more pieces follow.
-    func end(_ end: RecordingEnd) {
-        if let current { self.close(current, end) }
-    }
+    func end(_ end: RecordingEnd) { if let current { self.close(current, end) } }
 
     private func close(_ part: Part, _ end: RecordingEnd) {
         if self.current === part { self.current = nil }

@@ -80,9 +80,7 @@ package final class RemuxTable: Sendable {
     }
 
     /// Stops remuxers that nobody watches.
-    package func dropUnwatched() async {
-        for remuxer in self.all { await remuxer.dropIfUnwatched() }
-    }
+    package func dropUnwatched() async { for remuxer in self.all { await remuxer.dropIfUnwatched() } }
 
     /// Stops all remuxers and releases them, because each holds the table.
     package func stop() {

@@ -5,9 +5,7 @@ extension ByteBuffer {
     /// describes.
     ///
     /// Complex values keep their order, and so their indices: references stay valid in a decoded message that is written whole.
-    package mutating func writeAMF3(_ value: AMF3Value) {
-        writeAMF3(value, depth: 0)
-    }
+    package mutating func writeAMF3(_ value: AMF3Value) { writeAMF3(value, depth: 0) }
 
     mutating func writeAMF3(_ value: AMF3Value, depth: Int) {
         switch value {

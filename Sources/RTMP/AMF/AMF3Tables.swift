@@ -21,9 +21,7 @@ struct AMF3Tables: Sendable {
     /// Complex values in the order in which they start; nil while one is still being read.
     private var objects: [AMF3Value?] = []
 
-    func object(_ index: Int) -> AMF3Value? {
-        objects.indices.contains(index) ? objects[index] : nil
-    }
+    func object(_ index: Int) -> AMF3Value? { objects.indices.contains(index) ? objects[index] : nil }
 
     mutating func value(from reader: inout AMFReader, depth: Int) throws(AMFError) -> AMF3Value {
         let offset = reader.offset
@@ -52,9 +50,7 @@ struct AMF3Tables: Sendable {
     }
 
     /// AMF3 §3.6: 29 bits in two's complement.
-    private static func signed(_ value: UInt32) -> Int32 {
-        Int32(truncatingIfNeeded: value << 3) >> 3
-    }
+    private static func signed(_ value: UInt32) -> Int32 { Int32(truncatingIfNeeded: value << 3) >> 3 }
 
     /// Reads a complex value sent inline; `header` is its U29 without the reference bit.
     private mutating func complex(

@@ -60,13 +60,9 @@ extension AMF3Value {
         }
     }
 
-    package var string: String? {
-        if case .string(let string) = self { string } else { nil }
-    }
+    package var string: String? { if case .string(let string) = self { string } else { nil } }
 
-    package var boolean: Bool? {
-        if case .boolean(let boolean) = self { boolean } else { nil }
-    }
+    package var boolean: Bool? { if case .boolean(let boolean) = self { boolean } else { nil } }
 }
 
 extension AMF3Value: Equatable {

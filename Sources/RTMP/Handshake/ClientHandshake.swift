@@ -26,13 +26,9 @@ package struct ClientHandshake {
     private var digest: [UInt8]?
     private var serverSentDigest = false
 
-    package init(kind: Kind = .simple) {
-        self.kind = kind
-    }
+    package init(kind: Kind = .simple) { self.kind = kind }
 
-    package var isDone: Bool {
-        if case .done = self.state { true } else { false }
-    }
+    package var isDone: Bool { if case .done = self.state { true } else { false } }
 
     /// Returns C0 and C1.
     package mutating func start(random: (Int) -> [UInt8]) -> ByteBuffer {

@@ -18,9 +18,7 @@ package struct ServerHandshake {
 
     package init() {}
 
-    package var isDone: Bool {
-        if case .done = self.state { true } else { false }
-    }
+    package var isDone: Bool { if case .done = self.state { true } else { false } }
 
     /// Consumes bytes from the wire; returns the bytes to send, if any. Once ``isDone``, the rest of `bytes` belongs to the chunk stream.
     /// - Parameter random: returns the given number of random bytes.

@@ -14,9 +14,7 @@ enum TokenSecret {
     }
 
     /// SHA-256 in hex. Unsalted: a random secret of this length cannot be looked up in a table.
-    static func hash(_ secret: String) -> String {
-        SecretText.hex(SHA256.hash(data: Array(secret.utf8)))
-    }
+    static func hash(_ secret: String) -> String { SecretText.hex(SHA256.hash(data: Array(secret.utf8))) }
 
     static func create(
         _ secret: String, name: String, role: TokenRole, scope: TokenScope, in store: StoreAccess, now: Int64

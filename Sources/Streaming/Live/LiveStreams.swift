@@ -39,13 +39,9 @@ package final class LiveStreams: Sendable {
 
     // MARK: Loops
 
-    package func start() {
-        for loop in self.loops.values { loop.start() }
-    }
+    package func start() { for loop in self.loops.values { loop.start() } }
 
-    package func stop() {
-        for loop in self.loops.values { loop.stop() }
-    }
+    package func stop() { for loop in self.loops.values { loop.stop() } }
 
     /// The server's state on this loop, which must be one of the group that this was made with.
     package func context(of eventLoop: any EventLoop) -> LoopContext? {
