@@ -170,11 +170,11 @@ export function links(slotNow) {
     const slot = slotNow();
     if (!slot || !may(rights.listLinks)) { element.hidden = true; return; }
     const { list } = await get('/links');
-    const mine = list.filter((task) => task.app === slot.app && task.name === slot.name);
+    const mine = list.filter((link) => link.app === slot.app && link.name === slot.name);
     element.hidden = !mine.length;
-    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((task) => Object.assign(
-      [t(linkDirections[task.direction]), h('code', null, task.target), h('span', null, coded(t(linkStates[task.state] ?? task.state), task.state))],
-      { note: task.state !== 'running' && task.lastError && aside(task.lastError) }))));
+    if (mine.length) show(element, h('h2', null, t('Links')), table('', [t('What'), t('Address'), t('State')], mine.map((link) => Object.assign(
+      [t(linkDirections[link.direction]), h('code', null, link.target), h('span', null, coded(t(linkStates[link.state] ?? link.state), link.state))],
+      { note: link.state !== 'running' && link.lastError && aside(link.lastError) }))));
   }
   return { element, update };
 }

@@ -54,12 +54,12 @@ import Testing
         try await TestServer.run({ $0.outbound.allowPrivate = CIDR.loopback }) { server in
             let api = try await CheckedAPI(server)
             let link = #"{"direction":"pull","app":"live","name":"far","url":"rtmp://127.0.0.1:1/live/x?key=hush","onDemand":true}"#
-            let id = try await api.ok("POST", "links", link, status: 201)["linkId"].int.orThrow()
+            let made = try await api.ok("POST", "links", link, status: 201)["linkId"].int.orThrow()
             try await api.refused(409, "POST", "links", link)
-            try await api.ok("DELETE", "links/\(id)")
+            try await api.ok("DELETE", "links/\(made)")
             var lines = try await self.lines(api, "?stream=live/far&result=ok")
             #expect(lines.map(\.["operation"].string) == ["deleteLink", "createLink"])
-            #expect(lines.map(\.["object"].string) == ["link/\(id)", "link/\(id)"])
+            #expect(lines.map(\.["object"].string) == ["link/\(made)", "link/\(made)"])
             for value in [lines[0]["before"], lines[1]["after"]] {
                 #expect(value["direction"].string == "pull" && value["onDemand"].bool == true)
                 #expect(value["target"].string?.hasPrefix("rtmp://127.0.0.1:1/live") == true)
