@@ -84,7 +84,8 @@ package final class ForwardLink: Sendable {
             self.link.withLock { $0 = made }
         case .pull:
             options.wayObjection = (LoopDetector.property, { [weak self] in self?.objection(to: $0) })
-            let made = UpstreamTask.pull(url, options: options, name: "pull \(task.id)", onState: notify) { [weak self] in self?.take($0) }
+            let made = UpstreamTask.pull(url, options: options, name: "pull \(task.id)", onState: notify) { [weak self] in self?.receive($0)
+            }
             self.link.withLock { $0 = made }
         }
     }
@@ -322,7 +323,7 @@ package final class ForwardLink: Sendable {
 
     // MARK: Pulling, on the link's thread
 
-    private func take(_ event: PullEvent) {
+    private func receive(_ event: PullEvent) {
         switch event {
         case .started: break
         case .frame(let frame):

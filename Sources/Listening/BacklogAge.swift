@@ -14,7 +14,7 @@ struct BacklogAge: Sendable, Equatable {
     private static let leastMs: Int64 = 50
 
     /// Counts connections removed from the backlog.
-    mutating func took(_ count: Int) { self.taken += count }
+    mutating func accepted(_ count: Int) { self.taken += count }
 
     /// Records the backlog's present length.
     mutating func look(waiting: Int, nowMs: Int64) {

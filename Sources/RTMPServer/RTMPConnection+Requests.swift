@@ -25,7 +25,7 @@ extension RTMPConnection {
             case .stop(let streamID): self.endPlay(streamID)
             case .data(let streamID, let timestamp, let payload):
                 if let publishing = self.publishings.first(where: { $0.streamID == streamID && $0.token != nil }) {
-                    self.take(.data, timestamp, payload, from: publishing)
+                    self.receive(.data, timestamp, payload, from: publishing)
                 }
             case .clearData(let streamID):
                 if let publishing = self.publishings.first(where: { $0.streamID == streamID }), let token = publishing.token {

@@ -41,8 +41,8 @@ extension RTMPConnection {
     func decideTalkPlay(_ streamID: UInt32, _ address: StreamAddress) {
         do throws(AdmissionRefusal) {
             let (name, request, pass) = try self.checkTalk(.play, address)
-            try self.takePlayersPlace()
-            let takesOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
+            try self.acquirePlayersPlace()
+            let acceptsOpus = self.connect?.fourCCs.contains { $0 == "Opus" || $0 == "*" } == true
             self.input.isDeciding = true
             let connection = NIOLoopBound(self, eventLoop: self.loop.relay.eventLoop)
             let role = RTMPRole(connection: connection, streamID: streamID)
@@ -51,7 +51,7 @@ extension RTMPConnection {
                 let refusal = await services.admission.memoryRefusal(request.address.path, isPublish: false)
                 let answer: Result<(pass: AdmissionPass, listening: any TalkListening), AdmissionRefusal> =
                     if let refusal { .failure(refusal) } else {
-                        await services.talk.admitListener(name, request, pass, codec: takesOpus ? .opus : .aac, role: role)
+                        await services.talk.admitListener(name, request, pass, codec: acceptsOpus ? .opus : .aac, role: role)
                     }
                 connection.eventLoop.execute { connection.value.listeningAdmitted(streamID, request, answer) }
             }

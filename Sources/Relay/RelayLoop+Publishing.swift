@@ -45,9 +45,9 @@ extension RelayLoop {
             switch home.repair.examine(&frame) {
             case .relay: break
             case .drop: continue
-            case .precede(let header): home.take(header, token: token, nowMs: nowMs, items: &items)
+            case .precede(let header): home.receive(header, token: token, nowMs: nowMs, items: &items)
             }
-            home.take(frame, token: token, nowMs: nowMs, items: &items)
+            home.receive(frame, token: token, nowMs: nowMs, items: &items)
         }
         self.perform(items, for: home)
         items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)
@@ -141,7 +141,7 @@ extension RelayLoop {
         let tapped = items.compactMap { TapItem($0) }
         guard !tapped.isEmpty else { return }
         // Iterates over a copy: a tap may re-enter here.
-        for tap in Array(home.taps) { tap.take(tapped) }
+        for tap in Array(home.taps) { tap.receive(tapped) }
     }
 
     /// Applies the items to this loop's fanout and sends one task per other loop with viewers.

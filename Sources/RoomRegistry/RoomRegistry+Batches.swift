@@ -6,7 +6,7 @@ import Synchronization
 extension RoomRegistry {
     /// Commits one batch. One whose commit got no answer goes first: nothing may be stored before its fate is known.
     func drain() {
-        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.take(self.isShared ? 1 : Self.batch))
+        let kept = self.lost.map(self.resolve) ?? self.commit(self.intake.pop(self.isShared ? 1 : Self.batch))
         if self.isStopping {
             self.giveUp(kept)
         } else if self.lost != nil || !kept.isEmpty {
@@ -28,7 +28,7 @@ extension RoomRegistry {
         for fact in facts { fact.fail(self.failure) }
         guard let lost = self.lost else { return }
         self.lost = nil
-        for operation in lost.batch + self.intake.take(.max) { operation.fail(self.failure) }
+        for operation in lost.batch + self.intake.pop(.max) { operation.fail(self.failure) }
     }
 
     /// A batch that ran, and may be in the store or not. Its calls wait until that is known.
@@ -93,7 +93,7 @@ extension RoomRegistry {
                     let turnBegan = turn ?? .now
                     turn = turnBegan
                     if self.isShared, next == batch.count, next < Self.sharedBatch, .now - turnBegan < self.batchTime {
-                        batch += self.intake.take(1)
+                        batch += self.intake.pop(1)
                     }
                 }
                 ran = .now

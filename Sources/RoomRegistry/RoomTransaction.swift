@@ -247,7 +247,7 @@ final class RoomTransaction {
         for target in self.settings.webhooks where self.settings.notifies(target, kind) {
             try self.store.addNotice(of: event, orderingKey: orderingKey, to: target, now: self.now)
         }
-        for hook in try self.store.knownWebhooks() where hook.takes(event) && self.settings.notifies(hook.target, kind) {
+        for hook in try self.store.knownWebhooks() where hook.accepts(event) && self.settings.notifies(hook.target, kind) {
             try self.store.addNotice(of: event, orderingKey: orderingKey, to: hook.target, now: self.now)
         }
         self.notify(.event(event))

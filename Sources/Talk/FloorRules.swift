@@ -93,7 +93,7 @@ package struct FloorRules: Sendable {
     private mutating func expire() {
         for holder in self.holders {
             guard let end = self.end(of: holder), self.nowMs >= end.atMs else { continue }
-            self.take(holder.id, end.reason == .idle ? .released : .revoked, end.reason)
+            self.withdraw(holder.id, end.reason == .idle ? .released : .revoked, end.reason)
             if end.reason == .idle { self.publishers[holder.id]?.asksWithPacket = true }
         }
         self.grantTurns()
@@ -173,7 +173,7 @@ package struct FloorRules: Sendable {
         guard self.holds(from) else { return self.notify(.denied, to, .notHolding, by: from) }
         guard !self.mutedOnes.contains(to) else { return self.notify(.denied, to, .muted, by: from) }
         guard !self.holds(to) else { return }
-        self.take(from, .released, .handedOver, by: to)
+        self.withdraw(from, .released, .handedOver, by: to)
         self.waiting.removeAll { $0.id == to }
         self.grant(to, role, .handedOver, by: from)
     }
@@ -187,7 +187,7 @@ package struct FloorRules: Sendable {
         }
         // The highest roles stay, and among equal roles the earliest holders.
         while self.holders.count > settings.capacity, let last = self.holders.min(by: { $0.isBelow($1) }) {
-            self.take(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
+            self.withdraw(last.id, .revoked, before.mode != settings.mode ? .modeChanged : .limit)
             self.putBack(last)
         }
         while self.waiting.count > settings.maxQueue, let last = self.waiting.popLast() { self.notify(.withdrawn, last.id, .queueFull) }
@@ -196,7 +196,7 @@ package struct FloorRules: Sendable {
     private mutating func close() {
         for waiting in self.waiting { self.notify(.withdrawn, waiting.id, .closed) }
         self.waiting = []
-        for holder in self.holders { self.take(holder.id, .revoked, .closed) }
+        for holder in self.holders { self.withdraw(holder.id, .revoked, .closed) }
         self.publishers = [:]
         self.mutedOnes = []
     }
@@ -206,14 +206,14 @@ package struct FloorRules: Sendable {
     /// Ends the participant's hold, or removes it from the queue.
     private mutating func leave(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         if self.holds(id) {
-            self.take(id, kind, reason, by: by)
+            self.withdraw(id, kind, reason, by: by)
         } else if self.waiting.contains(where: { $0.id == id }) {
             self.waiting.removeAll { $0.id == id }
             self.notify(.withdrawn, id, reason, by: by)
         }
     }
 
-    private mutating func take(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
+    private mutating func withdraw(_ id: ParticipantID, _ kind: FloorEvent.Kind, _ reason: FloorReason, by: ParticipantID? = nil) {
         guard let index = self.holders.firstIndex(where: { $0.id == id }) else { return }
         let holder = self.holders.remove(at: index)
         self.notify(kind, id, reason, by: by, heldMs: self.nowMs - holder.sinceMs)
@@ -238,7 +238,7 @@ package struct FloorRules: Sendable {
 
     private mutating func preempt(for id: ParticipantID, _ role: TalkRole) -> Bool {
         guard self.mayPreempt(role), let holder = self.holders.first(where: { $0.role < role }) else { return false }
-        self.take(holder.id, .revoked, .preempted, by: id)
+        self.withdraw(holder.id, .revoked, .preempted, by: id)
         self.grant(id, role, .preempted, by: holder.id)
         self.putBack(holder)
         return true

@@ -190,7 +190,7 @@ final class GatheringRunner: Sendable {
     }
 
     private func carryOut(_ command: Command) async {
-        await self.take(command)
+        await self.step(command)
         await self.rest(after: command)
     }
 
@@ -210,7 +210,7 @@ final class GatheringRunner: Sendable {
 
     // MARK: - One command
 
-    private func take(_ command: Command) async {
+    private func step(_ command: Command) async {
         let nowMs = self.rooms.now
         let former = self.dialect
         var next = former

@@ -155,7 +155,7 @@ final class TencentFacade: HTTPPart {
 
     private func mayCall(_ key: AccessKey) -> Bool {
         let nowNs = NIODeadline.now().uptimeNanoseconds
-        return self.limits.withLock { $0.calls.take(key.id, nowNs: nowNs) }.isAllowed
+        return self.limits.withLock { $0.calls.acquire(key.id, nowNs: nowNs) }.isAllowed
     }
 
     private func refused(_ error: TencentError, _ client: SocketAddress?, _ key: AccessKey?) -> TencentError {

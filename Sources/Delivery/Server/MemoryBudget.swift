@@ -133,7 +133,7 @@ package struct MemoryService: Service {
 
     private func trim(_ schedule: TrimSchedule) async -> TrimSchedule {
         var schedule = schedule
-        schedule.sawConnections(self.admission.takeHighest())
+        schedule.sawConnections(self.admission.popHighest())
         guard let trim = mallocTrim, let before = self.load(), schedule.isDue(before, nowMs: LoopSweeper.nowMs) else {
             return schedule
         }

@@ -218,7 +218,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
                 if self.cursor.hasCaughtUp { self.counters.update { $0.eventFeedsBehind += 1 } }
                 self.readStore(after, context)
                 return wrote
-            case .takeFromRing:
+            case .readRing:
                 guard let entry = feed.ring.first(after: self.cursor.position) else { return wrote }
                 self.cursor.sent(entry.id)
                 guard self.start.room == nil || entry.room == self.start.room,
@@ -266,7 +266,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         self.reader.append(&bytes)
         do throws(WebSocketError) {
             while self.life.isListening, let input = try self.reader.next() {
-                self.take(input, context)
+                self.receive(input, context)
                 guard self.countFrames(since: before) else { return }
             }
             _ = self.countFrames(since: before)
@@ -295,7 +295,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         return false
     }
 
-    private func take(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
+    private func receive(_ input: WebSocketReader.Input, _ context: ChannelHandlerContext) {
         switch input {
         case .ping(let payload): self.pong(payload)
         case .text(let text):

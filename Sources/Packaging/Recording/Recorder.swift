@@ -79,7 +79,7 @@ package actor Recorder {
         let wake = { @Sendable [executor] in
             executor.queue.async { me.recorder?.assumeIsolated { $0.drain() } }
         }
-        if let taken = head?.take(wake: wake) {
+        if let taken = head?.handOver(wake: wake) {
             self.mailbox = taken
         } else {
             let mailbox = FrameMailbox(
@@ -108,7 +108,7 @@ package actor Recorder {
             self.writer.dropped = mailbox.dropped
             let batch = mailbox.drain()
             let nowMs = LoopSweeper.nowMs
-            self.maker.take(batch.items, nowMs: nowMs, wallMs: self.recordings.rooms.now - batch.idleMs)
+            self.maker.receive(batch.items, nowMs: nowMs, wallMs: self.recordings.rooms.now - batch.idleMs)
             if batch.items.contains(where: { if case .ended = $0 { true } else { false } }) {
                 self.finish(.streamEnded)
             } else if batch.isStalled {

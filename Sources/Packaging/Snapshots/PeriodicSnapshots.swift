@@ -62,7 +62,7 @@ actor PeriodicSnapshots {
         self.progress = self.progress.filter { live[$0.key] != nil }
         for (path, grant) in live.sorted(by: { $0.key < $1.key }) where self.isDue(path, grant, nowMs) {
             guard !Task.isCancelled else { return }
-            await self.take(grant, nowMs: nowMs)
+            await self.capture(grant, nowMs: nowMs)
         }
         guard nowMs >= self.forgetAtMs else { return }
         self.forgetAtMs = nowMs + Self.forgetMs
@@ -76,7 +76,7 @@ actor PeriodicSnapshots {
 
     private func intervalMs(of app: String) -> Int64 { self.settings.intervalByAppMs[app] ?? self.settings.intervalMs }
 
-    private func take(_ grant: PushGrant, nowMs: Int64) async {
+    private func capture(_ grant: PushGrant, nowMs: Int64) async {
         let path = grant.path.description
         var progress = self.progress[path] ?? Progress()
         let found = await self.streams.onHome(of: path) { home, stream in

@@ -71,7 +71,7 @@ extension RoomRegistry {
                 Operation(
                     kind: .fact, end: end, now: now,
                     run: { work in
-                        if !end.isTakenBack { try work.pushEnded(sequence.rawValue, end.end) }
+                        if !end.isWithdrawn { try work.pushEnded(sequence.rawValue, end.end) }
                         return { pushes.settled(sequence, end) }
                     },
                     fail: { _ in pushes.settled(sequence, end) })

@@ -14,7 +14,7 @@ package struct FailureBuckets: Sendable {
         return outcome.waitSeconds
     }
 
-    package mutating func failed(_ host: HostKey, nowNs: UInt64) { _ = self.buckets.take(host, nowNs: nowNs) }
+    package mutating func failed(_ host: HostKey, nowNs: UInt64) { _ = self.buckets.acquire(host, nowNs: nowNs) }
 
     package var count: Int { self.buckets.count }
 }
