@@ -24,7 +24,7 @@ package protocol RoomStore: AnyObject, Sendable {
     func emptyLog() throws
 
     /// This server's membership among the nodes that share the store; nil if it has the store to itself.
-    var seat: Membership? { get }
+    var membership: Membership? { get }
     /// Takes the membership again after another node has ended this one's work. Throws while that is not possible; blocks.
     func rejoin() throws
 
@@ -39,7 +39,7 @@ package protocol RoomStore: AnyObject, Sendable {
 }
 
 extension RoomStore {
-    package var seat: Membership? { nil }
+    package var membership: Membership? { nil }
     package func rejoin() throws {}
     package func isDisplaced(by error: any Error) -> Bool { false }
     package func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {

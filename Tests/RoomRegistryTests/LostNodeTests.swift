@@ -66,7 +66,7 @@ import Testing
         try await TestCluster.with([]) { cluster in
             try await cluster.join("a", proxied: true)
             let (registry, proxy) = (cluster["a"].registry, try #require(cluster["a"].proxy))
-            let lease = try #require(registry.store.seat?.lease)
+            let lease = try #require(registry.store.membership?.lease)
             try await eventually("that it has seen the others for long enough", within: 60) { lease.mayClearUp }
             proxy.mode = .away
             try await Task.sleep(for: .seconds(6))
@@ -186,7 +186,7 @@ import Testing
             #expect(states == [.gone, .gone, .running])
             try cluster.sql("UPDATE nodes SET expires_at = expires_at - interval '25 hours' WHERE name = 'a'")
             #expect(try await cluster["c"].registry.nodes().map(\.name) == ["b", "c"])
-            #expect(cluster["c"].registry.store.seat?.lastLeftPush != nil)
+            #expect(cluster["c"].registry.store.membership?.lastLeftPush != nil)
         }
     }
 }

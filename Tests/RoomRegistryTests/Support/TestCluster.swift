@@ -202,7 +202,7 @@ extension RoomRegistry {
     func abandon() async {
         self.isRunning = false
         await self.pauseLooking(true)
-        self.store.seat?.lease.stop()
+        self.store.membership?.lease.stop()
     }
 
     /// Returns when no look is under way any more.
