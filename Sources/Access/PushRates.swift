@@ -102,7 +102,7 @@ struct RateTable {
         }
         var wait = 0.0
         for index in found.indices {
-            let outcome = found[index].look(nowNs: nowNs)
+            let outcome = found[index].peek(nowNs: nowNs)
             if !outcome.isAllowed { wait = max(wait, outcome.waitSeconds) }
         }
         if wait == 0 { for index in found.indices { _ = found[index].acquire(nowNs: nowNs) } }

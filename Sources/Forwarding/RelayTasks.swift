@@ -163,7 +163,7 @@ package struct RelayTaskService: Service {
 
     private static let sweepInterval = Duration.seconds(1)
     /// How often it looks for what other nodes have changed, in sweeps.
-    private static let roundsPerLook = 2
+    private static let roundsPerPoll = 2
 
     package func run() async throws {
         try await self.tasks.start()
@@ -172,7 +172,7 @@ package struct RelayTaskService: Service {
             while !Task.isCancelled {
                 self.tasks.sweep()
                 rounds += 1
-                if rounds.isMultiple(of: Self.roundsPerLook) { await self.tasks.follow() }
+                if rounds.isMultiple(of: Self.roundsPerPoll) { await self.tasks.follow() }
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.sweepInterval) } catch { return }
             }

@@ -274,7 +274,7 @@ package final class AcceptGate: Sendable {
                 self.setMost(self.gate.perTurn, context)
                 return self.settleReading(context)
             }
-            self.backlog.look(waiting: self.waiting(context), nowMs: nowMs)
+            self.backlog.sample(waiting: self.waiting(context), nowMs: nowMs)
             // Closes the oldest connections, but leaves `room` of them to be accepted: these get the reason.
             let late = self.backlog.waiting(for: AcceptGate.patienceMs, nowMs: nowMs) - room
             if late > 0 {

@@ -109,7 +109,7 @@ package actor RoomRegistry {
     var unpublished: [WorkResults] = []
     var follower: Task<Void, Never>?
     /// When this node last knew all signals of the others, by the steady clock.
-    nonisolated let lookedAt = Atomic<Int64>(0)
+    nonisolated let polledAt = Atomic<Int64>(0)
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { self.executor.asUnownedSerialExecutor() }
 

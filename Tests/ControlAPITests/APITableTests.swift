@@ -218,8 +218,8 @@ import Testing
 
     @Test func lookingTakesNothing() {
         var bucket = TokenBucket(rate: 1, burst: 1, nowNs: 0)
-        let looks = [bucket.look(nowNs: 0), bucket.look(nowNs: 0), bucket.acquire(nowNs: 0), bucket.look(nowNs: 0)]
-        #expect(looks.map(\.isAllowed) == [true, true, true, false])
+        let peeks = [bucket.peek(nowNs: 0), bucket.peek(nowNs: 0), bucket.acquire(nowNs: 0), bucket.peek(nowNs: 0)]
+        #expect(peeks.map(\.isAllowed) == [true, true, true, false])
         let isFull = [bucket.isFull(nowNs: 0), bucket.isFull(nowNs: self.second)]
         #expect(isFull == [false, true])
     }

@@ -193,13 +193,13 @@ import Testing
                 try await Self.add(machine, number, at: Self.startMs - 60_000 + Int64(number) * 1_000, unbound)
             }
             let pictures = Self.periodic(machine.parts)
-            await pictures.look(nowMs: 1)
+            await pictures.captureDue(nowMs: 1)
             #expect(try await Self.pictures(machine).count == Self.count, "none is old")
             try await machine.leap(7 * Self.dayMs)
             var left = Self.count
             for hour in 1...4 {
                 // The search for old pictures runs every 20 s.
-                for look in 0..<3 { await pictures.look(nowMs: Int64(hour) * Self.hourMs + 1 + Int64(look) * 20_000) }
+                for look in 0..<3 { await pictures.captureDue(nowMs: Int64(hour) * Self.hourMs + 1 + Int64(look) * 20_000) }
                 left -= 2
                 #expect(try await Self.pictures(machine) == (Self.count - left..<Self.count).map(Self.id), "oldest first, hour \(hour)")
             }
@@ -226,7 +226,7 @@ import Testing
                 parts.apply(config, parts.keys)
                 machine.pass(2 * Self.hourMs)
                 await rooms.runDue()
-                await pictures.look(nowMs: machine.steadyMs)
+                await pictures.captureDue(nowMs: machine.steadyMs)
                 return [
                     try await rooms.events(after: 0, room: nil, limit: 100).count, try await rooms.audit(AuditQuery()).count,
                     try await rooms.snapshotCount(),

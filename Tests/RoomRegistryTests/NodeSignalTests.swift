@@ -36,5 +36,5 @@ import Testing
     }
 
     @Test(arguments: [(1, 100), (3, 100), (400, 100), (404, 101), (1_000, 250), (4_000, 1_000), (100_000, 1_000)])
-    func looksOfManyNodes(_ nodes: Int, _ ms: Int) { #expect(RoomRegistry.lookMs(nodes: nodes) == ms) }
+    func looksOfManyNodes(_ nodes: Int, _ ms: Int) { #expect(RoomRegistry.pollMs(nodes: nodes) == ms) }
 }

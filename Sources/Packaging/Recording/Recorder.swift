@@ -115,22 +115,22 @@ package actor Recorder {
                 self.maker.closeStalled(nowMs: nowMs)
             }
             self.reportProblems()
-            self.look()
+            self.poll()
             var patience = self.maker.patience
             patience?.holdMs = Self.holdMs
             if mailbox.rest(patience) { break }
         }
     }
 
-    private func tick() { self.look() }
+    private func tick() { self.poll() }
 
     private func rowStored(_ id: String, isStored: Bool) {
         self.writer.rowStored(id, isStored: isStored, nowMs: LoopSweeper.nowMs)
-        self.look()
+        self.poll()
     }
 
     /// Publishes the position and completes the end. Called after every write.
-    private func look() {
+    private func poll() {
         let position = self.writer.position
         self.written.withLock { $0 = position }
         if let failure = self.writer.failure { self.finish(failure) }
@@ -179,7 +179,7 @@ package actor Recorder {
     func stop(_ end: RecordingEnd) async {
         self.drain()
         self.finish(end)
-        self.look()
+        self.poll()
         guard !self.isReported else { return }
         await withCheckedContinuation { self.waiters.append($0) }
     }

@@ -55,7 +55,7 @@ actor PeriodicSnapshots {
     private var settings: ServerConfig.Snapshots { self.config.snapshots }
 
     /// Takes the snapshots that are due. Call about twice a second.
-    func look(nowMs: Int64) async {
+    func captureDue(nowMs: Int64) async {
         var live: NameTable<PushGrant> = [:]
         // A ghost and its successor have a grant each.
         for grant in self.pushes.all where self.intervalMs(of: grant.path.app) > 0 { live[grant.path.description] = grant }
@@ -169,7 +169,7 @@ package struct SnapshotService: Service {
         let snapshots = self.snapshots
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                await snapshots.look(nowMs: LoopSweeper.nowMs)
+                await snapshots.captureDue(nowMs: LoopSweeper.nowMs)
                 // Cancelled: the server shuts down.
                 do { try await Task.sleep(for: Self.tick) } catch { return }
             }

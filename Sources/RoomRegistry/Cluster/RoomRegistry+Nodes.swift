@@ -12,7 +12,7 @@ import Synchronization
 extension RoomRegistry {
     /// How long a change of another node may wait before it is seen here, among so many nodes. Each look is one short statement; up to 4,000 nodes
     /// make 4,000 a second together.
-    static func lookMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
+    static func pollMs(nodes: Int) -> Int { min(1_000, max(100, nodes / 4)) }
     /// The keeper looks so often for lost nodes, and for deadlines that others have set.
     private static let keepMs: Int64 = 1_000
     private static let signalsPerRead = 256
@@ -28,7 +28,7 @@ extension RoomRegistry {
     /// The other node that has this; nil if this one has it, or nobody.
     package nonisolated func otherNode(having thing: NodeThing) async throws(RegistryError) -> ClusterNode? {
         guard let own = self.store.membership?.number, thing != .node(own) else { return nil }
-        return try await self.store.look { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
+        return try await self.store.readSeparately { try $0.node(having: thing) }.flatMap { $0.number == own ? nil : $0 }
     }
 
     /// Tells the other nodes where they reach this one's API: `http://host:port`.
@@ -47,9 +47,9 @@ extension RoomRegistry {
     /// How this node keeps up with the others; nil if the registry is not shared. Needs no store.
     package nonisolated var nodeStatus: NodeStatus? {
         guard let lease = self.store.membership?.lease else { return nil }
-        let lookedAt = self.lookedAt.load(ordering: .relaxed)
+        let polledAt = self.polledAt.load(ordering: .relaxed)
         return NodeStatus(
-            isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - lookedAt),
+            isKeeper: lease.isKeeper, leaseMs: lease.leftMs, signalLagMs: max(0, self.clock.steadyMs - polledAt),
             clockAheadMs: self.clock.aheadOfWallMs ?? 0)
     }
 
@@ -57,13 +57,13 @@ extension RoomRegistry {
     package nonisolated func nodeNames(of rooms: [Room]) async throws(RegistryError) -> [Int64: String] {
         let sequences = self.isShared ? rooms.flatMap { $0.slots.compactMap(\.sequence) } : []
         guard !sequences.isEmpty else { return [:] }
-        return try await self.store.look { try $0.nodeNames(of: sequences) }
+        return try await self.store.readSeparately { try $0.nodeNames(of: sequences) }
     }
 
     /// The same for the room with this id, before a change of it.
     package nonisolated func nodeNames(ofRoom id: String) async throws(RegistryError) -> [Int64: String] {
         guard self.isShared else { return [:] }
-        return try await self.store.look { try $0.nodeNames(ofRoom: id) }
+        return try await self.store.readSeparately { try $0.nodeNames(ofRoom: id) }
     }
 
     /// Asks another node to end. It hears of that within a moment, if it runs.
@@ -82,20 +82,20 @@ extension RoomRegistry {
 
     func followOthers() {
         guard self.store.membership != nil else { return }
-        self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
+        self.polledAt.store(self.clock.steadyMs, ordering: .relaxed)
         self.follower = Task { [weak self] in
             var keepsAt: Int64 = 0
             while !Task.isCancelled {
                 let nodes = self?.store.membership?.lease.nodeCount ?? 1
-                try? await Task.sleep(for: .milliseconds(Self.lookMs(nodes: nodes)))
+                try? await Task.sleep(for: .milliseconds(Self.pollMs(nodes: nodes)))
                 guard let self else { return }
-                keepsAt = await self.look(keepsAt)
+                keepsAt = await self.poll(keepsAt)
             }
         }
     }
 
     /// Returns when the keeper's work is due next, by the steady clock.
-    private func look(_ keepsAt: Int64) async -> Int64 {
+    private func poll(_ keepsAt: Int64) async -> Int64 {
         guard let membership = self.store.membership, self.isRunning else { return keepsAt }
         if let offset = membership.lease.clockMs { self.clock.follow(offsetMs: offset) }
         let began = self.clock.steadyMs
@@ -143,7 +143,7 @@ extension RoomRegistry {
         while true {
             let last = self.lastSignal
             let readsEvents = self.settings.readsEvents
-            let (page, isBehind) = try await self.store.look { store in
+            let (page, isBehind) = try await self.store.readSeparately { store in
                 let page = try store.signals(after: last, limit: Self.signalsPerRead, readsEvents: readsEvents)
                 return (page, try store.isBehind(last, page))
             }
@@ -155,7 +155,7 @@ extension RoomRegistry {
             self.carryOut(page)
             // One in doubt holds up those behind it.
             guard page.signals.count >= Self.signalsPerRead, self.lastSignal > last else {
-                self.lookedAt.store(self.clock.steadyMs, ordering: .relaxed)
+                self.polledAt.store(self.clock.steadyMs, ordering: .relaxed)
                 return
             }
         }

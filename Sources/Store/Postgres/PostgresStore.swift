@@ -166,7 +166,7 @@ final class PostgresStore: RoomStore {
         }
     }
 
-    func look<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
+    func readSeparately<T: Sendable>(_ body: @Sendable @escaping (StoreAccess) throws -> T) async throws(RegistryError) -> T {
         do {
             return try await self.readers.read(inTransaction: false, body)
         } catch {

@@ -10,7 +10,7 @@ package struct FailureBuckets: Sendable {
 
     /// Seconds until the host may try again; nil when it may now.
     package mutating func wait(_ host: HostKey, nowNs: UInt64) -> Double? {
-        guard let outcome = self.buckets.look(host, nowNs: nowNs), !outcome.isAllowed else { return nil }
+        guard let outcome = self.buckets.peek(host, nowNs: nowNs), !outcome.isAllowed else { return nil }
         return outcome.waitSeconds
     }
 

@@ -21,7 +21,7 @@ package struct PaceTable<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The state of the key's bucket, from which nothing is taken; nil if it has none, which is like a full one.
-    package mutating func look(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome? { self.buckets[key]?.look(nowNs: nowNs) }
+    package mutating func peek(_ key: Key, nowNs: UInt64) -> TokenBucket.Outcome? { self.buckets[key]?.peek(nowNs: nowNs) }
 
     package var count: Int { self.buckets.count }
 }

@@ -39,7 +39,7 @@ package struct TokenBucket: Sendable {
     }
 
     /// Returns the state without taking a token.
-    package mutating func look(nowNs: UInt64) -> Outcome {
+    package mutating func peek(nowNs: UInt64) -> Outcome {
         self.fill(nowNs)
         return self.outcome(isAllowed: self.level >= 1)
     }

@@ -201,12 +201,12 @@ extension RoomRegistry {
     /// As after a kill.
     func abandon() async {
         self.isRunning = false
-        await self.pauseLooking(true)
+        await self.pausePolling(true)
         self.store.membership?.lease.stop()
     }
 
     /// Returns when no look is under way any more.
-    func pauseLooking(_ yes: Bool) async {
+    func pausePolling(_ yes: Bool) async {
         self.follower?.cancel()
         await self.follower?.value
         self.follower = nil
