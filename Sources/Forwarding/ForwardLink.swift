@@ -75,7 +75,7 @@ package final class ForwardLink: Sendable {
         options.keepAliveMs = Self.keepAliveMs
         options.shortage = { OpenDescriptors.mayOpen($0) ? nil : OpenDescriptors.advice }
         let notify: @Sendable (UpstreamState) -> Void = { [weak self, reporter = self.reporter] state in
-            if let self { self.changed(to: state) } else { reporter.heard(state, error: nil) }
+            if let self { self.changed(to: state) } else { reporter.changed(state, error: nil) }
         }
         options.connectProperties = { [weak self] in self.map { [(LoopDetector.property, $0.marks())] } ?? [] }
         switch task.direction {
@@ -101,7 +101,7 @@ package final class ForwardLink: Sendable {
     /// On the link's thread.
     private func changed(to state: UpstreamState) {
         let error = self.upstream?.status.lastError
-        self.reporter.heard(state, error: error)
+        self.reporter.changed(state, error: error)
         var metadata: Logger.Metadata = [
             "task": "\(self.task.id)", "direction": "\(self.task.direction.rawValue)", "stream": "\(self.task.path)",
             "state": "\(state.word)",

@@ -20,8 +20,8 @@ final class ForwardReporter: Sendable {
     }
 
     /// Reports a state change of the link. `error` ended its last connection.
-    func heard(_ state: UpstreamState, error: UpstreamError?) {
-        self.report { $0.heard(state, error: error) }
+    func changed(_ state: UpstreamState, error: UpstreamError?) {
+        self.report { $0.changed(state, error: error) }
     }
 
     /// Records the reason why the link is about to be stopped; its state change comes later.
@@ -71,7 +71,7 @@ struct RelayProgress: Sendable, Equatable {
     /// The reason why this server is stopping the link.
     var stopReason: String?
 
-    mutating func heard(_ state: UpstreamState, error: UpstreamError?) -> News? {
+    mutating func changed(_ state: UpstreamState, error: UpstreamError?) -> News? {
         guard self.phase != .over else { return nil }
         switch state {
         case .idle: return nil

@@ -66,7 +66,7 @@ final class HTTP2ConnectionHandler: ChannelInboundHandler, Sweepable, NIOHTTP2Fr
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // NIO handles all other frames.
         guard case .ping(Self.goodbye, ack: true) = self.unwrapInboundIn(data).payload else { return }
-        self.perform(self.state.announcementHeard(nowMs: LoopSweeper.nowMs))
+        self.perform(self.state.announcementConfirmed(nowMs: LoopSweeper.nowMs))
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

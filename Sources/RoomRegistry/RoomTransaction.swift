@@ -16,8 +16,8 @@ struct WorkResults {
     var lastEvent: Int64? {
         for outcome in self.outcomes.reversed() {
             switch outcome {
-            case .event(let event), .heard(let event): return event.id
-            case .marked(let mark): return mark.id
+            case .event(let event), .eventElsewhere(let event): return event.id
+            case .eventMark(let mark): return mark.id
             default: continue
             }
         }

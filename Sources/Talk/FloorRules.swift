@@ -114,7 +114,7 @@ package struct FloorRules: Sendable {
         case .released(let id):
             self.publishers[id]?.asksWithPacket = false
             self.leave(id, .released, .asked)
-        case .heard(let id): self.heard(id)
+        case .spoke(let id): self.spoke(id)
         case .handedOver(let from, let to, let role): self.handOver(from, to, role)
         case .revoked(let id, let by):
             self.publishers[id]?.asksWithPacket = false
@@ -161,7 +161,7 @@ package struct FloorRules: Sendable {
         self.notify(.queued, id, .asked, position: index + 1)
     }
 
-    private mutating func heard(_ id: ParticipantID) {
+    private mutating func spoke(_ id: ParticipantID) {
         if let index = self.holders.firstIndex(where: { $0.id == id }) {
             self.holders[index].heardMs = max(self.holders[index].heardMs, self.nowMs)
         } else if let publisher = self.publishers[id], publisher.asksWithPacket {

@@ -347,7 +347,7 @@ package final class TalkChannel: Sendable {
             let heard = report.heard.filter { state.talkers[$0] != nil }
             for id in heard + unheard where nowMs - (state.heardMs[id] ?? 0) >= Self.heardMs {
                 state.heardMs[id] = nowMs
-                events += state.floor.apply(.heard(id), nowMs: nowMs)
+                events += state.floor.apply(.spoke(id), nowMs: nowMs)
             }
             return events
         }

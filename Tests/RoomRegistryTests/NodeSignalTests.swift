@@ -11,8 +11,8 @@ import Testing
     private static func outcomes(_ signal: NodeSignal, _ events: [RoomEvent]) -> [String] {
         signal.results(Dictionary(uniqueKeysWithValues: events.map { ($0.id, $0) })).outcomes.map { outcome in
             switch outcome {
-            case .heard(let event): "heard \(event.id)"
-            case .marked(let mark): "marked \(mark.id) \(mark.kind.rawValue) \(mark.roomID?.rawValue ?? "-")"
+            case .eventElsewhere(let event): "heard \(event.id)"
+            case .eventMark(let mark): "marked \(mark.id) \(mark.kind.rawValue) \(mark.roomID?.rawValue ?? "-")"
             default: "\(outcome)"
             }
         }

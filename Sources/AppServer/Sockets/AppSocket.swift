@@ -190,7 +190,7 @@ package final class AppSocket: ChannelInboundHandler, Sweepable {
         do throws(WebSocketError) {
             while self.life.isListening, !self.isCut, let input = try self.reader.next() { self.receive(input, context) }
             let count = self.reader.frames - before
-            if count > 0 { self.life.heard(nowMs: self.nowMs) }
+            if count > 0 { self.life.received(nowMs: self.nowMs) }
             guard self.life.isOpen else { return }
             guard self.charge(self.waiting(context)) || self.reader.heldBytes < Self.chargeStep else {
                 return self.cut(.memory, 1013, Self.pastShare)

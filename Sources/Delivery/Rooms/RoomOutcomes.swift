@@ -38,10 +38,10 @@ extension LiveControl {
                 events.append(event)
                 marks.append(event.mark)
                 self.logEvent(event)
-            case .heard(let event):
+            case .eventElsewhere(let event):
                 events.append(event)
                 marks.append(event.mark)
-            case .marked(let mark): marks.append(mark)
+            case .eventMark(let mark): marks.append(mark)
             case .cut(let path, let sequence, let end, let endsViewers):
                 self.cutNow(path, sequence: sequence, end, endsViewers: endsViewers)
             case .waits(let path, let wait):

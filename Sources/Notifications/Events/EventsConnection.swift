@@ -288,7 +288,7 @@ package final class EventsConnection: ChannelInboundHandler, EventSubscriber, Sw
         let frames = self.reader.frames - before
         guard frames > 0 else { return true }
         let nowMs = self.nowMs
-        self.life.heard(nowMs: nowMs)
+        self.life.received(nowMs: nowMs)
         if nowMs - self.frameWindow.startMs >= 1_000 { self.frameWindow = (nowMs, before) }
         guard self.reader.frames - self.frameWindow.frames > Self.frameLimit else { return true }
         self.close(1008, "more than \(Self.frameLimit) frames a second", listens: false)

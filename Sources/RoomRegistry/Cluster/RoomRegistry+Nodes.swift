@@ -223,7 +223,7 @@ extension RoomRegistry {
             let events = try await self.store.read { try $0.events(after: after, room: nil, limit: Self.eventsPerRead) }
             guard !events.isEmpty else { return }
             var work = WorkResults()
-            for event in events where event.id > self.lastEvent { work.add(.heard(event)) }
+            for event in events where event.id > self.lastEvent { work.add(.eventElsewhere(event)) }
             self.carryOut(work)
         }
     }

@@ -157,8 +157,8 @@ final class TestNode: Sendable {
         self.told.withLock { outcomes in
             outcomes.compactMap { outcome in
                 switch outcome {
-                case .event(let event), .heard(let event): event.id
-                case .marked(let mark): mark.id
+                case .event(let event), .eventElsewhere(let event): event.id
+                case .eventMark(let mark): mark.id
                 default: nil
                 }
             }
@@ -167,7 +167,7 @@ final class TestNode: Sendable {
 
     /// Events of other nodes that it did not read, in their order.
     var marks: [EventMark] {
-        self.told.withLock { outcomes in outcomes.compactMap { if case .marked(let mark) = $0 { mark } else { nil } } }
+        self.told.withLock { outcomes in outcomes.compactMap { if case .eventMark(let mark) = $0 { mark } else { nil } } }
     }
 
     var cuts: [String] {
