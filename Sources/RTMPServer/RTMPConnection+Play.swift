@@ -96,7 +96,7 @@ extension RTMPConnection {
         self.noteRole("play", address, "Play started")
         self.traceState("admitted", "plays \(address.path)")
         self.session.acceptPlay(streamID, extra: self.way(of: address.path))
-        self.performRequests()
+        self.runRequests()
         let stream = session.stream
         let played = listening?.codec == .opus ? self.services.talk.registry(of: .opus).acquire(address.path, on: self.loop.relay) : stream
         let tracks = request.track.flatMap { TrackChoice($0) } ?? (self.connect?.acceptsTracks == true ? .all : .standard)

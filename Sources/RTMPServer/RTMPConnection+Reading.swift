@@ -65,7 +65,7 @@ extension RTMPConnection {
         if left == 0 { self.yieldTurn() }
         self.weighInput()
         self.session.bytesReceived(self.decoder.receivedBytes)
-        self.performRequests()
+        self.runRequests()
     }
 
     /// Ends a pending decision and reads the input that waited for it.
@@ -128,12 +128,12 @@ extension RTMPConnection {
             var addressed = message
             if let publishing = self.publishing(on: message.streamID) { addressed.streamID = publishing.streamID }
             try self.session.receive(addressed)
-            self.performRequests()
+            self.runRequests()
         default:
             self.trace(message, .received)
             try self.session.receive(message)
             if self.session.consumeUnknownCommand(), !self.publishings.isEmpty { self.skip("a command that this server does not know") }
-            self.performRequests()
+            self.runRequests()
         }
     }
 

@@ -112,11 +112,11 @@ extension RTMPConnection {
     package func refused(_ reason: CloseReason, _ detail: String, _ address: StreamAddress) {
         let isTalk = TalkStreamName.isTalk(address)
         if isTalk || reason == .serverShutdown, !self.publishings.isEmpty || !self.plays.isEmpty {
-            self.performRequests()
+            self.runRequests()
             self.writer?.flush()
             return self.noteEnd(isTalk ? "Talk refused" : "Refused while draining", reason, detail)
         }
-        self.performSends()
+        self.runSends()
         self.close(reason, detail: detail)
     }
 
@@ -132,12 +132,12 @@ extension RTMPConnection {
         let isOnly = self.publishings.count + self.plays.count <= 1
         if self.publishings.contains(where: { $0.streamID == streamID }) {
             self.session.publishEnded(streamID, Status(reason.publishCode, level: .error, reason.explaining(what)))
-            self.performRequests()
+            self.runRequests()
             if !isOnly { self.endPublish(streamID, clean: true, .dropped) }
         } else if self.plays.contains(where: { $0.viewer.streamID == streamID }) {
             self.session.publisherLeft(streamID)
             self.session.playEnded(streamID, Status(StatusCode.playFailed, level: .error, reason.explaining(what)))
-            self.performRequests()
+            self.runRequests()
             if !isOnly { self.endPlay(streamID) }
         } else {
             return

@@ -23,7 +23,7 @@ extension RelayLoop {
         home.meter.publisherChanged()
         home.history.publisherChanged()
         home.restartJudging()
-        self.perform(items, for: home)
+        self.apply(items, for: home)
         if let replaced { old?.publishEnded(replaced, reason: .takenOver) }
         return token
     }
@@ -49,7 +49,7 @@ extension RelayLoop {
             }
             home.receive(frame, token: token, nowMs: nowMs, items: &items)
         }
-        self.perform(items, for: home)
+        self.apply(items, for: home)
         items.removeAll(keepingCapacity: items.capacity <= Self.spareItemsLimit)
         self.spareItems = items
     }
@@ -58,7 +58,7 @@ extension RelayLoop {
     package static func dropGOP(of stream: Stream, token: StreamState.Token) {
         stream.home.run { loop in
             guard let home = loop.homes[stream.id], home.state.publisherToken == token else { return }
-            loop.perform([.dropGOP], for: home)
+            loop.apply([.dropGOP], for: home)
         }
     }
 
@@ -68,7 +68,7 @@ extension RelayLoop {
             guard let home = loop.homes[stream.id] else { return }
             var items: [StreamState.Item] = []
             home.state.clearMetadata(token: token, items: &items)
-            loop.perform(items, for: home)
+            loop.apply(items, for: home)
         }
     }
 
@@ -116,7 +116,7 @@ extension RelayLoop {
         if endsViewers {
             var items: [StreamState.Item] = []
             let wasUsed = home.state.endNow(items: &items)
-            self.perform(items, for: home)
+            self.apply(items, for: home)
             if wasUsed { home.registry.release(stream) }
         }
         guard let delegate, let token else { return nil }
@@ -124,7 +124,7 @@ extension RelayLoop {
     }
 
     /// Encodes the items once per packaging in use, then notifies the publisher and the taps.
-    func perform(_ items: [StreamState.Item], for home: HomeStream) {
+    func apply(_ items: [StreamState.Item], for home: HomeStream) {
         guard !items.isEmpty else { return }
         let nowMs = self.nowMs
         for packaged in home.packagings { self.pack(items, into: packaged, of: home, nowMs: nowMs) }

@@ -314,7 +314,7 @@ package final class RelayLoop: @unchecked Sendable {
         for home in Array(self.homes.values) {
             var items: [StreamState.Item] = []
             let result = home.state.tick(nowMs: nowMs, items: &items)
-            self.perform(items, for: home)
+            self.apply(items, for: home)
             switch result {
             case .nothing: break
             case .publisherIdle(let token):

@@ -152,14 +152,14 @@ extension RoomRegistry {
     /// Carries out what a batch of this node has changed, behind what other nodes changed before it.
     func publish(_ done: WorkResults) {
         // One that was in doubt may come late.
-        guard let signal = done.signal, signal > self.lastSignal else { return self.carryOut(done) }
+        guard let signal = done.signal, signal > self.lastSignal else { return self.apply(done) }
         self.catchUp(before: signal)
         guard self.lastSignal == signal - 1 else { return self.unpublished.append(done) }
         self.lastSignal = signal
-        self.carryOut(done)
+        self.apply(done)
     }
 
-    func carryOut(_ done: WorkResults) {
+    func apply(_ done: WorkResults) {
         self.playTable.apply(done.playChanges)
         self.kickTable.forget(done.gone)
         self.kickTable.apply(done.kicks, now: self.clock.now())

@@ -244,7 +244,7 @@ package actor RoomRegistry {
 
     /// Runs a call in its turn and returns its result once on disk. Stores `keeping` in the same transaction. Calls `stored` with the result once on
     /// disk, on the registry's queue and in its order; it must not block. `isChange`: also stores the audit line of the current task's call.
-    nonisolated func perform<T: Sendable>(
+    nonisolated func call<T: Sendable>(
         keeping: KeptAnswer<T>? = nil, isChange: Bool = true, stored: @escaping @Sendable (T) -> Void = { _ in },
         _ body: @escaping @Sendable (RoomTransaction) throws -> T
     ) async throws(RegistryError) -> T {

@@ -132,10 +132,10 @@ final class RoomTransaction {
     func step(_ input: RoomInput, on room: inout Room, by actor: Actor) throws -> Bool {
         let old = room
         let effects = try RoomRules.apply(input, to: &room, now: self.now)
-        return try self.carryOut(effects, from: old, on: &room, by: actor)
+        return try self.apply(effects, from: old, on: &room, by: actor)
     }
 
-    func carryOut(_ effects: [RoomEffect], from old: Room, on room: inout Room, by actor: Actor) throws -> Bool {
+    func apply(_ effects: [RoomEffect], from old: Room, on room: inout Room, by actor: Actor) throws -> Bool {
         for case .cut(_, let sequence?, let end, _) in effects {
             if let push = try self.store.push(sequence) { try self.end(push, end, in: &room, by: actor) }
         }

@@ -51,7 +51,7 @@ package struct FloorRules: Sendable {
         self.nowMs = max(self.nowMs, TalkFormat.bounded(nowMs))
         self.events = []
         self.expire()
-        self.perform(input)
+        self.apply(input)
         self.grantTurns()
         defer { self.events = [] }
         return self.events
@@ -101,7 +101,7 @@ package struct FloorRules: Sendable {
 
     // MARK: Inputs
 
-    private mutating func perform(_ input: FloorInput) {
+    private mutating func apply(_ input: FloorInput) {
         switch input {
         case .published(let id, let role):
             guard self.publishers[id] != nil || self.publishers.count < Self.maxKnown else { return }

@@ -173,14 +173,14 @@ final class PushHeartbeat: HTTPPart {
     private func applyIfAllowed(_ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit) async throws(RegistryError) -> Room
     {
         do throws(RegistryError) {
-            return try await self.carryOut(status, room, slot, permit, by: Actor(permit.pass.user ?? "publisher"))
+            return try await self.apply(status, room, slot, permit, by: Actor(permit.pass.user ?? "publisher"))
         } catch {
             guard case .wrongState = error else { throw error }
             return try await self.services.rooms.room(room.id.rawValue)
         }
     }
 
-    private func carryOut(
+    private func apply(
         _ status: Status, _ room: Room, _ slot: Room.Slot, _ permit: PushPermit, by actor: Actor
     ) async throws(RegistryError) -> Room {
         let (rooms, id) = (self.services.rooms, room.id.rawValue)

@@ -9,7 +9,7 @@ extension LiveControl {
     /// Makes this server carry out the registry's outcomes. Call before the registry starts.
     package func handleRoomOutcomes() {
         // Weak, so that the registry and this object, which live equally long, do not retain each other.
-        self.rooms.onOutcome { [weak self] outcomes in self?.perform(outcomes) }
+        self.rooms.onOutcome { [weak self] outcomes in self?.apply(outcomes) }
     }
 
     /// Adds an observer of events, called in order on the registry's queue; it must not block. Events of other nodes may be left out: see
@@ -29,7 +29,7 @@ extension LiveControl {
     }
 
     /// On the registry's queue.
-    private func perform(_ outcomes: [RoomOutcome]) {
+    private func apply(_ outcomes: [RoomOutcome]) {
         var events: [RoomEvent] = []
         var marks: [EventMark] = []
         for outcome in outcomes {

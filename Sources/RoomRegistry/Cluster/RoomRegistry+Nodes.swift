@@ -35,7 +35,7 @@ extension RoomRegistry {
     package nonisolated func announceAddress(_ address: String?) async throws(RegistryError) {
         guard let node = self.store.membership?.number else { return }
         self.address.withLock { $0 = address }
-        try await self.perform(isChange: false) { try $0.store.setAddress(address, of: node) }
+        try await self.call(isChange: false) { try $0.store.setAddress(address, of: node) }
     }
 
     /// This node's number among those that share the registry; 0 if it is not shared.
@@ -68,7 +68,7 @@ extension RoomRegistry {
 
     /// Asks another node to end. It hears of that within a moment, if it runs.
     package nonisolated func order(_ drain: DrainOrder) async throws(RegistryError) {
-        try await self.perform { $0.notify(.drainAsked(drain)) }
+        try await self.call { $0.notify(.drainAsked(drain)) }
     }
 
     /// Whether several nodes share the registry.
@@ -152,7 +152,7 @@ extension RoomRegistry {
                 try await self.readAnew(after: last)
                 continue
             }
-            self.carryOut(page)
+            self.apply(page)
             // One in doubt holds up those behind it.
             guard page.signals.count >= Self.signalsPerRead, self.lastSignal > last else {
                 self.polledAt.store(self.clock.steadyMs, ordering: .relaxed)
@@ -172,20 +172,20 @@ extension RoomRegistry {
                 }),
                 page.signals.first?.id == last + 1
             else { return }
-            self.carryOut(page)
+            self.apply(page)
         }
     }
 
-    private func carryOut(_ page: SignalPage) {
+    private func apply(_ page: SignalPage) {
         for entry in page.signals where entry.id > self.lastSignal {
             // Nobody knows yet that this one of its own was stored. It is carried out when that is known.
             if self.lost?.work.signal == entry.id { return }
             self.lastSignal = entry.id
             if self.unpublished.first?.signal == entry.id {
-                self.carryOut(self.unpublished.removeFirst())
+                self.apply(self.unpublished.removeFirst())
             } else {
                 // Its own others were carried out with their commit, and are passed: these are other processes', perhaps under its number.
-                self.carryOut(entry.signal.results(page.events))
+                self.apply(entry.signal.results(page.events))
             }
         }
     }
@@ -205,7 +205,7 @@ extension RoomRegistry {
         // Their events are published already, and passed over; the tables are newer.
         while let done = self.unpublished.first, done.signal ?? 0 <= tables.lastSignal {
             self.unpublished.removeFirst()
-            self.carryOut(done)
+            self.apply(done)
         }
         self.playTable.replace(with: tables.plays)
         self.kickTable.replace(with: tables.kicks, now: now)
@@ -213,7 +213,7 @@ extension RoomRegistry {
         for push in ended {
             work.add(.cut(push.path, sequence: PushSequence(push.sequence), push.end ?? .serverRestart, endsViewers: false))
         }
-        self.carryOut(work)
+        self.apply(work)
         return true
     }
 
@@ -224,7 +224,7 @@ extension RoomRegistry {
             guard !events.isEmpty else { return }
             var work = WorkResults()
             for event in events where event.id > self.lastEvent { work.add(.eventElsewhere(event)) }
-            self.carryOut(work)
+            self.apply(work)
         }
     }
 

@@ -12,7 +12,7 @@ extension RoomRegistry {
     package nonisolated func createRelayTask(
         _ direction: RelayTask.Direction, _ path: StreamPath, url: String, onDemand: Bool, keeping: KeptAnswer<RelayTask>? = nil
     ) async throws(RegistryError) -> RelayTask {
-        try await self.perform(keeping: keeping) { work in
+        try await self.call(keeping: keeping) { work in
             let task = try work.store.insertRelayTask(direction, path, url: url, onDemand: onDemand, now: work.now)
             work.change.object = "relay-task/\(task.id)"
             return task
@@ -25,7 +25,7 @@ extension RoomRegistry {
 
     /// Replaces the stored form of the same address.
     package nonisolated func setRelayTask(_ id: Int64, url: String) async throws(RegistryError) {
-        try await self.perform { try $0.store.setRelayTask(id, url: url) }
+        try await self.call { try $0.store.setRelayTask(id, url: url) }
         await self.emptyLog()
     }
 
@@ -37,6 +37,6 @@ extension RoomRegistry {
 
     /// False if there is no task with this id.
     package nonisolated func deleteRelayTask(_ id: Int64) async throws(RegistryError) -> Bool {
-        try await self.perform { try $0.store.deleteRelayTask(id) }
+        try await self.call { try $0.store.deleteRelayTask(id) }
     }
 }
